@@ -1,0 +1,82 @@
+"""What a bound is: a formula for the greatest latency allowed, with its source.
+
+A bound is a plain function of keyword arguments that returns cycles. The decorator `bound` keeps
+its formula and its source beside it, so that a table, a report and ``cyclebound bound`` can show
+where the number comes from.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Bound", "NotCovered", "bound", "check_count"]
+
+
+class NotCovered(ValueError):
+    """The bound says nothing about a request with these parameters."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A worst-case formula.
+
+    Attributes
+    ----------
+    name : str
+        How the tables call it.
+    formula : str
+        The formula as a person writes it.
+    source : str
+        Paper and equation; or "this project", and then the docstring holds the derivation.
+    function : Callable[..., int]
+        Keyword arguments in, cycles out.
+    """
+
+    name: str
+    formula: str
+    source: str
+    function: Callable[..., int]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of all arguments."""
+        return tuple(inspect.signature(self.function).parameters)
+
+    @property
+    def derivation(self) -> str:
+        """The function's docstring."""
+        return inspect.getdoc(self.function) or ""
+
+    def __call__(self, **parameters: int) -> int:
+        """Greatest latency allowed, in cycles. Raises `NotCovered` outside the formula's domain."""
+        return self.function(**parameters)
+
+    def of(self, known: Mapping[str, object]) -> int:
+        """The bound for a request, from a mapping that may hold more than the formula needs.
+
+        Raises `NotCovered` where an argument is missing.
+        """
+        signature = inspect.signature(self.function).parameters
+        missing = [name for name, parameter in signature.items()
+                   if name not in known and parameter.default is inspect.Parameter.empty]
+        if missing:
+            raise NotCovered(f"bound {self.name} needs {', '.join(missing)}")
+        return self.function(**{name: known[name] for name in signature if name in known})
+
+
+def bound(*, formula: str, source: str) -> Callable[[Callable[..., int]], Bound]:
+    """Turn a function into a `Bound`; all its arguments must be keyword-only."""
+
+    def wrap(function: Callable[..., int]) -> Bound:
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+                raise TypeError(f"Bound {function.__name__}: argument {name!r} must be keyword-only")
+        return Bound(function.__name__, formula, source, function)
+
+    return wrap
+
+
+def check_count(thing: str, value: object, *, least: int = 1) -> None:
+    """Raise `NotCovered` unless ``value`` is a whole number of at least ``least``."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise NotCovered(f"{thing} must be a whole number of at least {least}, not {value!r}")
