@@ -1,0 +1,69 @@
+"""The catalogue: every block, one page a family.
+
+A page is a module with a tuple ``BLOCKS``. The pages of this project are the modules of this
+package; others are named by ``--catalogue MODULE``, by ``CYCLEBOUND_CATALOGUE`` (comma-separated
+modules), or by an installed package's entry point in the group ``cyclebound.catalogue``.
+"""
+
+import functools
+import importlib
+import importlib.metadata
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator
+
+from cyclebound.sim.block import Block
+from cyclebound.sim.errors import UserError, unknown
+
+__all__ = ["Catalogue", "load", "more_pages"]
+
+
+class Catalogue:
+    """All blocks by name, in the order of their pages."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self._blocks: dict[str, Block] = {}
+        for block in blocks:
+            if block.name in self._blocks:
+                raise UserError(f"two blocks in the catalogue are called {block.name!r}")
+            self._blocks[block.name] = block
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self._blocks.values())
+
+    def find(self, name: str) -> Block:
+        """The block of that name; its family may be left out where that is clear."""
+        if name in self._blocks:
+            return self._blocks[name]
+        short = [block for block in self if block.name.partition(".")[2] == name]
+        if len(short) == 1:
+            return short[0]
+        raise unknown("block", name, self._blocks)
+
+
+def more_pages() -> tuple[str, ...]:
+    """Pages from ``CYCLEBOUND_CATALOGUE`` and from installed packages."""
+    named = os.environ.get("CYCLEBOUND_CATALOGUE", "")
+    points = importlib.metadata.entry_points(group="cyclebound.catalogue")
+    return tuple(dict.fromkeys([*filter(None, map(str.strip, named.split(","))),
+                                *(point.value for point in points)]))
+
+
+@functools.cache
+def load(pages: tuple[str, ...] = ()) -> Catalogue:
+    """This project's pages and then ``pages``. Raises `UserError` for a page that is none."""
+    blocks: list[Block] = []
+    for module in pkgutil.iter_modules(__path__):
+        blocks += importlib.import_module(f"{__name__}.{module.name}").BLOCKS
+    if pages and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # a page beside the user's own block
+    for page in pages:
+        try:
+            found = importlib.import_module(page).BLOCKS
+        except ModuleNotFoundError as error:
+            raise UserError(f"catalogue page {page!r}: {error}") from error
+        except AttributeError as error:
+            raise UserError(f"catalogue page {page!r} has no BLOCKS") from error
+        blocks += found
+    return Catalogue(blocks)

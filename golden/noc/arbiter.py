@@ -1,0 +1,33 @@
+"""Golden model of round-robin arbitration."""
+
+__all__ = ["RoundRobinModel"]
+
+
+class RoundRobinModel:
+    """Round robin as a queue of requesters; whoever is served goes to its back.
+
+    A winner that is not accepted stays the winner for as long as it asks.
+
+    Parameters
+    ----------
+    count : int
+        Number of requesters.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._queue = list(range(count))
+        self._held: int | None = None
+
+    def step(self, requests: int, accept: bool) -> int:
+        """One cycle: the one-hot grant for these requests."""
+        asking = [who for who in self._queue if requests >> who & 1]
+        if self._held in asking:
+            winner = self._held
+        else:
+            winner = asking[0] if asking else None
+        if accept and winner is not None:
+            # everybody up to the winner has had a turn (or has passed it up)
+            cut = self._queue.index(winner) + 1
+            self._queue = self._queue[cut:] + self._queue[:cut]
+        self._held = None if accept else winner
+        return 0 if winner is None else 1 << winner

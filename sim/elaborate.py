@@ -1,0 +1,113 @@
+"""From an Amaranth component to Verilog: alone for FPGA tools, or in a top for a testbench.
+
+A testbench pays for every signal it touches (docs/performance.md), so the top of a simulation has
+two ports besides clock and reset: `inputs` holds all inputs of the component side by side, and
+`outputs` all its outputs. A table of fields says what lies where.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from amaranth.back import rtlil, verilog
+from amaranth.hdl import Cat, Elaboratable, Module, Shape, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Field", "FlatTop", "fields_json", "port_fields", "ports_of", "to_rtlil", "to_verilog"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where one value lies on a packed bus: bits ``offset`` to ``offset + width - 1``."""
+
+    name: str
+    offset: int
+    width: int
+    signed: bool = False
+
+
+def ports_of(component: wiring.Component, flow: wiring.Flow) -> list[tuple[str, object]]:
+    """All leaf ports of one direction, as ``(dotted path, value)``, in the signature's order."""
+    return [(".".join(map(str, path)), value)
+            for path, member, value in component.signature.flatten(component)
+            if member.flow == flow]
+
+
+def _parts(name: str, shape: object, offset: int) -> Iterator[Field]:
+    """The field of a port, and those of the fields and elements inside it."""
+    plain = Shape.cast(shape)
+    yield Field(name, offset, plain.width, plain.signed)
+    if isinstance(shape, data.Layout):
+        for key, field in shape:
+            yield from _parts(f"{name}.{key}", field.shape, offset + field.offset)
+
+
+def port_fields(component: wiring.Component, flow: wiring.Flow) -> list[Field]:
+    """Where each port lies on the packed bus of its direction; structs with their fields."""
+    fields: list[Field] = []
+    offset = 0
+    for path, value in ports_of(component, flow):
+        shape = value.shape()
+        fields.extend(_parts(path, shape, offset))
+        offset += Shape.cast(shape).width
+    return fields
+
+
+def fields_json(component: wiring.Component) -> str:
+    """Both tables of fields, for `cyclebound.tb.bus`."""
+    return json.dumps({"inputs": [asdict(f) for f in port_fields(component, In)],
+                       "outputs": [asdict(f) for f in port_fields(component, Out)]})
+
+
+class FlatTop(Elaboratable):
+    """The component as `dut` between two packed buses, with its bound checker beside it.
+
+    Attributes
+    ----------
+    inputs, outputs : Signal
+        All inputs and all outputs of the component; at least one bit wide.
+    """
+
+    def __init__(self, component: wiring.Component, checker: wiring.Component | None = None):
+        self.component, self.checker = component, checker
+        self._ins = [Value.cast(value) for _, value in ports_of(component, In)]
+        self._outs = [Value.cast(value) for _, value in ports_of(component, Out)]
+        self.inputs = Signal(max(1, sum(map(len, self._ins))))
+        self.outputs = Signal(max(1, sum(map(len, self._outs))))
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.dut = self.component
+        offset = 0
+        for port in self._ins:
+            m.d.comb += port.eq(self.inputs[offset : offset + len(port)])
+            offset += len(port)
+        m.d.comb += self.outputs.eq(Cat(*self._outs))
+        if self.checker is not None:
+            watch(m, self.component, self.checker)
+        return m
+
+    @property
+    def ports(self) -> list[Signal]:
+        return [self.inputs, self.outputs]
+
+
+def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:
+    """Place ``checker`` as `check`; each of its inputs sees the component's port of that path."""
+    m.submodules.check = checker
+    seen = {path: value for path, _, value in component.signature.flatten(component)}
+    for path, member, value in checker.signature.flatten(checker):
+        if member.flow != In:
+            raise TypeError(f"Checker port {'.'.join(map(str, path))} must be an input")
+        m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
+
+
+def to_verilog(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
+    """Verilog without source locations, so that equal hardware is equal text."""
+    return verilog.convert(top, name=name, ports=ports, strip_internal_attrs=True, emit_src=False)
+
+
+def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
+    """RTLIL, for yosys: proofs, synthesis, and Icarus."""
+    return rtlil.convert(top, name=name, ports=ports, emit_src=False)

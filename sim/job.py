@@ -1,0 +1,218 @@
+"""One job: a block, a configuration, a testbench and a seed, in a folder of its own.
+
+`run_job` is all that a worker does, in a process pool or on a cluster: it builds (or finds the
+build), simulates, and returns plain data.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import cocotb_tools.config
+import find_libpython
+import numpy as np
+
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.build import Build, BuildError, build_verilator, trace_format
+from cyclebound.sim.elaborate import FlatTop, fields_json
+from cyclebound.sim.errors import UserError
+
+__all__ = ["Group", "Job", "Outcome", "run_job", "simulate"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run. Plain data: it travels to other processes and machines.
+
+    Attributes
+    ----------
+    wall_limit : float
+        Seconds after which the simulator is taken to hang, and stopped.
+    pages : tuple[str, ...]
+        Catalogue pages besides this project's own, as module names.
+    """
+
+    block: str
+    configuration: str
+    testbench: str
+    seed: int
+    folder: str
+    waves: bool = False
+    simulator: str = "verilator"
+    wall_limit: float = 900.0
+    pages: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.block}/{self.configuration}/{self.testbench}/{self.seed}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Requests of one kind, with equal parameters and equal latency; one of them by its cycles."""
+
+    what: str
+    parameters: dict[str, int]
+    latency: int
+    count: int
+    first: int
+    last: int
+
+
+@dataclass
+class Outcome:
+    """What became of a job."""
+
+    name: str
+    passed: bool
+    reason: str = ""
+    groups: list[Group] = field(default_factory=list)
+    compared: int = 0
+    cycles: int = 0
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+    cached: bool = False
+    waveform: str | None = None
+    tests: list[tuple[str, bool]] = field(default_factory=list)
+
+
+def run_job(job: Job) -> Outcome:
+    """Build and simulate. Never raises for what the block or its testbench did wrong."""
+    try:
+        block = catalogue.load(job.pages).find(job.block)
+        return simulate(block, job)
+    except UserError as error:
+        return Outcome(job.name, False, str(error))
+    except Exception:  # a worker must hand every failure back, whatever it is
+        return Outcome(job.name, False, traceback.format_exc(limit=8))
+
+
+def simulate(block: Block, job: Job) -> Outcome:
+    """Build ``block`` as the job says, and run its testbench."""
+    configuration = block.configuration(job.configuration)[1]
+    testbench = block.testbench(job.testbench)
+    folder = Path(job.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("observed-*"):
+        old.unlink()
+    parameters = dict(configuration.parameters)
+    component = (testbench.top or block.component)(**parameters)
+    checker = block.checker(component) if block.checker and not testbench.top else None
+    top = FlatTop(component, checker)
+    (folder / "job.json").write_text(json.dumps({
+        "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
+        "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},
+        "folder": str(folder.resolve()), "fields": json.loads(fields_json(component))}))
+    try:
+        if job.simulator == "icarus":
+            from cyclebound.sim.icarus import build_icarus
+            build = build_icarus(top, ports=top.ports, waves=job.waves)
+        else:
+            build = build_verilator(top, ports=top.ports,
+                                    trace=trace_format() if job.waves else None)
+    except BuildError as error:
+        return Outcome(job.name, False, str(error))
+    outcome = _run(job, build, folder, testbench)
+    outcome.cached, outcome.build_seconds = build.cached, build.seconds
+    return outcome
+
+
+def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
+    return {
+        **os.environ,
+        "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
+        "COCOTB_TOPLEVEL": "top", "TOPLEVEL_LANG": "verilog",
+        "COCOTB_TEST_MODULES": testbench.module,
+        "COCOTB_RESULTS_FILE": str((folder / "cocotb.xml").resolve()),
+        "COCOTB_RANDOM_SEED": str(job.seed),
+        "COCOTB_TRUST_INERTIAL_WRITES": "1",  # Verilator applies writes at once: a phase less
+        "COCOTB_ANSI_OUTPUT": "0",
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "GPI_USERS": f"{find_libpython.find_libpython()};{cocotb_tools.config.pygpi_entry_point()}",
+    }
+
+
+def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
+    results = folder / "cocotb.xml"
+    results.unlink(missing_ok=True)
+    waveform = folder / f"wave.{build.trace}" if build.trace else None
+    started = time.monotonic()
+    with (folder / "log.txt").open("w") as log:
+        process = subprocess.Popen(build.command(waveform), cwd=folder, stdout=log,
+                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   env=_environment(job, folder, testbench),
+                                   start_new_session=True, preexec_fn=_die_with_parent)
+        try:
+            status = process.wait(job.wall_limit)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:  # also on Ctrl-C
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    outcome = Outcome(job.name, True, run_seconds=time.monotonic() - started)
+    _read_observed(folder, outcome)
+    if waveform and waveform.exists():
+        outcome.waveform = str(waveform)
+    _judge(outcome, results, status, folder / "log.txt", job.wall_limit)
+    return outcome
+
+
+def _die_with_parent() -> None:
+    """Let the kernel stop the simulator when its worker is killed (Linux only)."""
+    if sys.platform == "linux":
+        import ctypes
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _read_observed(folder: Path, outcome: Outcome) -> None:
+    for path in sorted(folder.glob("observed-*.json")):
+        meta = json.loads(path.read_text())
+        outcome.compared += meta["compared"]
+        outcome.cycles = max(outcome.cycles, meta["cycles"])
+        outcome.groups += [Group(*row) for row in meta["counted"]]
+        with np.load(path.with_suffix(".npz")) as arrays:
+            for number, (what, parameters) in enumerate(meta["kinds"]):
+                first, last, latencies = arrays[f"kind_{number}"]
+                latency, index, count = np.unique(latencies, return_index=True,
+                                                  return_counts=True)
+                outcome.groups += [
+                    Group(what, parameters, int(lat), int(n), int(first[i]), int(last[i]))
+                    for lat, i, n in zip(latency, index, count, strict=True)]
+
+
+def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float) -> None:
+    """Fill in whether the job passed, and if not, why."""
+    reasons = []
+    if status is None:
+        reasons.append(f"the simulator still ran after {limit:g} s, and was stopped")
+    try:
+        cases = ElementTree.parse(results).getroot().iter("testcase")
+    except (OSError, ElementTree.ParseError):
+        cases = iter(())
+    for case in cases:
+        problem = next((child for child in case if child.tag in ("failure", "error")), None)
+        outcome.tests.append((case.get("name", "?"), problem is None))
+        if problem is not None:
+            text = problem.get("error_msg") or problem.get("message") or problem.text or "failed"
+            reasons.append(f"{case.get('name')}: {text.strip().splitlines()[-1]}")
+    asserted = [line.strip() for line in log.read_text(errors="replace").splitlines()
+                if "Assertion failed" in line or "%Error" in line]
+    reasons += asserted[:2]
+    if not reasons and not outcome.tests:
+        reasons.append(f"the simulator ended with status {status} and ran no test; see {log}")
+    if not reasons and status:
+        reasons.append(f"the simulator ended with status {status}; see {log}")
+    if not reasons and not outcome.groups:
+        reasons.append("0 requests observed")
+    outcome.reason = "; ".join(reasons)
+    outcome.passed = not reasons

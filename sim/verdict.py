@@ -1,0 +1,168 @@
+"""Measured against bound: one verdict for each bound over each configuration."""
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.sim.block import Block, Configuration, Observed
+from cyclebound.sim.job import Group
+
+__all__ = ["FAILURES", "Verdict", "judge", "judge_bound"]
+
+FAILURES = ("violated", "not covered", "unobserved")
+
+
+@dataclass
+class Verdict:
+    """One row of the verdict table.
+
+    Attributes
+    ----------
+    verdict : str
+        ``exact``: for each kind of request (each set of parameters) the worst observed equals the
+        bound. ``reached``: for some kinds it does. ``held``: no request exceeds it.
+        ``violated``, ``not covered`` (the formula does not speak of an observed request),
+        ``unobserved``: failures.
+    kinds, kinds_reached : int
+        Kinds of requests, and those whose worst observed equals the bound.
+    worst, allowed : int
+        Latency and bound, in cycles, of the request that comes closest to its bound.
+    parameters : dict
+        Of that request.
+    evidence : str
+        ``proved``, ``exhaustive`` or ``sampled``.
+    domain : str
+        What was proved, or which domain was exhausted.
+    job, first, last
+        Where that request is to be seen.
+    histogram : list of (latency, count)
+        Of the requests with these parameters.
+    """
+
+    block: str
+    configuration: str
+    bound: str
+    what: str
+    formula: str
+    source: str
+    verdict: str = "unobserved"
+    requests: int = 0
+    kinds: int = 0
+    kinds_reached: int = 0
+    worst: int | None = None
+    allowed: int | None = None
+    parameters: dict = field(default_factory=dict)
+    evidence: str = "sampled"
+    domain: str = ""
+    job: str = ""
+    first: int = 0
+    last: int = 0
+    detail: str = ""
+    histogram: list = field(default_factory=list)
+
+    @property
+    def tightness(self) -> float | None:
+        """Worst observed divided by the bound."""
+        return None if not self.allowed or self.worst is None else self.worst / self.allowed
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict in FAILURES
+
+
+def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
+          proved: Mapping[str, str]) -> list[Verdict]:
+    """Verdicts for all bounds of a configuration.
+
+    Parameters
+    ----------
+    observed : iterable of (job name, Group)
+        All that was observed in this configuration.
+    proved : mapping
+        Properties proved for the block as it is now, each with what its proof covers.
+    """
+    observed = list(observed)
+    configuration = block.configurations[name]
+    bounded = {entry.what for entry in block.bounds}
+    rows = [judge_bound(block, name, configuration, entry,
+                        [(job, g) for job, g in observed if g.what == entry.what], proved)
+            for entry in block.bounds]
+    for what in sorted({g.what for _, g in observed} - bounded):
+        job, group = next((j, g) for j, g in observed if g.what == what)
+        rows.append(Verdict(block.name, name, "-", what, "-", "-", "not covered", job=job,
+                            requests=group.count, parameters=group.parameters,
+                            detail=f"no bound of {block.name} covers observed {what!r} requests, "
+                                   f"such as {_words(group.parameters)}"))
+    return rows
+
+
+def judge_bound(block: Block, name: str, configuration: Configuration, entry: Observed,
+                observed: list[tuple[str, Group]], proved: Mapping[str, str]) -> Verdict:
+    """The verdict of one bound over the requests that it speaks of."""
+    row = Verdict(block.name, name, entry.bound.name, entry.what, entry.bound.formula,
+                  entry.bound.source, requests=sum(g.count for _, g in observed))
+    if not observed:
+        row.detail = f"no {entry.what!r} request was observed"
+        return row
+    allowed: dict[str, int] = {}
+    kinds: dict[str, list[tuple[str, Group]]] = {}
+    for job, group in observed:
+        key = json.dumps(group.parameters, sort_keys=True)
+        kinds.setdefault(key, []).append((job, group))
+        if key not in allowed:
+            try:
+                allowed[key] = entry.bound.of({**configuration.parameters, **group.parameters})
+            except NotCovered as error:
+                row.verdict, row.job = "not covered", job
+                row.parameters, row.worst = group.parameters, group.latency
+                row.first, row.last = group.first, group.last
+                row.detail = f"{entry.bound.name} does not cover {_words(group.parameters)}: {error}"
+                return row
+    worst = {key: max(groups, key=lambda item: item[1].latency) for key, groups in kinds.items()}
+    row.kinds = len(kinds)
+    row.kinds_reached = sum(worst[key][1].latency == allowed[key] for key in kinds)
+    # closest to its bound; of equals, the one with the shortest waveform
+    closest = max(kinds, key=lambda key: (worst[key][1].latency / allowed[key],
+                                          -worst[key][1].latency))
+    row.job, group = worst[closest]
+    row.worst, row.allowed, row.parameters = group.latency, allowed[closest], group.parameters
+    row.first, row.last = group.first, group.last
+    counts: dict[int, int] = {}
+    for _, other in kinds[closest]:
+        counts[other.latency] = counts.get(other.latency, 0) + other.count
+    row.histogram = sorted(counts.items())
+    if row.worst > row.allowed:
+        row.verdict = "violated"
+        row.detail = (f"{entry.what} with {_words(row.parameters)} took {row.worst}, "
+                      f"bound {row.allowed}")
+    elif row.kinds_reached == row.kinds:
+        row.verdict = "exact"
+    else:
+        row.verdict = "reached" if row.kinds_reached else "held"
+    _evidence(row, entry, configuration, [group.parameters for _, group in observed], proved)
+    return row
+
+
+def _evidence(row: Verdict, entry: Observed, configuration: Configuration,
+              seen: list[dict], proved: Mapping[str, str]) -> None:
+    """The strongest evidence there is, checked and not only claimed."""
+    if entry.proved_by and all(name in proved for name in entry.proved_by):
+        row.evidence = "proved"
+        row.domain = "; ".join(proved[name] for name in entry.proved_by)
+    elif entry.exhaustive and configuration.domain:
+        names = list(configuration.domain)
+        every = set(itertools.product(*configuration.domain.values()))
+        missing = every - {tuple(p.get(name) for name in names) for p in seen}
+        if missing:
+            row.detail = row.detail or (f"not exhaustive: {len(missing)} of {len(every)} kinds "
+                                        f"were not observed")
+        else:
+            row.evidence = "exhaustive"
+            row.domain = ", ".join(f"{name} {r.start}..{r.stop - 1}"
+                                   for name, r in configuration.domain.items())
+
+
+def _words(parameters: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in parameters.items()) or "no parameters"

@@ -1,0 +1,165 @@
+"""The bench on which a block is tested: clock, reset, packed buses, observations.
+
+A testbench is a coroutine that takes a `Bench`::
+
+    @testbench
+    async def contention(bench):
+        seen = await bench.step(bench.inputs.pack({"requests": 3}))
+        bench.check(seen, expected)
+        bench.observe("access", first, last, requesters=2)
+"""
+
+import functools
+import json
+import os
+import random
+from array import array
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import cocotb
+import numpy as np
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge, SimTimeoutError, Timer, with_timeout
+from cocotb.utils import get_sim_time
+
+from cyclebound.tb.bus import Bus
+
+__all__ = ["Bench", "testbench"]
+
+PERIOD_NS = 10  # the simulated clock; only waveforms show it
+_RESET_CYCLES = 2
+
+
+class Bench:
+    """One block in simulation, in the hands of one test.
+
+    Attributes
+    ----------
+    inputs, outputs : Bus
+        The block's ports on the packed buses.
+    parameters : dict
+        The parameters that the block was built with.
+    domain : dict[str, tuple[int, int]]
+        For each parameter of a request, the least and the greatest value that an exhaustive test
+        has to cover; empty if this configuration states no domain.
+    rng : random.Random
+        Seeded by the job's seed and the test's name.
+    cycle : int
+        The number of the current cycle since simulation began.
+    compared : int
+        Cycles compared so far.
+    """
+
+    def __init__(self, dut, name: str) -> None:
+        job = json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())
+        self.name, self.dut = name, dut
+        self.parameters: dict = job["parameters"]
+        self.domain: dict[str, tuple[int, int]] = {
+            key: (low, high) for key, (low, high) in job["domain"].items()}
+        self.inputs, self.outputs = Bus(job["fields"]["inputs"]), Bus(job["fields"]["outputs"])
+        self.rng = random.Random(f"{job['seed']}/{name}")
+        self.cycle = self.compared = 0
+        self.max_cycles: int = job["max_cycles"]
+        self._folder = Path(job["folder"])
+        self._columns: dict[tuple, tuple[array, array, array]] = {}
+        self._counted: list[tuple] = []
+        self._edge = RisingEdge(dut.clk)
+        self._in, self._out = dut.inputs, dut.outputs
+
+    async def start(self) -> None:
+        """Start the clock (in C++, so that it costs no Python), and reset the block."""
+        Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
+        await self.reset()
+
+    async def reset(self) -> None:
+        """Reset the block; the test's own models must start anew as well."""
+        self._in.value = 0
+        self.dut.rst.value = 1
+        for _ in range(_RESET_CYCLES):
+            await self._edge
+        self.dut.rst.value = 0
+        self.cycle = self._now()
+
+    def _now(self) -> int:
+        return round(get_sim_time("ns")) // PERIOD_NS
+
+    async def step(self, inputs: int = 0) -> int:
+        """One cycle: drive ``inputs`` throughout it, and return the outputs seen at its end."""
+        self._in.value = inputs
+        await self._edge  # registers still show what they held before this edge
+        self.cycle += 1
+        return int(self._out.value)
+
+    async def wait(self, cycles: int) -> int:
+        """Let ``cycles`` cycles pass with no Python on the way; return the outputs seen then."""
+        await Timer((cycles - 1) * PERIOD_NS, "ns") if cycles > 1 else None
+        await self._edge
+        self.cycle = self._now()
+        return int(self._out.value)
+
+    async def run_until(self, name: str, *, poll: int = 10_000) -> int:
+        """Let time pass until the one-bit output ``name`` is set; return the outputs seen then."""
+        field = self.outputs[name]
+        while not field.of(seen := await self.wait(poll)):
+            pass
+        return seen
+
+    def check(self, seen: int, expected: int, care: int = -1) -> None:
+        """Compare the outputs of the cycle that `step` has just ended, where ``care`` has ones."""
+        self.compared += 1
+        if (seen ^ expected) & care:
+            raise AssertionError(f"cycle {self.cycle - 1}: "
+                                 f"{self.outputs.differing(seen, expected, care)}")
+
+    def observe(self, what: str, first: int, last: int, *, latency: int | None = None,
+                **parameters: int) -> None:
+        """Keep a request: its first and last cycle, both within its latency.
+
+        ``latency`` is given where a bound does not count cycles (grants, say).
+        """
+        key = what, *sorted(parameters.items())
+        columns = self._columns.get(key)
+        if columns is None:
+            columns = self._columns[key] = array("q"), array("q"), array("q")
+        columns[0].append(first)
+        columns[1].append(last)
+        columns[2].append(last - first + 1 if latency is None else latency)
+
+    def observe_counted(self, what: str, latency: int, count: int, first: int,
+                        **parameters: int) -> None:
+        """Keep ``count`` requests of one latency that hardware counted; one began at ``first``."""
+        if count:
+            self._counted.append((what, parameters, latency, count, first, first + latency - 1))
+
+    def close(self) -> None:
+        """Write what was observed, in bulk: one array for each kind of request."""
+        arrays, kinds = {}, []
+        for number, ((what, *parameters), columns) in enumerate(self._columns.items()):
+            kinds.append([what, dict(parameters)])
+            # rows: first cycle, last cycle, latency
+            arrays[f"kind_{number}"] = np.array(columns, dtype=np.int64)
+        meta = {"test": self.name, "kinds": kinds, "counted": self._counted,
+                "compared": self.compared, "cycles": self._now()}
+        np.savez(self._folder / f"observed-{self.name}.npz", **arrays)
+        (self._folder / f"observed-{self.name}.json").write_text(json.dumps(meta))
+
+
+def testbench(function: Callable[[Bench], Awaitable[None]]):
+    """Make a coroutine that takes a `Bench` into a cocotb test, with its limit on cycles."""
+
+    @functools.wraps(function)
+    async def run(dut) -> None:
+        bench = Bench(dut, function.__name__)
+        await bench.start()
+        try:
+            await with_timeout(cocotb.start_soon(function(bench)),
+                               bench.max_cycles * PERIOD_NS, "ns")
+        except SimTimeoutError:
+            raise AssertionError(f"{bench.name} still ran after {bench.max_cycles} cycles, the "
+                                 "limit of this testbench") from None
+        finally:
+            bench.close()
+
+    del run.__wrapped__  # cocotb looks at the signature: it must see the one of `run`
+    return cocotb.test()(run)
