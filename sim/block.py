@@ -71,7 +71,8 @@ class Observed:
     bound : Bound
         Its formula.
     proved_by : tuple[str, ...]
-        Names of the properties that, together, say the same as the bound.
+        Names of the properties that, together, say the same as the bound. The verdict says
+        "proved" only if each has been proved for what decides it in this configuration.
     exhaustive : bool
         Whether the configuration's domain is a domain of these requests.
     """
@@ -94,18 +95,22 @@ class Property:
         What is proved, in a sentence.
     checker : callable
         Makes the component with the `Assert`s and `Assume`s from the component under proof.
-    parameters : mapping
-        The component's parameters for this proof.
+    instances : tuple of mappings
+        The component's parameters, one proof each.
+    decides : tuple[str, ...]
+        The parameters that the property depends on: a proof covers every configuration that has
+        the same values for these. All the others (widths of data, say) must not matter.
     depth : int
-        Steps of the bounded check.
+        Cycles of the bounded check.
     induction : int or None
-        Greatest induction depth; None: the property is only checked to ``depth``.
+        Greatest depth of the induction step; None: the property is only checked to ``depth``.
     """
 
     name: str
     says: str
     checker: Callable[[wiring.Component], wiring.Component]
-    parameters: Mapping[str, object]
+    instances: tuple[Mapping[str, object], ...]
+    decides: tuple[str, ...]
     depth: int = 12
     induction: int | None = 12
 

@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS verdict (
     block TEXT, configuration TEXT, bound TEXT, row TEXT,
     PRIMARY KEY (block, configuration, bound));
 CREATE TABLE IF NOT EXISTS proof (
-    block TEXT, property TEXT, row TEXT, PRIMARY KEY (block, property));
+    block TEXT, property TEXT, instance TEXT, row TEXT,
+    PRIMARY KEY (block, property, instance));
 CREATE TABLE IF NOT EXISTS fpga (
     block TEXT, configuration TEXT, target TEXT, row TEXT,
     PRIMARY KEY (block, configuration, target));
@@ -140,7 +141,7 @@ class Results:
 
     def proof(self, row) -> None:
         """Keep a `cyclebound.sim.prove.Proof`."""
-        self._keep("proof", (row.block, row.property), row)
+        self._keep("proof", (row.block, row.property, json.dumps(row.parameters, sort_keys=True)), row)
 
     def fpga(self, row) -> None:
         """Keep a `cyclebound.sim.fpga.Figures`."""

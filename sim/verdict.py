@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block, Configuration, Observed
 from cyclebound.sim.job import Group
+from cyclebound.sim.prove import Proof
 
 __all__ = ["FAILURES", "Verdict", "judge", "judge_bound"]
 
@@ -73,18 +74,19 @@ class Verdict:
 
 
 def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
-          proved: Mapping[str, str]) -> list[Verdict]:
+          proofs: Iterable[Proof] = ()) -> list[Verdict]:
     """Verdicts for all bounds of a configuration.
 
     Parameters
     ----------
     observed : iterable of (job name, Group)
         All that was observed in this configuration.
-    proved : mapping
-        Properties proved for the block as it is now, each with what its proof covers.
+    proofs : iterable of Proof
+        What has been proved of the block as it is now.
     """
     observed = list(observed)
     configuration = block.configurations[name]
+    proved = _covering(block, configuration, proofs)
     bounded = {entry.what for entry in block.bounds}
     rows = [judge_bound(block, name, configuration, entry,
                         [(job, g) for job, g in observed if g.what == entry.what], proved)
@@ -162,6 +164,20 @@ def _evidence(row: Verdict, entry: Observed, configuration: Configuration,
             row.evidence = "exhaustive"
             row.domain = ", ".join(f"{name} {r.start}..{r.stop - 1}"
                                    for name, r in configuration.domain.items())
+
+
+def _covering(block: Block, configuration: Configuration,
+              proofs: Iterable[Proof]) -> dict[str, str]:
+    """Properties proved for what decides them in this configuration, with these values."""
+    covering = {}
+    for proof in proofs:
+        claim = next((p for p in block.properties if p.name == proof.property), None)
+        if claim is None or proof.status != "proved":
+            continue
+        if all(proof.parameters.get(n) == configuration.parameters.get(n) for n in claim.decides):
+            values = _words({n: configuration.parameters[n] for n in claim.decides})
+            covering[claim.name] = f"{claim.name} for {values}"
+    return covering
 
 
 def _words(parameters: Mapping[str, object]) -> str:
