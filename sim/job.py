@@ -34,6 +34,8 @@ class Job:
 
     Attributes
     ----------
+    test : str
+        Run only this test of the testbench; empty: all.
     wall_limit : float
         Seconds after which the simulator is taken to hang, and stopped.
     pages : tuple[str, ...]
@@ -46,6 +48,7 @@ class Job:
     seed: int
     folder: str
     waves: bool = False
+    test: str = ""
     simulator: str = "verilator"
     wall_limit: float = 900.0
     pages: tuple[str, ...] = ()
@@ -57,7 +60,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Group:
-    """Requests of one kind, with equal parameters and equal latency; one of them by its cycles."""
+    """Requests of one kind, with equal parameters and equal latency; one of them by its cycles.
+
+    ``first`` and ``last`` count from the start of ``test``, so that they hold for a run of that
+    test alone.
+    """
 
     what: str
     parameters: dict[str, int]
@@ -65,6 +72,7 @@ class Group:
     count: int
     first: int
     last: int
+    test: str
 
 
 @dataclass
@@ -82,6 +90,7 @@ class Outcome:
     cached: bool = False
     waveform: str | None = None
     tests: list[tuple[str, bool]] = field(default_factory=list)
+    starts: dict[str, int] = field(default_factory=dict)
 
 
 def run_job(job: Job) -> Outcome:
@@ -131,6 +140,7 @@ def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]
         "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
         "COCOTB_TOPLEVEL": "top", "TOPLEVEL_LANG": "verilog",
         "COCOTB_TEST_MODULES": testbench.module,
+        **({"COCOTB_TEST_FILTER": rf"\.{job.test}$"} if job.test else {}),
         "COCOTB_RESULTS_FILE": str((folder / "cocotb.xml").resolve()),
         "COCOTB_RANDOM_SEED": str(job.seed),
         "COCOTB_TRUST_INERTIAL_WRITES": "1",  # Verilator applies writes at once: a phase less
@@ -178,15 +188,17 @@ def _read_observed(folder: Path, outcome: Outcome) -> None:
     for path in sorted(folder.glob("observed-*.json")):
         meta = json.loads(path.read_text())
         outcome.compared += meta["compared"]
-        outcome.cycles = max(outcome.cycles, meta["cycles"])
-        outcome.groups += [Group(*row) for row in meta["counted"]]
+        outcome.cycles += meta["cycles"]
+        outcome.starts[meta["test"]] = meta["start"]
+        outcome.groups += [Group(*row, meta["test"]) for row in meta["counted"]]
         with np.load(path.with_suffix(".npz")) as arrays:
             for number, (what, parameters) in enumerate(meta["kinds"]):
                 first, last, latencies = arrays[f"kind_{number}"]
                 latency, index, count = np.unique(latencies, return_index=True,
                                                   return_counts=True)
                 outcome.groups += [
-                    Group(what, parameters, int(lat), int(n), int(first[i]), int(last[i]))
+                    Group(what, parameters, int(lat), int(n), int(first[i]), int(last[i]),
+                          meta["test"])
                     for lat, i, n in zip(latency, index, count, strict=True)]
 
 

@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS job (
     build_seconds REAL, run_seconds REAL, cached INTEGER, folder TEXT, waveform TEXT, tests TEXT);
 CREATE TABLE IF NOT EXISTS observation (
     job TEXT REFERENCES job(name) ON DELETE CASCADE, what TEXT, parameters TEXT,
-    latency INTEGER, count INTEGER, first INTEGER, last INTEGER);
+    latency INTEGER, count INTEGER, first INTEGER, last INTEGER, test TEXT);
 CREATE INDEX IF NOT EXISTS observation_job ON observation (job);
 CREATE TABLE IF NOT EXISTS verdict (
     block TEXT, configuration TEXT, bound TEXT, row TEXT,
@@ -125,9 +125,9 @@ class Results:
                  outcome.build_seconds, outcome.run_seconds, outcome.cached, job.folder,
                  outcome.waveform, json.dumps(outcome.tests)))
             base.executemany(
-                "INSERT INTO observation VALUES (?,?,?,?,?,?,?)",
+                "INSERT INTO observation VALUES (?,?,?,?,?,?,?,?)",
                 [(job.name, g.what, json.dumps(g.parameters, sort_keys=True), g.latency, g.count,
-                  g.first, g.last) for g in outcome.groups])
+                  g.first, g.last, g.test) for g in outcome.groups])
 
     def _keep(self, table: str, keys: tuple, row: object) -> None:
         marks = ",".join("?" * (len(keys) + 1))
@@ -173,7 +173,7 @@ class Results:
 
     def observations(self, block: str, configuration: str) -> Iterator[tuple[str, Group]]:
         """All groups of requests, each with its job's name."""
-        query = ("SELECT job.name, what, parameters, latency, count, first, last "
+        query = ("SELECT job.name, what, parameters, latency, count, first, last, test "
                  "FROM observation JOIN job ON job.name = observation.job "
                  "WHERE block = ? AND configuration = ? ORDER BY job.name, observation.rowid")
         for name, what, parameters, *rest in self._base.execute(query, (block, configuration)):

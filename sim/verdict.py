@@ -36,8 +36,8 @@ class Verdict:
         ``proved``, ``exhaustive`` or ``sampled``.
     domain : str
         What was proved, or which domain was exhausted.
-    job, first, last
-        Where that request is to be seen.
+    job, test, first, last
+        Where that request is to be seen: cycles from the start of that test.
     histogram : list of (latency, count)
         Of the requests with these parameters.
     """
@@ -58,6 +58,7 @@ class Verdict:
     evidence: str = "sampled"
     domain: str = ""
     job: str = ""
+    test: str = ""
     first: int = 0
     last: int = 0
     detail: str = ""
@@ -119,18 +120,18 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
             except NotCovered as error:
                 row.verdict, row.job = "not covered", job
                 row.parameters, row.worst = group.parameters, group.latency
-                row.first, row.last = group.first, group.last
+                row.test, row.first, row.last = group.test, group.first, group.last
                 row.detail = f"{entry.bound.name} does not cover {_words(group.parameters)}: {error}"
                 return row
     worst = {key: max(groups, key=lambda item: item[1].latency) for key, groups in kinds.items()}
     row.kinds = len(kinds)
     row.kinds_reached = sum(worst[key][1].latency == allowed[key] for key in kinds)
-    # closest to its bound; of equals, the one with the shortest waveform
+    # closest to its bound; of equals, the longest
     closest = max(kinds, key=lambda key: (worst[key][1].latency / allowed[key],
-                                          -worst[key][1].latency))
+                                          worst[key][1].latency))
     row.job, group = worst[closest]
     row.worst, row.allowed, row.parameters = group.latency, allowed[closest], group.parameters
-    row.first, row.last = group.first, group.last
+    row.test, row.first, row.last = group.test, group.first, group.last
     counts: dict[int, int] = {}
     for _, other in kinds[closest]:
         counts[other.latency] = counts.get(other.latency, 0) + other.count

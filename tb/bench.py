@@ -46,7 +46,7 @@ class Bench:
     rng : random.Random
         Seeded by the job's seed and the test's name.
     cycle : int
-        The number of the current cycle since simulation began.
+        The number of the current cycle, from this test's start.
     compared : int
         Cycles compared so far.
     """
@@ -64,12 +64,14 @@ class Bench:
         self._folder = Path(job["folder"])
         self._columns: dict[tuple, tuple[array, array, array]] = {}
         self._counted: list[tuple] = []
+        self._start = 0
         self._edge = RisingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
 
     async def start(self) -> None:
         """Start the clock (in C++, so that it costs no Python), and reset the block."""
         Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
+        self._start = self._time()
         await self.reset()
 
     async def reset(self) -> None:
@@ -81,8 +83,13 @@ class Bench:
         self.dut.rst.value = 0
         self.cycle = self._now()
 
-    def _now(self) -> int:
+    @staticmethod
+    def _time() -> int:
+        """Cycles since simulation began."""
         return round(get_sim_time("ns")) // PERIOD_NS
+
+    def _now(self) -> int:
+        return self._time() - self._start
 
     async def step(self, inputs: int = 0) -> int:
         """One cycle: drive ``inputs`` throughout it, and return the outputs seen at its end."""
@@ -139,8 +146,8 @@ class Bench:
             kinds.append([what, dict(parameters)])
             # rows: first cycle, last cycle, latency
             arrays[f"kind_{number}"] = np.array(columns, dtype=np.int64)
-        meta = {"test": self.name, "kinds": kinds, "counted": self._counted,
-                "compared": self.compared, "cycles": self._now()}
+        meta = {"test": self.name, "start": self._start, "kinds": kinds,
+                "counted": self._counted, "compared": self.compared, "cycles": self._now()}
         np.savez(self._folder / f"observed-{self.name}.npz", **arrays)
         (self._folder / f"observed-{self.name}.json").write_text(json.dumps(meta))
 

@@ -1,0 +1,222 @@
+"""Testbench of the banked memory: every port of every bank compared in every cycle."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from cyclebound.golden.sram.banked_memory import Access, BankModel
+from cyclebound.tb.bench import Bench, testbench
+
+WORST_CASE_BYTES = 4096  # the transaction of memory-composition, Table IV
+
+
+@dataclass
+class Transaction:
+    """Accesses that one requester makes in one bank, back to back.
+
+    ``observe``: the number of requesters on the bank, if this one counts as a measurement.
+    """
+
+    accesses: list[Access]
+    nbytes: int
+    observe: int = 0
+    first: int | None = None
+    done: int = 0
+
+
+class Requester:
+    """One requester's path to one bank: plays transactions, and keeps an offer until its grant."""
+
+    def __init__(self, source: Callable[[], Transaction | None]) -> None:
+        self._source = source
+        self.current: Transaction | None = None
+
+    def offer(self) -> Access | None:
+        """The access offered in this cycle."""
+        if self.current is None:
+            self.current = self._source()
+        return None if self.current is None else self.current.accesses[self.current.done]
+
+
+class Scene:
+    """The memory, its models, and a requester on every path; one `cycle` at a time."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        p = bench.parameters
+        self.banks, self.requesters = p["banks"], p["requesters"]
+        self.words, self.word_bytes = p["words"], p["word_bytes"]
+        self.models = [BankModel(requesters=self.requesters, word_bytes=self.word_bytes)
+                       for _ in range(self.banks)]
+        self.paths: dict[tuple[int, int], Requester] = {}
+        # reads granted and not yet answered, each with whether it is its transaction's last
+        self.unanswered: dict[tuple[int, int], deque[tuple[Transaction, bool]]] = {}
+        pairs = [(r, b) for r in range(self.requesters) for b in range(self.banks)]
+        i, o = bench.inputs, bench.outputs
+        self._valid = {k: i["ports.{}.{}.request.valid".format(*k)].mask for k in pairs}
+        self._payload = {k: i["ports.{}.{}.request.payload".format(*k)].offset for k in pairs}
+        self._ready = {k: o["ports.{}.{}.request.ready".format(*k)].mask for k in pairs}
+        self._answered = {k: o["ports.{}.{}.response.valid".format(*k)].mask for k in pairs}
+        self._data = {k: o["ports.{}.{}.response.data".format(*k)] for k in pairs}
+        self._control = sum(self._ready.values()) | sum(self._answered.values())
+        payload = i["ports.0.0.request.payload"]
+        self._write_at = i["ports.0.0.request.payload.write"].offset - payload.offset
+        self._data_at = i["ports.0.0.request.payload.data"].offset - payload.offset
+
+    @classmethod
+    async def filled(cls, bench: Bench) -> "Scene":
+        """A scene in which every word has been written, since reset leaves memory as it is."""
+        scene = cls(bench)
+        await scene.fill()
+        return scene
+
+    def place(self, requester: int, bank: int,
+              source: Callable[[], Transaction | None]) -> Requester:
+        """Let ``source`` supply the transactions on a path; where nobody is placed, it is idle."""
+        self.paths[requester, bank] = path = Requester(source)
+        return path
+
+    def clear(self) -> None:
+        """Take everybody away."""
+        self.paths.clear()
+
+    def access(self, bank: int, *, write: bool | None = None) -> Access:
+        """A random access to ``bank``."""
+        rng = self.bench.rng
+        if write is None:
+            write = rng.random() < 0.5
+        return Access(rng.randrange(self.words),
+                      rng.randrange(1, 1 << self.word_bytes) if write else 0,
+                      rng.getrandbits(8 * self.word_bytes))
+
+    def transaction(self, bank: int, nbytes: int, *, observe: int = 0,
+                    write: bool | None = None) -> Transaction:
+        """A transaction of ``nbytes`` bytes with random words."""
+        count = -(-nbytes // self.word_bytes)
+        return Transaction([self.access(bank, write=write) for _ in range(count)], nbytes, observe)
+
+    async def cycle(self) -> None:
+        """Offer, compare every output, and observe the transactions that end in this cycle."""
+        offers: list[dict[int, Access]] = [{} for _ in range(self.banks)]
+        word, now = 0, self.bench.cycle
+        for key, path in self.paths.items():
+            access = path.offer()
+            if access is not None:
+                if path.current.first is None:
+                    path.current.first = now
+                offers[key[1]][key[0]] = access
+                word |= self._valid[key] | (access.address | access.write << self._write_at
+                                            | access.data << self._data_at) << self._payload[key]
+        seen = await self.bench.step(word)
+        expected, care = 0, self._control
+        for bank, model in enumerate(self.models):
+            result = model.step(offers[bank])
+            if result.reader is not None:
+                key = result.reader, bank
+                field = self._data[key]
+                expected |= self._answered[key] | field.to(result.data)
+                care |= field.mask
+                self._answer(key, now)
+            if result.granted is not None:
+                expected |= self._ready[result.granted, bank]
+                self._grant((result.granted, bank), now)
+        self.bench.check(seen, expected, care)
+
+    def _grant(self, key: tuple[int, int], now: int) -> None:
+        path = self.paths[key]
+        transaction = path.current
+        access = transaction.accesses[transaction.done]
+        transaction.done += 1
+        last = transaction.done == len(transaction.accesses)
+        if last:
+            path.current = None
+            self._observe("transaction", transaction, now)
+        if not access.write:
+            self.unanswered.setdefault(key, deque()).append((transaction, last))
+
+    def _answer(self, key: tuple[int, int], now: int) -> None:
+        transaction, last = self.unanswered[key].popleft()
+        if last:
+            self._observe("read", transaction, now)
+
+    def _observe(self, what: str, transaction: Transaction, now: int) -> None:
+        if transaction.observe:
+            self.bench.observe(what, transaction.first, now, transaction_bytes=transaction.nbytes,
+                               requesters=transaction.observe)
+
+    async def fill(self) -> None:
+        """Write every word of every bank, through requester 0."""
+        for bank in range(self.banks):
+            everything = [Access(address, (1 << self.word_bytes) - 1,
+                                 self.bench.rng.getrandbits(8 * self.word_bytes))
+                          for address in range(self.words)]
+            once = [Transaction(everything, self.words * self.word_bytes)]
+            self.place(0, bank, lambda once=once: once.pop() if once else None)
+        for _ in range(self.words):
+            await self.cycle()
+        self.clear()
+
+
+def _sizes(bench: Bench) -> Iterable[int]:
+    low, high = bench.domain.get("transaction_bytes", (1, 4 * bench.parameters["word_bytes"]))
+    return range(low, high + 1)
+
+
+async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbytes: int,
+                   last_served: int) -> None:
+    """One transaction in ``bank`` against rivals that always ask, from one state of the arbiter.
+
+    The arbiter's state is who was served last. So that one makes an access alone; in the next
+    cycle everybody begins to ask. The worst is to have been served last oneself.
+    """
+    scene.clear()
+    alone = [scene.transaction(bank, scene.word_bytes)]
+    scene.place(last_served, bank, lambda: alone.pop() if alone else None)
+    await scene.cycle()
+    for rival in rivals:
+        scene.place(rival, bank, lambda: scene.transaction(bank, scene.word_bytes))
+    ours = [scene.transaction(bank, nbytes, observe=len(rivals) + 1, write=write)
+            for write in (True, False)]
+    path = scene.place(victim, bank, lambda: ours.pop() if ours else None)
+    await scene.cycle()
+    while path.current is not None or ours:
+        await scene.cycle()
+    await scene.cycle()  # the last read's answer
+
+
+@testbench
+async def every_size_and_state_under_the_adversary(bench: Bench) -> None:
+    """All transaction sizes of the domain, every number of rivals, every state of the arbiter."""
+    scene = await Scene.filled(bench)
+    for rivals in range(scene.requesters):
+        for nbytes in _sizes(bench):
+            asking = bench.rng.sample(range(scene.requesters), rivals + 1)
+            for last_served in asking:
+                await _measure(scene, asking[0], asking[1:], bench.rng.randrange(scene.banks),
+                               nbytes, last_served)
+
+
+@testbench
+async def worst_case_transaction(bench: Bench) -> None:
+    """Table IV's 4 KiB against 0, 2, 4, ... rivals; the harness does it for every number."""
+    scene = await Scene.filled(bench)
+    for rivals in range(0, min(scene.requesters, 4), 2):
+        await _measure(scene, rivals, list(range(rivals)), 0, WORST_CASE_BYTES, rivals)
+
+
+@testbench
+async def random_traffic_in_all_banks(bench: Bench) -> None:
+    """Everybody everywhere at random, few words, so that reads meet what others wrote."""
+    scene = await Scene.filled(bench)
+    scene.words = min(scene.words, 4)
+    for load in (0.1, 0.5, 1.0):
+        scene.clear()
+        for requester in range(scene.requesters):
+            for bank in range(scene.banks):
+                def source(bank=bank, load=load):
+                    if bench.rng.random() >= load:
+                        return None
+                    return scene.transaction(bank, scene.word_bytes, observe=scene.requesters)
+                scene.place(requester, bank, source)
+        for _ in range(300):
+            await scene.cycle()

@@ -1,0 +1,333 @@
+"""Bound checkers of the output-stationary array: they read its ports and drive none.
+
+`OutputStationaryCheck` knows the protocol and the timing, at any size. It dates everything by
+counters (operands owed to the last PE, flush steps left, rows left), where the array has flags that
+travel with the operands. `OutputStationaryProductCheck` computes the products as well: for small
+arrays. `OutputStationaryInvariants` looks inside the array, and is for proofs by induction only.
+
+Ref: the thesis on AI accelerators, chapter 5.2 (Eq. 5.2 to 5.6, Table 5.1).
+"""
+
+from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In
+
+__all__ = ["OutputStationaryCheck", "OutputStationaryInvariants", "OutputStationaryProductCheck"]
+
+
+class _Watcher(wiring.Component):
+    """Has every port of its target as an input; nested names are joined by two underscores."""
+
+    def __init__(self, target):
+        self.rows = target.rows
+        self.columns = target.columns
+        self.operand_width = target.operand_width
+        self.accumulator_width = target.accumulator_width
+        super().__init__({"__".join(map(str, path)): In(member.shape)
+                          for path, member, _ in target.signature.flatten(target)})
+
+
+class OutputStationaryCheck(_Watcher):
+    """Protocol and timing of an `OutputStationaryArray`.
+
+    Assumes that operands on offer stay until they are taken. Holds in any other traffic, from
+    reset on.
+
+    Parameters
+    ----------
+    target : OutputStationaryArray
+        The array, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs: ``left__valid`` is its ``left.valid``.
+
+    Attributes
+    ----------
+    in_fold : Signal
+        A fold has begun, and its last operand is not accepted.
+    flush : Signal
+        Steps until the next fold may begin.
+    wave : Signal
+        Bit *d*: PEs with *i* + *j* = *d* hold operands.
+    owed : Signal
+        Operands accepted that the last PE has not executed.
+    due : Signal
+        A fold's last MAC is done, and its sums are not captured.
+    rows_left : Signal
+        Rows of captured folds that have not left.
+    late : Signal
+        The sink refused a row since there was last none.
+    excess : Signal
+        Of this fold: cycles since its first MAC that no neighbour stalled, less operands accepted.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        diagonals = self.rows + self.columns - 1
+        self.in_fold = Signal()
+        self.flush = Signal(range(diagonals))
+        self.wave = Signal(diagonals)
+        self.owed = Signal(range(diagonals + 1))
+        self.due = Signal()
+        self.rows_left = Signal(range(self.rows + 1))
+        self.late = Signal()
+        self.excess = Signal(range(-1, max(diagonals, 1)))
+
+    def elaborate(self, platform):
+        m = Module()
+
+        flush_steps = self.rows + self.columns - 2
+        offered = self.left__valid & self.top__valid
+        taken, sent = Signal(), Signal()
+        m.d.comb += taken.eq(self.left__valid & self.left__ready)
+        m.d.comb += sent.eq(self.results__valid & self.results__ready)
+
+        # The two reasons to freeze: the sink, and missing operands in the middle of a fold.
+        blocked, starved, moves, final = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            blocked.eq(self.due & (self.rows_left > self.results__ready)),
+            starved.eq(self.in_fold & ~offered),
+            moves.eq(~blocked & ~starved),
+            final.eq(self.active[-1] & (self.owed == 1) & ~self.in_fold),
+        ]
+
+        # Operands: both or none; then flush steps without any [Eq. 5.3, 5.4].
+        with m.If(taken):
+            m.d.sync += self.in_fold.eq(~self.left__payload.last)
+        with m.If(taken & self.left__payload.last):
+            m.d.sync += self.flush.eq(flush_steps)
+        with m.Elif(moves & (self.flush != 0)):
+            m.d.sync += self.flush.eq(self.flush - 1)
+        m.d.sync += [
+            Assert(taken == (self.top__valid & self.top__ready), "an operand was taken alone"),
+            Assert(~(taken & (self.flush != 0)), "operands taken before the flush was over"),
+            Assert(~(taken & blocked), "operands taken while results block the array"),
+            Assert(taken | ~(offered & (self.flush == 0) & ~blocked),
+                   "operands refused without a reason"),
+        ]
+
+        # The wavefront moves one diagonal per step [Table 5.1].
+        with m.If(moves):
+            m.d.sync += self.wave.eq(Cat(taken, self.wave))
+        m.d.sync += self.owed.eq(self.owed + taken - self.active[-1])
+        front = Mux(moves, self.wave, 0)
+        corners = Cat(self.active[min(d, self.columns - 1)
+                                  + max(d - self.columns + 1, 0) * self.columns]
+                      for d in range(flush_steps + 1))
+        m.d.sync += [
+            Assert(self.active == Cat(front[i:i + self.columns] for i in range(self.rows)),
+                   "active PEs are not the wavefront"),
+            Assert(sum(corners) <= self.owed, "more diagonals active than operands in the array"),
+        ]
+
+        # Eq. 5.5, in cycles: k + r + c - 2 from first to last MAC, less those a neighbour stalled.
+        counted = self.wave.any() & moves
+        m.d.sync += self.excess.eq(Mux(final, 0, self.excess + counted) - taken)
+        with m.If(final):
+            m.d.sync += Assert(self.excess + 1 == flush_steps, "fold does not take Eq. 5.5")
+
+        # Results: `rows` of them for each fold, from the cycle after its capture.
+        with m.If(final):
+            m.d.sync += self.due.eq(1)
+        with m.Elif(~blocked):
+            m.d.sync += self.due.eq(0)
+        with m.If(self.due & ~blocked):
+            m.d.sync += self.rows_left.eq(self.rows)
+        with m.Elif(sent):
+            m.d.sync += self.rows_left.eq(self.rows_left - 1)
+        with m.If(self.results__valid & ~self.results__ready):
+            m.d.sync += self.late.eq(1)
+        with m.Elif(self.rows_left == 0):
+            m.d.sync += self.late.eq(0)
+        m.d.sync += [
+            Assert(~self.results__valid | (self.rows_left != 0), "result row of no finished fold"),
+            Assert(self.results__valid | (self.rows_left == 0), "result row is missing"),
+            Assert(~blocked | self.late, "array blocked by a sink that was always ready"),
+        ]
+
+        # Streams: an offer stays until it is taken.
+        for name, claim in (("left", Assume), ("top", Assume), ("results", Assert)):
+            valid, ready, payload = (getattr(self, f"{name}__{part}")
+                                     for part in ("valid", "ready", "payload"))
+            waits = Signal(name=f"{name}_waits")
+            offer = Signal(len(Value.cast(payload)), name=f"{name}_offer")
+            m.d.sync += [
+                waits.eq(valid & ~ready),
+                offer.eq(payload),
+                claim(valid | ~waits, f"{name} withdrawn before it was taken"),
+                claim((offer == Value.cast(payload)) | ~(valid & waits),
+                      f"{name} changed before it was taken"),
+            ]
+
+        return m
+
+
+class OutputStationaryProductCheck(_Watcher):
+    """Results of an `OutputStationaryArray` are the products of its operands.
+
+    It multiplies and adds each operand in the cycle in which it is accepted, with one multiplier
+    per PE, and keeps up to three matrices: one leaving, one due for capture, one in the wavefront.
+
+    Parameters
+    ----------
+    target : OutputStationaryArray
+        The array, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    sums : list of list of Signal
+        The products so far of the fold whose operands are being accepted.
+    queue : list of list of list of Signal
+        Matrices complete, oldest first.
+    count : Signal
+        How many.
+    row : Signal
+        Rows of the oldest that have left.
+    in_fold : Signal
+        ``sums`` is in use.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        total = signed(self.accumulator_width)
+
+        def matrix(name):
+            return [[Signal(total, name=f"{name}_{i}_{j}") for j in range(self.columns)]
+                    for i in range(self.rows)]
+
+        self.sums = matrix("sum")
+        self.queue = [matrix(f"queue_{age}") for age in range(3)]
+        self.count = Signal(range(4))
+        self.row = Signal(range(self.rows))
+        self.in_fold = Signal()
+
+    def elaborate(self, platform):
+        m = Module()
+
+        taken, push, sent, pop = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            taken.eq(self.left__valid & self.left__ready),
+            push.eq(taken & self.left__payload.last),
+            sent.eq(self.results__valid & self.results__ready),
+            pop.eq(sent & (self.row == self.rows - 1)),
+        ]
+        m.d.sync += self.count.eq(self.count + push - pop)
+        with m.If(taken):
+            m.d.sync += self.in_fold.eq(~self.left__payload.last)
+        with m.If(sent):
+            m.d.sync += self.row.eq(Mux(pop, 0, self.row + 1))
+        m.d.sync += [
+            Assert(~push | pop | (self.count != 3), "more than three folds in the array"),
+            Assert(~self.results__valid | (self.count != 0), "result row of no fold"),
+        ]
+
+        place = Signal.like(self.count)
+        m.d.comb += place.eq(self.count - pop)
+        for i in range(self.rows):
+            for j in range(self.columns):
+                added = Signal(signed(self.accumulator_width), name=f"added_{i}_{j}")
+                m.d.comb += added.eq(Mux(self.in_fold, self.sums[i][j], 0)
+                                     + self.left__payload["values"][i] * self.top__payload[j])
+                with m.If(taken):
+                    m.d.sync += self.sums[i][j].eq(added)
+                entries = [matrix[i][j] for matrix in self.queue]
+                for age, (entry, younger) in enumerate(zip(entries, [*entries[1:], 0],
+                                                           strict=True)):
+                    with m.If(push & (place == age)):
+                        m.d.sync += entry.eq(added)
+                    with m.Elif(pop):
+                        m.d.sync += entry.eq(younger)
+
+                with m.If(self.results__valid & (self.row == i)):
+                    m.d.sync += Assert(self.results__payload[j] == self.queue[0][i][j],
+                                       f"result ({i}, {j}) is not the product")
+
+        return m
+
+
+class OutputStationaryInvariants(Elaboratable):
+    """What holds inside an `OutputStationaryArray`, for induction. It reads attributes, not ports.
+
+    Parameters
+    ----------
+    target : OutputStationaryArray
+    check : OutputStationaryCheck
+        Bound to the target.
+    product : OutputStationaryProductCheck or None
+        Bound to the target. Without it, nothing is said about values.
+    """
+
+    def __init__(self, target, check, product=None):
+        self.target = target
+        self.check = check
+        self.product = product
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += [Assert(fact, text) for fact, text in self.timing()]
+        if self.product is not None:
+            m.d.sync += [Assert(fact, text) for fact, text in self.values(m)]
+        return m
+
+    def timing(self):
+        """The flags of the array say what the counters of the check say."""
+        t, c = self.target, self.check
+        flush_steps = t.rows + t.columns - 2
+        final = ~c.in_fold & (c.flush == 0) & (c.owed != 0)
+        yield t.wave_valid == c.wave, "wavefront"
+        yield t.in_fold == c.in_fold, "in fold"
+        yield t.flushing == (c.flush != 0), "flushing"
+        yield t.finished == c.due, "finished"
+        yield t.rows_left == c.rows_left, "rows left"
+        yield t.rows_left <= t.rows, "rows left in range"
+        yield c.flush <= flush_steps, "flush in range"
+        yield sum(c.wave) == c.owed, "owed operands are in the wavefront"
+        yield ~c.in_fold | (c.wave[0] & (c.flush == 0)), "a fold that goes on is in PE (0, 0)"
+        yield (~c.due | ((c.wave >> 1) == 0)) & (~c.due | (t.wave_first == c.wave)), \
+            "the next fold is at most in PE (0, 0) when sums are due"
+        for d in range(flush_steps + 1):
+            here = (c.flush == flush_steps - d) if d < flush_steps else final
+            yield t.wave_last[d] == here, "last operand"
+            yield ~here | (c.wave[d] & ~c.wave[:d].any()), "last operand is the youngest"
+            first = t.wave_first[d]
+            yield ~first | (c.wave[d] & ~c.wave[d + 1:].any()), "first operand is the oldest"
+            if d:  # a row leaves in each step, before the wavefront needs its place
+                room = max(t.rows + 1 - d, 0)
+                yield c.late | ~c.wave[d] | (c.rows_left <= room), "drain ahead of the wavefront"
+        yield c.late | ~c.due | (c.rows_left <= 1), "drain over when sums are due"
+        begun = c.in_fold | (c.flush != 0) | final
+        yield c.excess == Mux(c.in_fold, -1, Mux(begun, flush_steps - 1 - c.flush, 0)), "excess"
+
+    def values(self, m):
+        """Sums, and the operands on their way to them, add up to what the product check has."""
+        t, c, p = self.target, self.check, self.product
+        leaving, closing = c.rows_left != 0, ~c.in_fold & (c.owed != 0)
+        yield p.in_fold == c.in_fold, "product in fold"
+        yield p.count == leaving + c.due + closing, "matrices in the array"
+        yield p.row == Mux(leaving, t.rows - c.rows_left, 0), "rows that have left"
+        for i in range(t.rows):
+            for j in range(t.columns):
+                pe = t.pes[i][j]
+                entries = data.ArrayLayout(signed(t.accumulator_width), 3)
+                matrices = Signal(entries, name=f"matrices_{i}_{j}")
+                m.d.comb += matrices.eq(Cat(matrix[i][j] for matrix in p.queue))
+                yield ~c.due | (pe.sum == matrices[leaving]), "sums due are a product"
+                with_rows = [p.queue[0][t.rows - left + i][j] == pe.drain
+                             if i < left else 1 for left in range(1, t.rows + 1)]
+                for left, same in enumerate(with_rows, 1):
+                    yield (c.rows_left != left) | same, "rows left are a product"
+
+                # The operands on their way, oldest in the largest place; `first` drops the sum.
+                lefts = [*t.skew_left[i], *(pe.right for pe in t.pes[i])]
+                tops = [*t.skew_top[j], *(row[j].bottom for row in t.pes)]
+                ahead = sum(Mux(c.wave[d], lefts[d] * tops[d], 0) for d in range(i + j + 1))
+                sums = Signal(signed(t.accumulator_width), name=f"sums_{i}_{j}")
+                m.d.comb += sums.eq(
+                    ahead + Mux(t.wave_first[:i + j + 1].any(), 0, pe.sum))
+                whole = Mux(c.in_fold, p.sums[i][j], matrices[leaving + c.due])
+                yield ~(c.in_fold | closing) | (sums == whole), "wavefront adds up to the product"
