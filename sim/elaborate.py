@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from amaranth.back import rtlil, verilog
-from amaranth.hdl import Cat, Elaboratable, Module, Shape, Signal, Value
+from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Shape, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Field", "FlatTop", "fields_json", "port_fields", "ports_of", "to_rtlil", "to_verilog"]
+__all__ = ["Field", "FlatTop", "ProofTop", "fields_json", "port_fields", "ports_of", "to_rtlil",
+           "to_verilog", "watch"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,28 @@ class FlatTop(Elaboratable):
     @property
     def ports(self) -> list[Signal]:
         return [self.inputs, self.outputs]
+
+
+class ProofTop(FlatTop):
+    """A `FlatTop` for a model checker: every input is free in every cycle, and reset is never set.
+
+    A proof begins in the reset values of all registers, which is the state that a reset leaves;
+    what happens during a reset in mid-run is not part of it.
+    """
+
+    def __init__(self, component: wiring.Component, checker: wiring.Component):
+        super().__init__(component, checker)
+        self._domain = ClockDomain("sync")
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.domains.sync = self._domain
+        m.d.comb += self._domain.rst.eq(0)
+        return m
+
+    @property
+    def ports(self) -> list[Signal]:
+        return [self._domain.clk, *super().ports]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:

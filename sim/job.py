@@ -25,7 +25,7 @@ from cyclebound.sim.build import Build, BuildError, build_verilator, trace_forma
 from cyclebound.sim.elaborate import FlatTop, fields_json
 from cyclebound.sim.errors import UserError
 
-__all__ = ["Group", "Job", "Outcome", "run_job", "simulate"]
+__all__ = ["Group", "Job", "Outcome", "die_with_parent", "run_job", "simulate"]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
         process = subprocess.Popen(build.command(waveform), cwd=folder, stdout=log,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    env=_environment(job, folder, testbench),
-                                   start_new_session=True, preexec_fn=_die_with_parent)
+                                   start_new_session=True, preexec_fn=die_with_parent)
         try:
             status = process.wait(job.wall_limit)
         except subprocess.TimeoutExpired:
@@ -177,8 +177,8 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
     return outcome
 
 
-def _die_with_parent() -> None:
-    """Let the kernel stop the simulator when its worker is killed (Linux only)."""
+def die_with_parent() -> None:
+    """Let the kernel stop this process when the one that started it is gone (Linux only)."""
     if sys.platform == "linux":
         import ctypes
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

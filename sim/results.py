@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS fpga (
     block TEXT, configuration TEXT, target TEXT, row TEXT,
     PRIMARY KEY (block, configuration, target));
 CREATE TABLE IF NOT EXISTS waveform (
-    block TEXT, configuration TEXT, bound TEXT, svg TEXT, command TEXT,
+    block TEXT, configuration TEXT, bound TEXT, svg TEXT, command TEXT, key TEXT,
     PRIMARY KEY (block, configuration, bound));
 """
 
@@ -148,11 +148,14 @@ class Results:
         self._keep("fpga", (row.block, row.configuration, row.target), row)
 
     def waveform(self, block: str, configuration: str, bound: str, svg: str,
-                 command: str) -> None:
-        """Keep the picture of a worst request, and the command that simulates it again."""
+                 command: str, key: str = "") -> None:
+        """Keep the picture of a worst request, and the command that simulates it again.
+
+        ``key`` identifies the request, for a run that is resumed.
+        """
         with self._writing() as base:
-            base.execute("INSERT OR REPLACE INTO waveform VALUES (?,?,?,?,?)",
-                         (block, configuration, bound, svg, command))
+            base.execute("INSERT OR REPLACE INTO waveform VALUES (?,?,?,?,?,?)",
+                         (block, configuration, bound, svg, command, key))
 
     # -- what reports read ---------------------------------------------------------------------
 
@@ -186,7 +189,7 @@ class Results:
         return [json.loads(row) for (row,) in self._base.execute(
             f"SELECT row FROM {table} ORDER BY rowid")]
 
-    def waveforms(self) -> dict[tuple[str, str, str], tuple[str, str]]:
-        """(block, configuration, bound) -> (SVG, command)."""
-        return {(b, c, n): (svg, command) for b, c, n, svg, command in self._base.execute(
-            "SELECT block, configuration, bound, svg, command FROM waveform")}
+    def waveforms(self) -> dict[tuple[str, str, str], tuple[str, str, str]]:
+        """(block, configuration, bound) -> (SVG, command, key)."""
+        return {(b, c, n): (svg, command, key) for b, c, n, svg, command, key in
+                self._base.execute("SELECT * FROM waveform")}

@@ -1,0 +1,187 @@
+"""The command line ``cyclebound``."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Block
+from cyclebound.sim.catalogue import more_pages
+from cyclebound.sim.errors import UserError, unknown
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Time-predictable hardware: RTL blocks, their worst-case bounds, and evidence that the "
+         "RTL keeps them.\n\nStart with `cyclebound list`, then `cyclebound regress`.")
+
+pages: list[str] = []
+
+BlockName = Annotated[str, typer.Argument(metavar="BLOCK", help="A block, as `list` names it.")]
+ConfigurationName = Annotated[str | None, typer.Option(
+    "--configuration", "-c", metavar="C", help="One configuration; the default is the first.")]
+Settings = Annotated[list[str] | None, typer.Option(
+    "--set", metavar="NAME=VALUE", help="Another value for a parameter; may be repeated.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON for a program, on standard output.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
+Workers = Annotated[int | None, typer.Option(
+    "-j", metavar="N", min=1, help="Jobs at a time; the default is one a core.")]
+
+
+@app.callback()
+def _common(named: Annotated[list[str] | None, typer.Option(
+        "--catalogue", metavar="MODULE",
+        help="A module with blocks of your own; may be repeated.")] = None) -> None:
+    pages[:] = [*(named or ()), *more_pages()]
+
+
+def thethe_catalogue() -> catalogue.Catalogue:
+    return catalogue.load(tuple(pages))
+
+
+def console() -> Console:
+    """A table needs room: where there is no terminal, do not fold at 80 columns."""
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=200)
+
+
+@contextlib.contextmanager
+def progress_bars() -> Iterator:
+    """Progress bars, a line for each step; silent unless standard error is a terminal."""
+    screen = Console(stderr=True)
+    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                  TimeElapsedColumn(), console=screen, transient=True,
+                  disable=not screen.is_terminal) as progress:
+        tasks: dict[str, int] = {}
+
+        def report(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = progress.add_task(step, total=total)
+            progress.update(tasks[step], completed=done, total=total)
+
+        yield report
+
+
+def parameters_of(block: Block, configuration: str | None, settings: list[str] | None,
+                *, more: tuple[str, ...] = ()) -> dict[str, object]:
+    """A configuration's parameters, with those that ``--set`` changes. Raises `UserError`."""
+    parameters = dict(block.configuration(configuration)[1].parameters)
+    for setting in settings or ():
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise UserError(f"--set takes NAME=VALUE, not {setting!r}")
+        if name not in parameters and name not in more:
+            raise unknown(f"parameter of {block.name}", name, [*parameters, *more])
+        try:
+            parameters[name] = int(text, 0)
+        except ValueError:
+            raise UserError(f"--set {name} takes a whole number, not {text!r}") from None
+    return parameters
+
+
+@app.command("list")
+def list_blocks(as_json: AsJson = False) -> None:
+    """The catalogue: blocks, configurations, bounds, and the evidence each can give."""
+    blocks = list(the_catalogue())
+    if as_json:
+        print(json.dumps([{
+            "block": b.name, "family": b.family, "summary": b.summary,
+            "configurations": {n: dict(c.parameters) for n, c in b.configurations.items()},
+            "bounds": [{"bound": o.bound.name, "what": o.what, "formula": o.bound.formula,
+                        "source": o.bound.source} for o in b.bounds],
+            "evidence": _evidence(b)} for b in blocks], indent=2))
+        return
+    table = Table()
+    for name in ("block", "configurations", "bounds", "evidence", "what it is"):
+        table.add_column(name, overflow="fold")
+    for b in blocks:
+        table.add_row(b.name, "\n".join(
+            f"{n}: " + ", ".join(f"{k}={v}" for k, v in c.parameters.items())
+            for n, c in b.configurations.items()),
+            "\n".join(f"{o.what}: {o.bound.formula}" for o in b.bounds),
+            "\n".join(_evidence(b)), b.summary, end_section=True)
+    console().print(table)
+
+
+def _evidence(block: Block) -> list[str]:
+    kinds = [f"simulation: {', '.join(t.name for t in block.testbenches)}"]
+    if any(o.exhaustive for o in block.bounds) and any(
+            c.domain for c in block.configurations.values()):
+        kinds.append("exhaustive")
+    if block.properties:
+        kinds.append(f"proof: {', '.join(p.name for p in block.properties)}")
+    if block.fpga:
+        kinds.append(f"fpga: {block.fpga.device}")
+    return kinds
+
+
+@app.command()
+def bound(name: BlockName, configuration: ConfigurationName = None, settings: Settings = None,
+          as_json: AsJson = False) -> None:
+    """The bounds' values, formulas and sources, with no simulation.
+
+    A bound may need parameters of a request besides those of the block: name them with --set.
+    """
+    block = the_catalogue().find(name)
+    more = tuple(dict.fromkeys(p for o in block.bounds for p in o.bound.parameters))
+    parameters = parameters_of(block, configuration, settings, more=more)
+    rows = []
+    for observed in block.bounds:
+        row = {"bound": observed.bound.name, "what": observed.what,
+               "formula": observed.bound.formula, "source": observed.bound.source,
+               "parameters": {k: parameters[k] for k in observed.bound.parameters
+                              if k in parameters},
+               "cycles": None, "problem": None}
+        try:
+            row["cycles"] = observed.bound.of(parameters)
+        except NotCovered as error:
+            row["problem"] = str(error)
+        rows.append(row)
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        table = Table()
+        for column in ("bound", "of", "cycles", "formula", "with", "source"):
+            table.add_column(column, overflow="fold")
+        for row in rows:
+            table.add_row(row["bound"], row["what"],
+                          str(row["cycles"]) if row["problem"] is None else row["problem"],
+                          row["formula"], ", ".join(f"{k}={v}" for k, v in
+                                                    row["parameters"].items()), row["source"])
+        console().print(table)
+    if settings and all(row["cycles"] is None for row in rows):
+        raise UserError(rows[0]["problem"] + "; give it with --set NAME=VALUE")
+
+
+def main() -> None:
+    """Entry point: a user's mistake is one line and status 2, Ctrl-C is status 130."""
+    from cyclebound.sim import cli_evidence, cli_run  # noqa: F401 - they add their commands
+
+    try:
+        status = app(standalone_mode=False)
+    except UserError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
+    except Exception as error:
+        # typer's own errors, wherever its version keeps their classes
+        if not hasattr(error, "format_message"):
+            raise
+        fail(f"{error.format_message()} See `cyclebound --help`.")
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def fail(message: str, status: int = 2) -> None:
+    """One line on standard error, and exit."""
+    Console(stderr=True).print(f"cyclebound: {message}", style="red", soft_wrap=True,
+                               markup=False, highlight=False)
+    sys.exit(status)

@@ -1,0 +1,1 @@
+"""Commands that give Verilog, proofs and FPGA figures."""

@@ -1,0 +1,170 @@
+"""Commands that simulate, and that read what was simulated."""
+
+import datetime
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cyclebound.sim import cli
+from cyclebound.sim.cli import (AsJson, BlockName, ConfigurationName, Folder, Workers, app,
+                                console, progress_bars, the_catalogue)
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.job import run_job
+from cyclebound.sim.regress import Interrupted, Plan, jobs_of
+from cyclebound.sim.regress import regress as regress_plan
+from cyclebound.sim.report import write_report
+from cyclebound.sim.table import (Run, differences, print_differences, print_run, read,
+                                  write_junit)
+
+Simulator = Annotated[str, typer.Option(
+    "--simulator", metavar="NAME", help="verilator, or icarus as a second opinion.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="S", help="First seed of every testbench.")]
+Waves = Annotated[bool, typer.Option("--waves", help="Write the waveform of every job.")]
+WallLimit = Annotated[float, typer.Option(
+    "--wall-limit", metavar="SECONDS", min=1, help="Stop a simulator after this time.")]
+
+
+def _simulator(name: str) -> str:
+    if name not in ("verilator", "icarus"):
+        raise UserError(f"--simulator is verilator or icarus, not {name!r}")
+    return name
+
+
+def _new_folder() -> Path:
+    """A folder for a new run, named by the time."""
+    stem = datetime.datetime.now().strftime("%Y-%m-%d_%H%M%S")
+    for suffix in ("", *(f"-{n}" for n in range(2, 100))):
+        folder = Path("runs") / f"{stem}{suffix}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UserError(f"cannot make a folder for the run below {Path('runs').resolve()}: "
+                            f"{error.strerror}; name another with --output") from error
+        return folder
+    raise UserError("a hundred runs began in this second; name a folder with --output")
+
+
+@app.command()
+def regress(
+    blocks: Annotated[list[str] | None, typer.Argument(
+        metavar="[BLOCK]...", help="Blocks, as `list` names them; the default is all.")] = None,
+    workers: Workers = None,
+    configuration: Annotated[str | None, typer.Option(
+        "--configuration", "-c", metavar="C", help="Only this configuration.")] = None,
+    testbench: Annotated[str | None, typer.Option(
+        "--testbench", metavar="T", help="Only this testbench.")] = None,
+    seed: Seed = 1,
+    waves: Waves = False,
+    proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
+    pictures: Annotated[bool, typer.Option(help="Draw the worst requests' waveforms.")] = True,
+    scheduler: Annotated[str | None, typer.Option(
+        metavar="ADDRESS", help="Run the jobs on the Dask cluster of this scheduler.")] = None,
+    resume: Annotated[Path | None, typer.Option(
+        metavar="DIR", help="Continue a run: what has finished there is not run again.")] = None,
+    output: Annotated[Path | None, typer.Option(
+        "--output", "-o", metavar="DIR", help="The run's folder; the default is runs/<time>.")
+    ] = None,
+    simulator: Simulator = "verilator",
+    wall_limit: WallLimit = 900,
+    as_json: AsJson = False,
+) -> int:
+    """Build, simulate, check and prove; print measured against bound.
+
+    Exit status 0: all bounds held. 1: a mismatch, a violated bound, a request without a bound, or
+    a failed proof. 2: a mistake in the call.
+    """
+    known = the_catalogue()
+    chosen = [known.find(name) for name in dict.fromkeys(blocks or [])] or list(known)
+    if resume is not None and output is not None:
+        raise UserError("--resume names the folder already; leave out --output")
+    if resume is not None and not (resume / "results.sqlite").is_file():
+        raise UserError(f"--resume {resume}: that folder holds no run")
+    options = dict(blocks=chosen, seed=seed, configuration=configuration, testbench=testbench,
+                   waves=waves, proofs=proofs, pictures=pictures, simulator=_simulator(simulator),
+                   wall_limit=wall_limit, scheduler=scheduler, pages=tuple(cli.pages),
+                   **({"workers": workers} if workers else {}))
+    jobs_of(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
+    plan = Plan(folder=resume or output or _new_folder(), **options)
+    try:
+        with progress_bars() as report:
+            regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
+                         created=datetime.datetime.now().isoformat(timespec="seconds"),
+                         report=report)
+    except Interrupted:
+        cli.fail(f"interrupted; what had finished is kept, continue with "
+                 f"`cyclebound regress --resume {plan.folder}`", 130)
+    run = read(plan.folder)
+    write_junit(run, plan.folder / "junit.xml")
+    if as_json:
+        print(run.as_json())
+    else:
+        print_run(run, console())
+        console().print(f"report: cyclebound report {plan.folder}", soft_wrap=True)
+    return 1 if run.problems else 0
+
+
+@app.command()
+def run(block: BlockName, configuration: ConfigurationName = None,
+        testbench: Annotated[str | None, typer.Option(
+            metavar="T", help="The testbench; the default is the first.")] = None,
+        test: Annotated[str, typer.Option(metavar="NAME", help="Only this test of it.")] = "",
+        seed: Seed = 1, waves: Waves = False, simulator: Simulator = "verilator",
+        wall_limit: WallLimit = 900,
+        output: Annotated[Path | None, typer.Option(
+            "--output", "-o", metavar="DIR", help="The folder; the default is runs/<time>.")
+        ] = None) -> int:
+    """One block, one configuration, one testbench, with its log on the terminal."""
+    found = the_catalogue().find(block)
+    name, _ = found.configuration(configuration)
+    bench = found.testbench(testbench) if testbench else found.testbenches[0]
+    plan = Plan([found], Path("."), seed=seed, configuration=name, testbench=bench.name,
+                waves=waves, simulator=_simulator(simulator), wall_limit=wall_limit,
+                pages=tuple(cli.pages))
+    jobs_of(plan)
+    folder = output or _new_folder()
+    job, *_ = jobs_of(Plan(**{**vars(plan), "folder": folder}))
+    outcome = run_job(type(job)(**{**vars(job), "test": test}))
+    log = Path(job.folder) / "log.txt"
+    if log.exists():
+        print(log.read_text(errors="replace"))
+    print(f"{'passed' if outcome.passed else 'FAILED'}: {job.name}"
+          + ("" if outcome.passed else f": {outcome.reason}"))
+    print(f"{sum(g.count for g in outcome.groups):,} requests observed, "
+          f"{outcome.compared:,} cycles compared, {outcome.cycles:,} cycles in "
+          f"{outcome.run_seconds:.2f} s; folder {job.folder}")
+    if outcome.waveform:
+        print(f"waveform: {outcome.waveform}")
+    return 0 if outcome.passed else 1
+
+
+@app.command()
+def compare(folder: Folder,
+            other: Annotated[Path | None, typer.Argument(
+                metavar="DIR2", help="A later run, to see what changed.")] = None,
+            as_json: AsJson = False) -> int:
+    """The verdict table of a finished run; of two runs, what changed."""
+    first = read(folder)
+    if other is None:
+        print(first.as_json()) if as_json else print_run(first, console())
+        return 1 if first.problems else 0
+    changed = differences(first, read(other))
+    if as_json:
+        import json
+        print(json.dumps(changed, indent=2))
+    else:
+        print_differences(changed, console())
+    return 1 if changed else 0
+
+
+@app.command()
+def report(folder: Folder,
+           output: Annotated[Path | None, typer.Option(
+               "--output", "-o", metavar="FILE", help="The default is DIR/report.html.")] = None,
+           ) -> None:
+    """One self-contained HTML file about a finished run."""
+    print(write_report(folder, output))

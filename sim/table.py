@@ -1,0 +1,171 @@
+"""The verdict table: for a terminal, as JSON, as JUnit XML; and what differs between two runs."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cyclebound.sim.results import JobRow, Results
+from cyclebound.sim.verdict import Verdict
+
+__all__ = ["Run", "differences", "print_run", "print_differences", "read", "write_junit"]
+
+_STYLE = {"exact": "green", "reached": "green", "held": "cyan"}
+_BAR = 10  # characters of the tightness bar
+
+
+class Run:
+    """A finished run, read from its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        results = Results(folder)
+        self.folder = folder
+        self.meta = results.meta
+        self.jobs: list[JobRow] = results.jobs()
+        self.verdicts = [Verdict(**row) for row in results.rows("verdict")]
+        self.proofs = results.rows("proof")
+        self.fpga = results.rows("fpga")
+        results.close()
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs of the run that never finished."""
+        return int(self.meta.get("jobs", len(self.jobs))) - len(self.jobs)
+
+    @property
+    def problems(self) -> list[str]:
+        """Every reason why the run is no success, a line each."""
+        lines = [f"{job.name}: {job.reason}" for job in self.jobs if not job.passed]
+        lines += [f"{row.block} {row.configuration}: {row.verdict}: {row.detail}"
+                  for row in self.verdicts if row.failed]
+        lines += [f"{proof['block']}: property {proof['property']} "
+                  f"({_words(proof['parameters'])}): {proof['detail'] or 'counterexample'}"
+                  for proof in self.proofs if proof["status"] == "failed"]
+        if self.unfinished:
+            lines.append(f"{self.unfinished} jobs did not finish; "
+                         f"continue with `cyclebound regress --resume {self.folder}`")
+        return lines
+
+    def speed(self, row: Verdict) -> tuple[int, float]:
+        """Cycles, and cycles per second, of all jobs of the verdict's configuration."""
+        mine = [job for job in self.jobs
+                if (job.block, job.configuration) == (row.block, row.configuration)]
+        cycles, seconds = sum(j.cycles for j in mine), sum(j.run_seconds for j in mine)
+        return cycles, cycles / seconds if seconds else 0.0
+
+    def as_json(self) -> str:
+        """All of it, for a program."""
+        rows = []
+        for row in self.verdicts:
+            cycles, rate = self.speed(row)
+            rows.append({**asdict(row), "tightness": row.tightness, "cycles": cycles,
+                         "cycles_per_second": round(rate)})
+        return json.dumps({"folder": str(self.folder), **self.meta, "verdicts": rows,
+                           "jobs": [asdict(job) for job in self.jobs], "proofs": self.proofs,
+                           "fpga": self.fpga, "problems": self.problems}, indent=2)
+
+
+def read(folder: Path) -> Run:
+    """The run in ``folder``. Raises `UserError` if there is none."""
+    return Run(folder)
+
+
+def _words(parameters: dict) -> str:
+    return ", ".join(f"{key}={value}" for key, value in parameters.items())
+
+
+def _bar(tightness: float | None) -> Text:
+    if tightness is None:
+        return Text("-")
+    full = min(_BAR, int(tightness * _BAR))
+    return Text(f"{'█' * full}{'·' * (_BAR - full)} {tightness:4.2f}")
+
+
+def _verdict(row: Verdict) -> Text:
+    text = row.verdict if row.kinds <= 1 or row.verdict != "reached" else \
+        f"reached {row.kinds_reached}/{row.kinds}"
+    return Text(text, style=_STYLE.get(row.verdict, "bold red"))
+
+
+def print_run(run: Run, console: Console) -> None:
+    """The verdict table, and every problem below it."""
+    table = Table(title=f"Measured against bound: {run.folder}", title_justify="left")
+    for name, justify in (("block", "left"), ("configuration", "left"), ("bound", "left"),
+                          ("requests", "right"), ("worst", "right"), ("allowed", "right"),
+                          ("tightness", "left"), ("verdict", "left"), ("evidence", "left"),
+                          ("cycles", "right"), ("cycles/s", "right")):
+        table.add_column(name, justify=justify, no_wrap=name not in ("evidence",))
+    for row in run.verdicts:
+        cycles, rate = run.speed(row)
+        table.add_row(
+            row.block, row.configuration, f"{row.bound} ({row.what})", f"{row.requests:,}",
+            "-" if row.worst is None else f"{row.worst:,}",
+            "-" if row.allowed is None else f"{row.allowed:,}", _bar(row.tightness),
+            _verdict(row), row.evidence + (f": {row.domain}" if row.domain else ""),
+            f"{cycles:,}", f"{rate:,.0f}")
+    console.print(table)
+    for line in run.problems:
+        console.print(Text(line, style="red"), soft_wrap=True)
+
+
+def differences(old: Run, new: Run) -> list[dict[str, object]]:
+    """What changed between two runs: verdicts, worst cases, bounds, and rows that came or went."""
+    def keyed(run: Run) -> dict[tuple[str, str, str], Verdict]:
+        return {(v.block, v.configuration, v.bound): v for v in run.verdicts}
+
+    before, after = keyed(old), keyed(new)
+    changed = []
+    for key in dict.fromkeys([*before, *after]):
+        a, b = before.get(key), after.get(key)
+        fields = ("verdict", "worst", "allowed", "evidence", "formula")
+        was = {name: getattr(a, name) for name in fields} if a else None
+        now = {name: getattr(b, name) for name in fields} if b else None
+        if was != now:
+            changed.append({"block": key[0], "configuration": key[1], "bound": key[2],
+                            "was": was, "now": now})
+    return changed
+
+
+def print_differences(changed: list[dict[str, object]], console: Console) -> None:
+    """What changed, a row each."""
+    if not changed:
+        console.print("no verdict changed")
+        return
+    table = Table(title="What changed", title_justify="left")
+    for name in ("block", "configuration", "bound", "was", "now"):
+        table.add_column(name)
+
+    def say(values: dict | None, other: dict | None) -> str:
+        if values is None:
+            return "absent"
+        return ", ".join(f"{name} {value}" for name, value in values.items()
+                         if other is None or other[name] != value)
+
+    for row in changed:
+        table.add_row(row["block"], row["configuration"], row["bound"],
+                      say(row["was"], row["now"]), say(row["now"], row["was"]))
+    console.print(table)
+
+
+def write_junit(run: Run, path: Path) -> None:
+    """JUnit XML for CI systems: a case for each job, each verdict and each proof."""
+    suite = ElementTree.Element("testsuite", name="cyclebound")
+    cases = [(job.block, job.name, job.run_seconds, "" if job.passed else job.reason)
+             for job in run.jobs]
+    cases += [(row.block, f"{row.configuration}: {row.what} within {row.bound}", 0.0,
+               f"{row.verdict}: {row.detail}" if row.failed else "") for row in run.verdicts]
+    cases += [(proof["block"], f"{proof['property']} ({_words(proof['parameters'])})",
+               proof["seconds"], proof["detail"] or "counterexample"
+               if proof["status"] == "failed" else "") for proof in run.proofs]
+    for block, name, seconds, problem in cases:
+        case = ElementTree.SubElement(suite, "testcase", classname=block, name=name,
+                                      time=f"{seconds:.3f}")
+        if problem:
+            ElementTree.SubElement(case, "failure", message=problem.splitlines()[-1]).text = problem
+    suite.set("tests", str(len(cases)))
+    suite.set("failures", str(sum(bool(problem) for *_, problem in cases)))
+    ElementTree.ElementTree(suite).write(path, encoding="unicode", xml_declaration=True)

@@ -1,0 +1,70 @@
+"""The waveform of a worst request, as a picture: its test is simulated again with a trace."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from cyclebound.sim import catalogue
+from cyclebound.sim.cache import key_of
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.waveform import render
+
+__all__ = ["Witness", "draw"]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A request, and all that it takes to see it again. Plain data."""
+
+    block: str
+    configuration: str
+    bound: str
+    what: str
+    testbench: str
+    seed: int
+    test: str
+    first: int
+    last: int
+    folder: str
+    simulator: str
+    key: str
+    pages: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: Verdict, run: Path, simulator: str, content: str,
+           pages: tuple[str, ...]) -> "Witness | None":
+        """The witness of a verdict; None if it has no request, or its requests were counted."""
+        if not row.test or row.worst is None:
+            return None
+        _, _, testbench, seed = row.job.split("/")
+        folder = run / "witness" / row.block / row.configuration / row.bound
+        return cls(row.block, row.configuration, row.bound, row.what, testbench, int(seed),
+                   row.test, row.first, row.last, str(folder.resolve()), simulator,
+                   key_of(content, row.job, row.test, row.first, row.last), pages)
+
+    @property
+    def command(self) -> str:
+        """What a person types to see it again."""
+        return (f"cyclebound run {self.block} --configuration {self.configuration} --testbench "
+                f"{self.testbench} --seed {self.seed} --test {self.test} --waves")
+
+
+def draw(witness: Witness) -> str:
+    """The picture as SVG, or a sentence that says why there is none."""
+    job = Job(witness.block, witness.configuration, witness.testbench, witness.seed,
+              witness.folder, waves=True, test=witness.test, simulator=witness.simulator,
+              pages=witness.pages)
+    outcome = run_job(job)
+    try:
+        if outcome.waveform is None:
+            raise UserError(f"no waveform was written: {outcome.reason}")
+        start = outcome.starts.get(witness.test, 0)
+        block = catalogue.load(witness.pages).find(witness.block)
+        return render(Path(outcome.waveform), block.signals, start + witness.first,
+                      start + witness.last, title=f"{witness.what} {witness.block}")
+    except UserError as error:
+        return f"No picture: {error}"
+    finally:
+        shutil.rmtree(witness.folder, ignore_errors=True)
