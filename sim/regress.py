@@ -21,7 +21,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Job, Outcome, die_with_parent, run_job
+from cyclebound.sim.job import Job, die_with_parent, run_job
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
 from cyclebound.sim.toolchain import versions

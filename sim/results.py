@@ -141,7 +141,8 @@ class Results:
 
     def proof(self, row) -> None:
         """Keep a `cyclebound.sim.prove.Proof`."""
-        self._keep("proof", (row.block, row.property, json.dumps(row.parameters, sort_keys=True)), row)
+        instance = json.dumps(row.parameters, sort_keys=True)
+        self._keep("proof", (row.block, row.property, instance), row)
 
     def fpga(self, row) -> None:
         """Keep a `cyclebound.sim.fpga.Figures`."""

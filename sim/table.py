@@ -12,7 +12,7 @@ from rich.text import Text
 from cyclebound.sim.results import JobRow, Results
 from cyclebound.sim.verdict import Verdict
 
-__all__ = ["Run", "differences", "print_run", "print_differences", "read", "write_junit"]
+__all__ = ["Run", "differences", "print_differences", "print_run", "read", "write_junit"]
 
 _STYLE = {"exact": "green", "reached": "green", "held": "cyan"}
 _BAR = 10  # characters of the tightness bar

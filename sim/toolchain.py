@@ -35,7 +35,7 @@ class Verilator:
 
 
 def cache_root() -> Path:
-    """Where builds, proofs and FPGA results are kept: ``$CYCLEBOUND_CACHE``, or the user's cache."""
+    """Where builds, proofs and FPGA results are: ``$CYCLEBOUND_CACHE``, or the user's cache."""
     own = os.environ.get("CYCLEBOUND_CACHE")
     if own:
         return Path(own)
@@ -76,7 +76,8 @@ def verilator() -> Verilator:
     text = subprocess.run([wrapper, "--version"], capture_output=True, text=True).stdout
     match = re.search(r"Verilator (\d+)\.(\d+)", text)
     if not match or tuple(map(int, match.groups())) < LEAST_VERILATOR:
-        raise UserError(f"Verilator on PATH is too old: need 5.036 or later, found {text.strip()!r}")
+        raise UserError("Verilator on PATH is too old: need 5.036 or later, "
+                        f"found {text.strip()!r}")
     root = subprocess.run([wrapper, "--getenv", "VERILATOR_ROOT"], capture_output=True,
                           text=True).stdout.strip()
     return Verilator(Path(wrapper), Path(root), ".".join(match.groups()))

@@ -121,7 +121,8 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
                 row.verdict, row.job = "not covered", job
                 row.parameters, row.worst = group.parameters, group.latency
                 row.test, row.first, row.last = group.test, group.first, group.last
-                row.detail = f"{entry.bound.name} does not cover {_words(group.parameters)}: {error}"
+                row.detail = (f"{entry.bound.name} does not cover "
+                              f"{_words(group.parameters)}: {error}")
                 return row
     worst = {key: max(groups, key=lambda item: item[1].latency) for key, groups in kinds.items()}
     row.kinds = len(kinds)

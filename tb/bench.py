@@ -28,7 +28,7 @@ from cyclebound.tb.bus import Bus
 __all__ = ["Bench", "testbench"]
 
 PERIOD_NS = 10  # the simulated clock; only waveforms show it
-_RESET_CYCLES = 2
+_RESET_CYCLES = 2  # with the inputs at 0
 
 
 class Bench:
@@ -72,12 +72,19 @@ class Bench:
         """Start the clock (in C++, so that it costs no Python), and reset the block."""
         Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
         self._start = self._time()
+        if self._start == 0:
+            self._in.value = 0
         await self.reset()
 
     async def reset(self) -> None:
-        """Reset the block; the test's own models must start anew as well."""
-        self._in.value = 0
+        """Reset the block; the test's own models must start anew as well.
+
+        The inputs keep their values for the first cycle of reset: to a bound checker it would
+        otherwise look as if offers were withdrawn.
+        """
         self.dut.rst.value = 1
+        await self._edge
+        self._in.value = 0
         for _ in range(_RESET_CYCLES):
             await self._edge
         self.dut.rst.value = 0

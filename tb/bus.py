@@ -52,7 +52,8 @@ class Bus:
         try:
             return self.fields[name]
         except KeyError:
-            raise KeyError(f"no field {name!r} on the bus; it has {', '.join(self.fields)}") from None
+            raise KeyError(f"no field {name!r} on the bus; it has "
+                           f"{', '.join(self.fields)}") from None
 
     def pack(self, values: Mapping[str, int]) -> int:
         """The bus word with these fields set, and 0 elsewhere."""

@@ -36,13 +36,15 @@ class RoundRobinArbiter(wiring.Component):
             raise ValueError(f"Requester count must be at least 1, not {count}")
         self.count = count
         super().__init__({"requests": In(count), "accept": In(1), "grant": Out(count)})
+        # the state; a proof of fairness has to speak of it
+        self.held = Signal(count)    # a winner that has not been accepted yet
+        self.behind = Signal(count)  # thermometer code: the requesters after the last served
 
     def elaborate(self, platform):
         m = Module()
 
-        held = Signal.like(self.grant)    # a winner that has not been accepted yet
-        behind = Signal.like(self.grant)  # thermometer code: the requesters after the last served
-        pool = Signal.like(self.grant)    # among these, the lowest number wins
+        held, behind = self.held, self.behind
+        pool = Signal.like(self.grant)  # among these, the lowest number wins
 
         with m.If((self.requests & held).any()):
             m.d.comb += pool.eq(self.requests & held)

@@ -2,7 +2,15 @@
 
 from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck, RoundRobinProof
 
 BLOCKS = (
     Block(
@@ -14,7 +22,19 @@ BLOCKS = (
             "paper": Configuration({"count": 11}),  # 10 cores and a DMA [Table III]
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.arbiter"),),
-        bounds=(Observed("grant", bounds.round_robin_wait),),
+        bounds=(Observed("grant", bounds.round_robin_wait, proved_by=("fair",)),),
+        properties=(
+            Property(
+                name="fair",
+                says="whoever keeps asking is served within as many accepted grants as there are "
+                     "requesters; grants are one-hot, only for requests, never idle, and held",
+                checker=RoundRobinProof,
+                instances=tuple({"count": count} for count in (2, 4, 8, 11)),
+                decides=("count",),
+                induction=4,
+            ),
+        ),
+        checker=RoundRobinCheck,
         fpga=FpgaTarget("paper"),
     ),
 )

@@ -24,5 +24,7 @@ BLOCKS = (
             Observed("read", bounds.read_completion, exhaustive=True),
         ),
         fpga=FpgaTarget("tiny"),
+        signals=("top.dut.bank_0.arbiter.requests", "top.dut.bank_0.arbiter.grant",
+                 "top.dut.bank_0.access", "top.dut.bank_0.ports__0__response__valid"),
     ),
 )

@@ -2,29 +2,35 @@
 
 `OutputStationaryCheck` knows the protocol and the timing, at any size. It dates everything by
 counters (operands owed to the last PE, flush steps left, rows left), where the array has flags that
-travel with the operands. `OutputStationaryProductCheck` computes the products as well: for small
-arrays. `OutputStationaryInvariants` looks inside the array, and is for proofs by induction only.
+travel with the operands. `OutputStationaryProductCheck` computes the products: for small arrays.
+`OutputStationaryProof` holds these two and looks inside the array as well; it is for induction.
 
 Ref: the thesis on AI accelerators, chapter 5.2 (Eq. 5.2 to 5.6, Table 5.1).
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
-__all__ = ["OutputStationaryCheck", "OutputStationaryInvariants", "OutputStationaryProductCheck"]
+__all__ = ["OutputStationaryCheck", "OutputStationaryProductCheck", "OutputStationaryProof"]
+
+
+def _watched(signature):
+    """The same members, all of them inputs."""
+    return {name: In(member.shape) if member.is_port else
+            Out(wiring.Signature(_watched(member.signature)))  # `In` would turn its members
+            for name, member in signature.members.items()}
 
 
 class _Watcher(wiring.Component):
-    """Has every port of its target as an input; nested names are joined by two underscores."""
+    """Has every port of its target as an input, under the same name."""
 
     def __init__(self, target):
         self.rows = target.rows
         self.columns = target.columns
         self.operand_width = target.operand_width
         self.accumulator_width = target.accumulator_width
-        super().__init__({"__".join(map(str, path)): In(member.shape)
-                          for path, member, _ in target.signature.flatten(target)})
+        super().__init__(_watched(target.signature))
 
 
 class OutputStationaryCheck(_Watcher):
@@ -40,7 +46,7 @@ class OutputStationaryCheck(_Watcher):
 
     Members
     -------
-    All ports of the target, as inputs: ``left__valid`` is its ``left.valid``.
+    All ports of the target, as inputs.
 
     Attributes
     ----------
@@ -78,15 +84,15 @@ class OutputStationaryCheck(_Watcher):
         m = Module()
 
         flush_steps = self.rows + self.columns - 2
-        offered = self.left__valid & self.top__valid
+        offered = self.left.valid & self.top.valid
         taken, sent = Signal(), Signal()
-        m.d.comb += taken.eq(self.left__valid & self.left__ready)
-        m.d.comb += sent.eq(self.results__valid & self.results__ready)
+        m.d.comb += taken.eq(self.left.valid & self.left.ready)
+        m.d.comb += sent.eq(self.results.valid & self.results.ready)
 
         # The two reasons to freeze: the sink, and missing operands in the middle of a fold.
         blocked, starved, moves, final = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            blocked.eq(self.due & (self.rows_left > self.results__ready)),
+            blocked.eq(self.due & (self.rows_left > self.results.ready)),
             starved.eq(self.in_fold & ~offered),
             moves.eq(~blocked & ~starved),
             final.eq(self.active[-1] & (self.owed == 1) & ~self.in_fold),
@@ -94,13 +100,13 @@ class OutputStationaryCheck(_Watcher):
 
         # Operands: both or none; then flush steps without any [Eq. 5.3, 5.4].
         with m.If(taken):
-            m.d.sync += self.in_fold.eq(~self.left__payload.last)
-        with m.If(taken & self.left__payload.last):
+            m.d.sync += self.in_fold.eq(~self.left.payload.last)
+        with m.If(taken & self.left.payload.last):
             m.d.sync += self.flush.eq(flush_steps)
         with m.Elif(moves & (self.flush != 0)):
             m.d.sync += self.flush.eq(self.flush - 1)
         m.d.sync += [
-            Assert(taken == (self.top__valid & self.top__ready), "an operand was taken alone"),
+            Assert(taken == (self.top.valid & self.top.ready), "an operand was taken alone"),
             Assert(~(taken & (self.flush != 0)), "operands taken before the flush was over"),
             Assert(~(taken & blocked), "operands taken while results block the array"),
             Assert(taken | ~(offered & (self.flush == 0) & ~blocked),
@@ -136,20 +142,21 @@ class OutputStationaryCheck(_Watcher):
             m.d.sync += self.rows_left.eq(self.rows)
         with m.Elif(sent):
             m.d.sync += self.rows_left.eq(self.rows_left - 1)
-        with m.If(self.results__valid & ~self.results__ready):
+        with m.If(self.results.valid & ~self.results.ready):
             m.d.sync += self.late.eq(1)
         with m.Elif(self.rows_left == 0):
             m.d.sync += self.late.eq(0)
         m.d.sync += [
-            Assert(~self.results__valid | (self.rows_left != 0), "result row of no finished fold"),
-            Assert(self.results__valid | (self.rows_left == 0), "result row is missing"),
-            Assert(~blocked | self.late, "array blocked by a sink that was always ready"),
+            Assert(~self.results.valid | (self.rows_left != 0), "result row of no finished fold"),
+            Assert(self.results.valid | (self.rows_left == 0), "result row is missing"),
+            Assert(~blocked | self.late | ~self.results.ready,
+                   "array blocked by a sink that was always ready"),
         ]
 
         # Streams: an offer stays until it is taken.
         for name, claim in (("left", Assume), ("top", Assume), ("results", Assert)):
-            valid, ready, payload = (getattr(self, f"{name}__{part}")
-                                     for part in ("valid", "ready", "payload"))
+            port = getattr(self, name)
+            valid, ready, payload = port.valid, port.ready, port.payload
             waits = Signal(name=f"{name}_waits")
             offer = Signal(len(Value.cast(payload)), name=f"{name}_offer")
             m.d.sync += [
@@ -211,19 +218,19 @@ class OutputStationaryProductCheck(_Watcher):
 
         taken, push, sent, pop = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            taken.eq(self.left__valid & self.left__ready),
-            push.eq(taken & self.left__payload.last),
-            sent.eq(self.results__valid & self.results__ready),
+            taken.eq(self.left.valid & self.left.ready),
+            push.eq(taken & self.left.payload.last),
+            sent.eq(self.results.valid & self.results.ready),
             pop.eq(sent & (self.row == self.rows - 1)),
         ]
         m.d.sync += self.count.eq(self.count + push - pop)
         with m.If(taken):
-            m.d.sync += self.in_fold.eq(~self.left__payload.last)
+            m.d.sync += self.in_fold.eq(~self.left.payload.last)
         with m.If(sent):
             m.d.sync += self.row.eq(Mux(pop, 0, self.row + 1))
         m.d.sync += [
             Assert(~push | pop | (self.count != 3), "more than three folds in the array"),
-            Assert(~self.results__valid | (self.count != 0), "result row of no fold"),
+            Assert(~self.results.valid | (self.count != 0), "result row of no fold"),
         ]
 
         place = Signal.like(self.count)
@@ -232,7 +239,7 @@ class OutputStationaryProductCheck(_Watcher):
             for j in range(self.columns):
                 added = Signal(signed(self.accumulator_width), name=f"added_{i}_{j}")
                 m.d.comb += added.eq(Mux(self.in_fold, self.sums[i][j], 0)
-                                     + self.left__payload["values"][i] * self.top__payload[j])
+                                     + self.left.payload["values"][i] * self.top.payload[j])
                 with m.If(taken):
                     m.d.sync += self.sums[i][j].eq(added)
                 entries = [matrix[i][j] for matrix in self.queue]
@@ -243,35 +250,58 @@ class OutputStationaryProductCheck(_Watcher):
                     with m.Elif(pop):
                         m.d.sync += entry.eq(younger)
 
-                with m.If(self.results__valid & (self.row == i)):
-                    m.d.sync += Assert(self.results__payload[j] == self.queue[0][i][j],
+                with m.If(self.results.valid & (self.row == i)):
+                    m.d.sync += Assert(self.results.payload[j] == self.queue[0][i][j],
                                        f"result ({i}, {j}) is not the product")
 
         return m
 
 
-class OutputStationaryInvariants(Elaboratable):
-    """What holds inside an `OutputStationaryArray`, for induction. It reads attributes, not ports.
+class OutputStationaryProof(_Watcher):
+    """Both checks, and what holds inside an `OutputStationaryArray`, so that induction closes.
+
+    The ports go to the checks. The rest reads attributes of the target.
 
     Parameters
     ----------
     target : OutputStationaryArray
+        The array itself.
+    values : bool
+        Prove the results as well, and not only protocol and timing.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
     check : OutputStationaryCheck
-        Bound to the target.
+        The protocol and the timing.
     product : OutputStationaryProductCheck or None
-        Bound to the target. Without it, nothing is said about values.
+        The results, if ``values``.
     """
 
-    def __init__(self, target, check, product=None):
+    def __init__(self, target, *, values=False):
+        super().__init__(target)
         self.target = target
-        self.check = check
-        self.product = product
+        self.check = OutputStationaryCheck(target)
+        self.product = OutputStationaryProductCheck(target) if values else None
 
     def elaborate(self, platform):
         m = Module()
+
+        m.submodules.check = self.check
         m.d.sync += [Assert(fact, text) for fact, text in self.timing()]
         if self.product is not None:
+            m.submodules.product = self.product
             m.d.sync += [Assert(fact, text) for fact, text in self.values(m)]
+        for path, _, port in self.signature.flatten(self):
+            for watcher in filter(None, (self.check, self.product)):
+                seen = watcher
+                for name in path:
+                    seen = getattr(seen, name)
+                m.d.comb += Value.cast(seen).eq(Value.cast(port))
+
         return m
 
     def timing(self):
@@ -317,10 +347,9 @@ class OutputStationaryInvariants(Elaboratable):
                 matrices = Signal(entries, name=f"matrices_{i}_{j}")
                 m.d.comb += matrices.eq(Cat(matrix[i][j] for matrix in p.queue))
                 yield ~c.due | (pe.sum == matrices[leaving]), "sums due are a product"
-                with_rows = [p.queue[0][t.rows - left + i][j] == pe.drain
-                             if i < left else 1 for left in range(1, t.rows + 1)]
-                for left, same in enumerate(with_rows, 1):
-                    yield (c.rows_left != left) | same, "rows left are a product"
+                for left in range(i + 1, t.rows + 1):
+                    due_next = p.queue[0][t.rows - left + i][j]
+                    yield (c.rows_left != left) | (pe.drain == due_next), "rows left are a product"
 
                 # The operands on their way, oldest in the largest place; `first` drops the sum.
                 lefts = [*t.skew_left[i], *(pe.right for pe in t.pes[i])]

@@ -1,0 +1,291 @@
+"""Output-stationary systolic array: the sums stay in place, both operands stream.
+
+Ref: the thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5 and 5.10, Table 5.1).
+"""
+
+from functools import cached_property
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["LeftLayout", "OutputStationaryArray", "OutputStationaryPE"]
+
+
+def _check(thing, value, least):
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{thing} must be an integer, not {value!r}")
+    if value < least:
+        raise ValueError(f"{thing} must be at least {least}, not {value}")
+
+
+def _check_widths(operand_width, accumulator_width):
+    _check("Operand width", operand_width, 1)
+    _check("Accumulator width", accumulator_width, 1)
+    if accumulator_width < 2 * operand_width:
+        raise ValueError(f"Accumulator width must be at least {2 * operand_width}, twice the "
+                         f"operand width, not {accumulator_width}")
+
+
+class LeftLayout(data.StructLayout):
+    """One column of A: the operands that enter the rows of the array in one step.
+
+    Members
+    -------
+    values : ArrayLayout(signed(operand_width), rows)
+        Element *i* belongs to row *i*. All have the same index *k*: the array adds the skew.
+    last : 1
+        The last operand of this fold.
+    """
+
+    def __init__(self, rows, operand_width):
+        super().__init__({"values": data.ArrayLayout(signed(operand_width), rows), "last": 1})
+
+
+class OutputStationaryPE(wiring.Component):
+    """Processing element with two pipelined cycles, Load and Execute [5.2.1, Figures 5.3 to 5.5].
+
+    Load takes the operands into the registers ``right`` and ``bottom``, from where the neighbours
+    load them in turn. Execute multiplies these two and accumulates. One MAC per cycle.
+
+    The accumulator wraps around (two's complement). A second register holds a finished sum, so
+    that it can leave while the next fold is executed.
+
+    Parameters
+    ----------
+    operand_width : int
+        Bits of a signed operand, at least 1.
+    accumulator_width : int
+        Bits of the signed sum, at least twice the operand width.
+
+    Members
+    -------
+    load : In(1)
+        Take operands from ``left`` and ``top``.
+    left, top : In(signed(operand_width))
+        Operands of A and B, from the neighbours.
+    right, bottom : Out(signed(operand_width))
+        The operands taken last, for the neighbours.
+    execute : In(1)
+        Perform a MAC on ``right`` and ``bottom``.
+    first : In(1)
+        This MAC is the first of its fold: it replaces the sum.
+    sum : Out(signed(accumulator_width))
+        The accumulator.
+    capture : In(1)
+        Copy ``sum`` to ``drain``.
+    shift : In(1)
+        Copy ``below`` to ``drain``. ``capture`` wins.
+    below : In(signed(accumulator_width))
+        ``drain`` of the PE below.
+    drain : Out(signed(accumulator_width))
+        A finished sum on its way up.
+    """
+
+    def __init__(self, *, operand_width=8, accumulator_width=32):
+        _check_widths(operand_width, accumulator_width)
+        self.operand_width = operand_width
+        self.accumulator_width = accumulator_width
+        operand, total = signed(operand_width), signed(accumulator_width)
+        super().__init__({
+            "load": In(1), "left": In(operand), "top": In(operand),
+            "right": Out(operand), "bottom": Out(operand),
+            "execute": In(1), "first": In(1), "sum": Out(total),
+            "capture": In(1), "shift": In(1), "below": In(total), "drain": Out(total),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+
+        with m.If(self.load):
+            m.d.sync += [self.right.eq(self.left), self.bottom.eq(self.top)]
+
+        with m.If(self.execute):
+            m.d.sync += self.sum.eq(Mux(self.first, 0, self.sum) + self.right * self.bottom)
+
+        with m.If(self.capture):
+            m.d.sync += self.drain.eq(self.sum)
+        with m.Elif(self.shift):
+            m.d.sync += self.drain.eq(self.below)
+
+        return m
+
+
+class OutputStationaryArray(wiring.Component):
+    """Matrix multiplication, one fold after the other: C = A B of at most ``rows`` x ``columns``.
+
+    A *step* consumes one column of A and one row of B. What is accepted in cycle *t* is executed
+    by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*. Behind the last step of a fold of *k* steps come
+    ``rows + columns - 2`` steps in which nothing is accepted, so a fold takes
+    ``rows + columns + k - 2`` cycles from its first MAC to its last [Eq. 5.5], and *F* folds
+    without a pause *F* times as much [Eq. 5.6]. A fold smaller than the array is padded with zeros
+    by the sender, and takes the same time.
+
+    After the last MAC of a fold in cycle *T*, its sums are captured in *T* + 1, and row *i* of C is
+    on ``results`` in *T* + 2 + *i*. With a ready sink, it never delays the next fold.
+
+    The array freezes as a whole while operands are missing in the middle of a fold, and while sums
+    are due to be captured but the results of the fold before have not left.
+
+    ``left.ready`` and ``top.ready`` depend on the other stream's ``valid``, and both depend on
+    ``results.ready``; no ``valid`` depends on a ``ready``.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Shape of the array, at least 1 each.
+    operand_width : int
+        Bits of a signed operand, at least 1.
+    accumulator_width : int
+        Bits of a signed sum, at least twice the operand width. Sums wrap around.
+
+    Members
+    -------
+    left : In(stream.Signature(LeftLayout(rows, operand_width)))
+        Columns of A, without skew.
+    top : In(stream.Signature(ArrayLayout(signed(operand_width), columns)))
+        Rows of B, without skew.
+    results : Out(stream.Signature(ArrayLayout(signed(accumulator_width), columns)))
+        Rows of C, from row 0 on.
+    active : Out(rows * columns)
+        Bit ``i * columns + j``: PE (*i*, *j*) executes a MAC in this cycle [Table 5.1].
+
+    Attributes
+    ----------
+    pes : list of list of OutputStationaryPE
+        The processing elements, by row and column.
+    skew_left, skew_top : list of list of Signal
+        Delay registers in front of each row and column [Eq. 5.3], first one first.
+    wave_valid, wave_first, wave_last : Signal
+        The wavefront. Bit *d* speaks of the operands which the PEs with *i* + *j* = *d* hold:
+        that there are any, and that they are the first and last of their fold.
+    in_fold, flushing, finished : Signal
+        A fold has begun but its last operand is not accepted; it is, but no PE may start the next
+        fold; its sums wait for capture.
+    rows_left : Signal
+        Rows of C in the drain registers.
+    """
+
+    def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
+        _check("Row count", rows, 1)
+        _check("Column count", columns, 1)
+        _check_widths(operand_width, accumulator_width)
+        self.rows = rows
+        self.columns = columns
+        self.operand_width = operand_width
+        self.accumulator_width = accumulator_width
+        super().__init__({
+            "left": In(stream.Signature(LeftLayout(rows, operand_width))),
+            "top": In(stream.Signature(data.ArrayLayout(signed(operand_width), columns))),
+            "results": Out(stream.Signature(data.ArrayLayout(signed(accumulator_width), columns))),
+            "active": Out(rows * columns),
+        })
+
+        diagonals = rows + columns - 1
+        self.wave_valid = Signal(diagonals)
+        self.wave_first = Signal(diagonals)
+        self.wave_last = Signal(diagonals)
+        self.in_fold = Signal()
+        self.flushing = Signal()
+        self.finished = Signal()
+        self.rows_left = Signal(range(rows + 1))
+        self.skew_left = [[Signal(signed(operand_width), name=f"skew_left_{i}_{delay}")
+                           for delay in range(i)] for i in range(rows)]
+        self.skew_top = [[Signal(signed(operand_width), name=f"skew_top_{j}_{delay}")
+                          for delay in range(j)] for j in range(columns)]
+
+    @cached_property
+    def pes(self):  # made late: an array that is only asked for its ports has none
+        return [[OutputStationaryPE(operand_width=self.operand_width,
+                                    accumulator_width=self.accumulator_width)
+                 for _ in range(self.columns)] for _ in range(self.rows)]
+
+    def elaborate(self, platform):
+        m = Module()
+
+        diagonals = self.rows + self.columns - 1
+        # One submodule each. Against the same statements in this module, at 32x32, converting takes
+        # 1.1 times the time, and Verilator's code runs twice as fast (0.93 times at 16x16).
+        # Rows as submodules save nothing.
+        for i, row in enumerate(self.pes):
+            for j, pe in enumerate(row):
+                m.submodules[f"pe_{i}_{j}"] = pe
+
+        # A capture that is due goes ahead as soon as the last older row leaves, and stops all
+        # else until then: the next MAC of PE (0, 0) may destroy its sum.
+        capture, shift, blocked = Signal(), Signal(), Signal()
+        m.d.comb += [
+            capture.eq(self.finished & ((self.rows_left == 0)
+                                        | ((self.rows_left == 1) & self.results.ready))),
+            shift.eq(self.results.valid & self.results.ready),
+            blocked.eq(self.finished & ~capture),
+        ]
+
+        # Operands are consumed together. Between folds, the wavefront moves without any.
+        offered, accept, step = Signal(), Signal(), Signal()
+        m.d.comb += [
+            offered.eq(self.left.valid & self.top.valid),
+            accept.eq(offered & ~self.flushing & ~blocked),
+            self.left.ready.eq(self.top.valid & ~self.flushing & ~blocked),
+            self.top.ready.eq(self.left.valid & ~self.flushing & ~blocked),
+            step.eq(~blocked & (offered | ~self.in_fold)),
+        ]
+
+        # Folds are strictly serial: the next one enters PE (0, 0) when the last PE finishes.
+        last = self.left.payload.last
+        with m.If(accept):
+            m.d.sync += self.in_fold.eq(~last)
+        if diagonals > 1:
+            with m.If(accept & last):
+                m.d.sync += self.flushing.eq(1)
+            with m.Elif(step & self.wave_last[diagonals - 2]):
+                m.d.sync += self.flushing.eq(0)
+
+        with m.If(step):
+            m.d.sync += [
+                self.wave_valid.eq(Cat(accept, self.wave_valid)),
+                self.wave_first.eq(Cat(accept & ~self.in_fold, self.wave_first)),
+                self.wave_last.eq(Cat(accept & last, self.wave_last)),
+                self.finished.eq(self.wave_last[-1]),
+            ]
+        with m.Elif(capture):
+            m.d.sync += self.finished.eq(0)
+
+        # Delay streaming [Eq. 5.3]: row i and column j start i and j steps late.
+        for delays, entry in ((self.skew_left, self.left.payload["values"]),
+                              (self.skew_top, self.top.payload)):
+            with m.If(step):
+                for lane, registers in enumerate(delays):
+                    for source, register in zip([entry[lane], *registers], registers, strict=False):
+                        m.d.sync += register.eq(source)
+
+        # Propagation streaming [Eq. 5.4]: from neighbour to neighbour.
+        execute = Signal(diagonals)
+        m.d.comb += execute.eq(Mux(step, self.wave_valid, 0))
+        for i, row in enumerate(self.pes):
+            m.d.comb += self.active[i * self.columns:(i + 1) * self.columns].eq(
+                execute[i:i + self.columns])
+            for j, pe in enumerate(row):
+                m.d.comb += [
+                    pe.load.eq(step),
+                    pe.left.eq(row[j - 1].right if j else
+                               [self.left.payload["values"][i], *self.skew_left[i]][-1]),
+                    pe.top.eq(self.pes[i - 1][j].bottom if i else
+                              [self.top.payload[j], *self.skew_top[j]][-1]),
+                    pe.execute.eq(execute[i + j]),
+                    pe.first.eq(self.wave_first[i + j]),
+                    pe.capture.eq(capture),
+                    pe.shift.eq(shift),
+                    pe.below.eq(self.pes[i + 1][j].drain if i + 1 < self.rows else 0),
+                ]
+
+        # The sums leave row by row, upwards.
+        m.d.comb += self.results.valid.eq(self.rows_left != 0)
+        for j, pe in enumerate(self.pes[0]):
+            m.d.comb += self.results.payload[j].eq(pe.drain)
+        with m.If(capture):
+            m.d.sync += self.rows_left.eq(self.rows)
+        with m.Elif(shift):
+            m.d.sync += self.rows_left.eq(self.rows_left - 1)
+
+        return m

