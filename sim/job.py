@@ -63,7 +63,7 @@ class Group:
     """Requests of one kind, with equal parameters and equal latency; one of them by its cycles.
 
     ``first`` and ``last`` count from the start of ``test``, so that they hold for a run of that
-    test alone.
+    test alone. Requests that hardware counted have no such witness; ``test`` is empty then.
     """
 
     what: str
@@ -190,7 +190,7 @@ def _read_observed(folder: Path, outcome: Outcome) -> None:
         outcome.compared += meta["compared"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
-        outcome.groups += [Group(*row, meta["test"]) for row in meta["counted"]]
+        outcome.groups += [Group(*row, 0, 0, "") for row in meta["counted"]]
         with np.load(path.with_suffix(".npz")) as arrays:
             for number, (what, parameters) in enumerate(meta["kinds"]):
                 first, last, latencies = arrays[f"kind_{number}"]

@@ -105,6 +105,10 @@ class Bench:
         self.cycle += 1
         return int(self._out.value)
 
+    def drive(self, inputs: int) -> None:
+        """Drive ``inputs`` from now on, for a `wait`."""
+        self._in.value = inputs
+
     async def wait(self, cycles: int) -> int:
         """Let ``cycles`` cycles pass with no Python on the way; return the outputs seen then."""
         await Timer((cycles - 1) * PERIOD_NS, "ns") if cycles > 1 else None
@@ -140,11 +144,10 @@ class Bench:
         columns[1].append(last)
         columns[2].append(last - first + 1 if latency is None else latency)
 
-    def observe_counted(self, what: str, latency: int, count: int, first: int,
-                        **parameters: int) -> None:
-        """Keep ``count`` requests of one latency that hardware counted; one began at ``first``."""
+    def observe_counted(self, what: str, latency: int, count: int, **parameters: int) -> None:
+        """Keep ``count`` requests of one latency, which hardware measured and counted."""
         if count:
-            self._counted.append((what, parameters, latency, count, first, first + latency - 1))
+            self._counted.append((what, parameters, latency, count))
 
     def close(self) -> None:
         """Write what was observed, in bulk: one array for each kind of request."""

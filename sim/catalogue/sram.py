@@ -2,6 +2,7 @@
 
 from cyclebound.golden.sram import bounds
 from cyclebound.hdl.sram.banked_memory import BankedMemory
+from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
 
 BLOCKS = (
@@ -18,7 +19,11 @@ BLOCKS = (
                 {"banks": 8, "requesters": 11, "words": 1024, "word_bytes": 8},
                 domain={"requesters": range(1, 12), "transaction_bytes": range(1, 26)}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.sram.banked_memory"),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.sram.banked_memory"),
+            Testbench("harness", "cyclebound.tb.sram.banked_memory_harness",
+                      top=BankedMemoryHarness, max_cycles=20_000_000),
+        ),
         bounds=(
             Observed("transaction", bounds.eq1, exhaustive=True),
             Observed("read", bounds.read_completion, exhaustive=True),
