@@ -17,7 +17,6 @@ import jinja2
 from markupsafe import Markup
 
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import LOG
 from cyclebound.sim.results import JobRow, Results
 from cyclebound.sim.verdict import Verdict
 
@@ -133,7 +132,7 @@ def _log_tail(job: JobRow, folder: Path) -> str:
     """The end of a job's log, as a person would see it; empty if the log is gone."""
     for parent in (Path(job.folder), folder / job.folder):
         try:
-            with (parent / LOG).open("rb") as log:
+            with (parent / "log.txt").open("rb") as log:
                 log.seek(max(0, log.seek(0, 2) - 16_384))
                 text = log.read().decode(errors="replace")
         except OSError:
@@ -191,19 +190,19 @@ def _histogram(counts: Iterable[Iterable[int]], allowed: int | None) -> Markup |
 
     base = top + height
     said = f"{len(counts)} latencies from {counts[0][0]} to {counts[-1][0]}"
-    out = [f'<svg class="chart" role="img" width="{left + width + 16}" height="{base + 42}" '
-           f'viewBox="0 0 {left + width + 16} {base + 42}" aria-label="Histogram: {said}">'
-           f"<title>{said}</title>"]
+    wide, tall = left + width + 16, base + 42
+    out = [f'<svg class="chart" role="img" width="{wide}" height="{tall}" '
+           + f'viewBox="0 0 {wide} {tall}" aria-label="Histogram: {said}"><title>{said}</title>']
     for tick in ticks:
-        out.append(f'<path class="grid" d="M{left} {y(tick):.1f}H{left + width}"/><text class="end" '
-                   f'x="{left - 6}" y="{y(tick) + 4:.1f}">{_short(tick)}</text>')
+        out.append(f'<path class="grid" d="M{left} {y(tick):.1f}H{left + width}"/>'
+                   f'<text class="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{_short(tick)}</text>')
     for (slot, over), count in sorted(bars.items()):
         first, last = low + slot * size, low + slot * size + size - 1
         span = f"{first}" if size == 1 else f"{first} to {last}"
         out.append(f'<rect class="{"over" if over else "bar"}" x="{left + slot * step + 1:.1f}" '
                    f'y="{y(count):.1f}" width="{max(step - 2, 1.5):.1f}" '
-                   f'height="{base - y(count):.1f}"><title>{span}: {_count(count)} '
-                   f'{_plural(count, "request")[len(_count(count)) + 1:]}</title></rect>')
+                   f'height="{base - y(count):.1f}"><title>{span}: '
+                   f'{_plural(count, "request")}</title></rect>')
     out.append(f'<path class="axis" d="M{left} {base}H{left + width}"/>')
     labels = range(low, high + 1, _nice(max(size, (high - low) / (width / 46))))
     for latency in labels:
@@ -244,7 +243,7 @@ def _words(parameters: Mapping[str, object]) -> str:
 
 
 def _count(number: float | None) -> str:
-    return "–" if number is None else f"{number:,.0f}"
+    return "-" if number is None else f"{number:,.0f}"
 
 
 def _short(count: int) -> str:
@@ -261,7 +260,7 @@ def _plural(number: int, word: str) -> str:
 
 def _rate(cycles_per_second: float | None) -> str:
     if not cycles_per_second:
-        return "–"
+        return "-"
     return (f"{cycles_per_second / 1000:,.0f} k" if cycles_per_second >= 10_000
             else f"{cycles_per_second:,.0f}")
 

@@ -27,6 +27,7 @@ _ROW, _HIGH = 26, 15       # pitch of the lanes, height of a signal in its lane
 _TOP = 44                  # above the lanes: the markers' names and the ruler
 _CHAR, _PAD = 6.7, 10      # width of a character of the monospaced font; around everything
 _BREAK = 46                # width of the gap that stands for the cycles left out
+_SOME = 12                 # signals shown if none was chosen
 _CELL = 18, 66             # least and greatest width of a cycle
 _WIDE = 940                # the cycles grow up to this width
 
@@ -159,6 +160,7 @@ def render(path: Path, signals: Sequence[str], first: int, last: int, *, margin:
     signals : sequence of str
         Dotted paths, with or without ``top.``; a bare name if it is unique; or the beginning of
         one, with ``*`` for the rest (within one module). Raises `UserError` for any other.
+        If there are none, the first few of the block itself.
     margin : int
         Cycles shown before and after the request.
     title : str
@@ -169,7 +171,10 @@ def render(path: Path, signals: Sequence[str], first: int, last: int, *, margin:
     if not 0 <= first <= last:
         raise ValueError(f"Cycles must be 0 <= first <= last, not {first!r} and {last!r}")
     trace = _Trace(path)
-    names = list(dict.fromkeys(name for wanted in signals for name in trace.find(wanted)))
+    names = list(dict.fromkeys(name for wanted in signals or ("top.dut.*",)
+                               for name in trace.find(wanted)))
+    if not signals:
+        names = [name for name in names if _leaf(name) not in ("clk", "rst")][:_SOME]
     if not names:
         raise UserError("no signals to draw; name at least one")
     if not trace.holds(last):

