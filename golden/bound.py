@@ -70,7 +70,8 @@ def bound(*, formula: str, source: str) -> Callable[[Callable[..., int]], Bound]
     def wrap(function: Callable[..., int]) -> Bound:
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-                raise TypeError(f"Bound {function.__name__}: argument {name!r} must be keyword-only")
+                raise TypeError(f"Bound {function.__name__}: argument {name!r} must be "
+                                "keyword-only")
         return Bound(function.__name__, formula, source, function)
 
     return wrap

@@ -71,6 +71,23 @@ def progress_bars() -> Iterator:
         yield report
 
 
+@contextlib.contextmanager
+def status(what: str) -> Iterator:
+    """A line that says what is being done, while it is; silent unless there is a terminal."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda stage: None
+        return
+    with screen.status(what) as line:
+        yield lambda stage: line.update(stage)
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    Console(stderr=True).print(message, style="red", soft_wrap=True, markup=False,
+                               highlight=False)
+
+
 def parameters_of(block: Block, configuration: str | None, settings: list[str] | None,
                 *, more: tuple[str, ...] = ()) -> dict[str, object]:
     """A configuration's parameters, with those that ``--set`` changes. Raises `UserError`."""
@@ -182,6 +199,5 @@ def main() -> None:
 
 def fail(message: str, status: int = 2) -> None:
     """One line on standard error, and exit."""
-    Console(stderr=True).print(f"cyclebound: {message}", style="red", soft_wrap=True,
-                               markup=False, highlight=False)
+    say(f"cyclebound: {message}")
     sys.exit(status)

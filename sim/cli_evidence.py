@@ -1,1 +1,135 @@
 """Commands that give Verilog, proofs and FPGA figures."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.sim import cli
+from cyclebound.sim.block import Block
+from cyclebound.sim.cli import (
+    AsJson,
+    BlockName,
+    ConfigurationName,
+    Settings,
+    Workers,
+    app,
+    console,
+    parameters_of,
+    progress_bars,
+    the_catalogue,
+)
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.fpga import TARGETS, Figures, place_and_route
+from cyclebound.sim.regress import prove_blocks
+from cyclebound.sim.verilog import export, lint, module_name
+
+
+@app.command()
+def verilog(block: BlockName, output: Annotated[Path, typer.Option(
+                "--output", "-o", metavar="FILE", help="Where to write; - for standard output.")],
+            configuration: ConfigurationName = None, settings: Settings = None) -> int:
+    """Verilog for FPGA tools, checked with `verilator --lint-only`."""
+    found = the_catalogue().find(block)
+    text = export(found, parameters_of(found, configuration, settings))
+    problems = lint(text, module_name(found))
+    if str(output) == "-":
+        print(text)
+    else:
+        try:
+            output.write_text(text)
+        except OSError as error:
+            raise UserError(f"cannot write {output}: {error.strerror}") from error
+    for problem in problems:
+        cli.say(f"{found.name}: {problem}")
+    return 1 if problems else 0
+
+
+@app.command()
+def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) -> int:
+    """Prove the block's properties with SymbiYosys and z3: bounded, then by induction.
+
+    Exit status 1 if one has a counterexample, or holds no further than its bounded check although
+    induction was asked for. The first proof on a machine compiles yosys for it, which takes a
+    minute.
+    """
+    found = the_catalogue().find(block)
+    if not found.properties:
+        raise UserError(f"{found.name} has no properties to prove")
+    with progress_bars() as report:
+        proofs = prove_blocks([found], pages=tuple(cli.pages), workers=workers, report=report)
+    if as_json:
+        print(json.dumps([asdict(proof) for proof in proofs], indent=2))
+    else:
+        table = Table()
+        for name in ("property", "for", "status", "checked to", "induction", "seconds", "says"):
+            table.add_column(name, overflow="fold")
+        for proof in proofs:
+            style = {"proved": "green", "bounded": "yellow"}.get(proof.status, "bold red")
+            table.add_row(
+                proof.property, ", ".join(f"{k}={v}" for k, v in proof.parameters.items()),
+                Text(proof.status, style=style), str(proof.depth),
+                "-" if proof.induction is None else str(proof.induction),
+                f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
+                proof.says if proof.status == "proved" else f"{proof.says}: {proof.detail}")
+        console().print(table)
+    asked = {claim.name for claim in found.properties if claim.induction is not None}
+    return int(any(proof.status == "failed" or
+                   (proof.status == "bounded" and proof.property in asked) for proof in proofs))
+
+
+@app.command()
+def fpga(block: BlockName, configuration: ConfigurationName = None,
+         target: Annotated[str | None, typer.Option(
+             metavar="T", help=f"One of {', '.join(TARGETS)}; the default is the block's own.")
+         ] = None,
+         settings: Settings = None, seed: Annotated[int, typer.Option(
+             "--seed", metavar="S", help="Of the placement.")] = 1,
+         as_json: AsJson = False) -> None:
+    """Synthesis, place and route: clock rate and area; with the clock rate, bounds in ns.
+
+    --set names parameters of a request, for bounds that need some. Takes a minute or more, the
+    first time some more.
+    """
+    found = the_catalogue().find(block)
+    own = found.fpga
+    configuration = configuration or (own.configuration if own else None)
+    with cli.status(f"{found.name}") as tell:
+        figures = place_and_route(found, configuration,
+                                  target or (own.device if own else "ecp5-85k"), seed=seed,
+                                  progress=tell)
+    bounds = _bounds_in_ns(found, figures, settings)
+    if as_json:
+        print(json.dumps({**asdict(figures), "bounds": bounds}, indent=2))
+        return
+    table = Table(title=f"{figures.block} {figures.configuration} on {figures.target}",
+                  title_justify="left", show_header=False)
+    for name, value in (("clock rate", f"{figures.mhz:.1f} MHz"), ("LUTs", f"{figures.luts:,}"),
+                        ("flip-flops", f"{figures.flip_flops:,}"),
+                        ("block RAMs", str(figures.block_rams)),
+                        ("multipliers", str(figures.multipliers)), ("tools", figures.detail),
+                        *((f"{row['bound']} ({row['what']})", row["words"]) for row in bounds)):
+        table.add_row(name, value)
+    console().print(table)
+
+
+def _bounds_in_ns(block: Block, figures: Figures, settings: list[str] | None) -> list[dict]:
+    """Every bound at the clock rate reached; where it needs more of a request, which."""
+    more = tuple(name for observed in block.bounds for name in observed.bound.parameters)
+    parameters = parameters_of(block, figures.configuration, settings, more=more)
+    rows = []
+    for observed in block.bounds:
+        row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None}
+        try:
+            row["cycles"] = observed.bound.of(parameters)
+            row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
+            row["words"] = f"{row['cycles']:,} cycles, {row['ns']:,} ns"
+        except NotCovered as error:
+            row["words"] = f"{error}; give it with --set"
+        rows.append(row)
+    return rows

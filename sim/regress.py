@@ -28,7 +28,7 @@ from cyclebound.sim.toolchain import versions
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, draw
 
-__all__ = ["Interrupted", "Plan", "jobs_of", "pool_of", "proofs_of", "regress"]
+__all__ = ["Interrupted", "Plan", "jobs_of", "pool_of", "proofs_of", "prove_blocks", "regress"]
 
 
 class Interrupted(Exception):
@@ -165,6 +165,17 @@ def pool_of(workers: int, scheduler: str | None) -> Iterator[concurrent.futures.
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
+
+
+def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: int | None = None,
+                 report: "Report") -> list[Proof]:
+    """Prove all properties of these blocks, in parallel; in the catalogue's order."""
+    with pool_of(workers or os.cpu_count() or 1, None) as pool:
+        futures = {pool.submit(_prove, block.name, name, parameters, pages): None
+                   for block in blocks for name, parameters in proofs_of(block)}
+        for _ in _each(futures, "proofs", report):
+            pass
+        return [future.result() for future in futures]
 
 
 Report = Callable[[str, int, int], None]

@@ -79,7 +79,7 @@ def _gathered(results: Results) -> dict[str, object]:
                     for v in verdicts)
     planned = meta.get("jobs")
     return {
-        "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
+        "headline": _headline(rows, [job for job in jobs if not job.passed]), "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
         "tally": [(word, tally[word]) for word in ("exact", "reached", "held", "violated", "failed")
                   if tally[word] or word in ("exact", "held", "violated")],
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),
@@ -90,10 +90,31 @@ def _gathered(results: Results) -> dict[str, object]:
         "bad": any(v.failed for v in verdicts) or not all(j.passed for j in jobs)
                or any(proof["status"] == "failed" for proof in proofs),
         "blocks": [{"name": name, "rows": [r for r in rows if r["block"] == name],
-                    "proofs": [p for p in proofs if p["block"] == name],
+                    "proofs": sorted((p for p in proofs if p["block"] == name), key=_order),
                     "fpga": [{**f, "bounds": _times(f, verdicts)} for f in fpga
                              if f["block"] == name]} for name in blocks],
     }
+
+
+def _headline(rows: list[Mapping], failed_jobs: list[JobRow]) -> str:
+    """What became of the run, in a line."""
+    if not rows:
+        return "No verdicts in this run"
+    failed = [row for row in rows if row["failed"]]
+    violated = sum(row["verdict"] == "violated" for row in failed)
+    said = [f"{number} of {_plural(len(rows), 'bound')} {word}" for number, word in
+            ((violated, "violated"), (len(failed) - violated, "not shown to hold")) if number]
+    if not failed:
+        said = [f"All {len(rows)} bounds held" if len(rows) > 1 else "The bound held"]
+    if failed_jobs:
+        said.append(f"{_plural(len(failed_jobs), 'job')} failed")
+    return ", ".join(said)
+
+
+def _order(proof: Mapping) -> tuple:
+    """Proofs by property, then by their parameters, numbers as numbers."""
+    return proof["property"], [(name, value if isinstance(value, int) else 0, str(value))
+                               for name, value in sorted(proof["parameters"].items())]
 
 
 def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
@@ -162,6 +183,7 @@ def _trusted(svg: str) -> Markup | None:
 
 _BINS = 48                      # more latencies than these share bars
 _PLOT = 46, 22, 520, 150        # left, top, width, height of the plot, in px
+_STEP, _BAR = 52, 38            # the greatest pitch and width of bars
 
 
 def _histogram(counts: Iterable[Iterable[int]], allowed: int | None) -> Markup | None:
@@ -169,16 +191,17 @@ def _histogram(counts: Iterable[Iterable[int]], allowed: int | None) -> Markup |
     counts = sorted((latency, count) for latency, count in counts)
     if not counts:
         return None
-    low, high = counts[0][0], max(counts[-1][0], allowed or 0)
-    low -= max(0, 8 - (high - low))  # so that few latencies are not as wide as the plot
-    low = max(low, 0)
-    high = max(high + 1, low + 8)
+    low, high = counts[0][0], max(counts[-1][0], allowed or 0) + 1
+    low = min(low, max(1, high - 9))  # a single latency still shows where it lies
     size = max(1, math.ceil((high - low) / _BINS))
     bars = Counter()
     for latency, count in counts:
         bars[(latency - low) // size, allowed is not None and latency > allowed] += count
     left, top, width, height = _PLOT
-    step = width / math.ceil((high - low + 1) / size)
+    slots = math.ceil((high - low + 1) / size)
+    step = min(width / slots, _STEP)
+    width = round(max(step * slots, width / 2))
+    bar = min(step - 2, _BAR)
     most = max(bars.values())
     logarithmic = most > 50 * min(bars.values())
     ticks = _ticks(most, logarithmic)
@@ -191,23 +214,24 @@ def _histogram(counts: Iterable[Iterable[int]], allowed: int | None) -> Markup |
     base = top + height
     said = f"{len(counts)} latencies from {counts[0][0]} to {counts[-1][0]}"
     wide, tall = left + width + 16, base + 42
-    out = [f'<svg class="chart" role="img" width="{wide}" height="{tall}" '
-           + f'viewBox="0 0 {wide} {tall}" aria-label="Histogram: {said}"><title>{said}</title>']
+    out = [f'<svg class="chart" role="img" width="{wide}" height="{tall}" ',
+           f'viewBox="0 0 {wide} {tall}" aria-label="Histogram: {said}"><title>{said}</title>']
     for tick in ticks:
         out.append(f'<path class="grid" d="M{left} {y(tick):.1f}H{left + width}"/>'
                    f'<text class="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{_short(tick)}</text>')
     for (slot, over), count in sorted(bars.items()):
         first, last = low + slot * size, low + slot * size + size - 1
         span = f"{first}" if size == 1 else f"{first} to {last}"
-        out.append(f'<rect class="{"over" if over else "bar"}" x="{left + slot * step + 1:.1f}" '
-                   f'y="{y(count):.1f}" width="{max(step - 2, 1.5):.1f}" '
+        out.append(f'<rect class="{"over" if over else "bar"}" '
+                   f'x="{left + (slot + 0.5) * step - bar / 2:.1f}" '
+                   f'y="{y(count):.1f}" width="{bar:.1f}" '
                    f'height="{base - y(count):.1f}"><title>{span}: '
                    f'{_plural(count, "request")}</title></rect>')
     out.append(f'<path class="axis" d="M{left} {base}H{left + width}"/>')
-    labels = range(low, high + 1, _nice(max(size, (high - low) / (width / 46))))
-    for latency in labels:
+    apart = _nice(max(size, (high - low) / (width / 46)))
+    for latency in range(-(-low // apart) * apart, high + 1, apart):
         x = left + (latency - low + 0.5) / size * step
-        if x < left + width:
+        if x < left + step * slots:
             out.append(f'<text class="mid" x="{x:.1f}" y="{base + 16}">{latency}</text>')
     out.append(f'<text class="mid" x="{left + width / 2}" y="{base + 35}">latency</text>'
                f'<text x="4" y="12">requests{", log scale" if logarithmic else ""}</text>')

@@ -25,11 +25,12 @@ Value = int | float | str | None  # a string has x or z bits; None: nothing is k
 # all lengths in px
 _ROW, _HIGH = 26, 15       # pitch of the lanes, height of a signal in its lane
 _TOP = 44                  # above the lanes: the markers' names and the ruler
-_CHAR, _PAD = 6.7, 10      # width of a character of the monospaced font; around everything
+_CHAR, _PAD = 6.65, 10     # width of a character of the monospaced font; around everything
 _BREAK = 46                # width of the gap that stands for the cycles left out
 _SOME = 12                 # signals shown if none was chosen
-_CELL = 18, 66             # least and greatest width of a cycle
-_WIDE = 940                # the cycles grow up to this width
+_CELL = 18, 28, 66         # width of a cycle: the least, the usual, the greatest
+_WIDE = 1000               # the cycles grow up to this width
+_FEW = 24                  # of a request that does not fit, at least so many cycles are shown
 
 _STYLE = """
 .cb-wave{--i:#1f2a35;--m:#5b6875;--g:#e4e8ec;--s:#1b6390;--f:#1b639018;--b:#b7791f1f;\
@@ -183,15 +184,22 @@ def render(path: Path, signals: Sequence[str], first: int, last: int, *, margin:
     while stop < last + 1 + margin and trace.holds(stop):
         stop += 1
     runs: tuple[range, ...] = (range(start, stop),)
-    if stop - start > max(max_cycles, 8):
-        half = max(max_cycles, 8) // 2
+    lanes = _lanes(trace, names, runs)
+    if stop - start > max_cycles:  # fewer still if their values would find no room
+        half = max(2, min(max_cycles, max(_FEW, int(_WIDE / _need(trace, lanes)))) // 2)
         runs = range(start, start + half), range(stop - half, stop)
-    lanes = [(name, [_segments(trace, name, run) for run in runs]) for name in names]
+        lanes = _lanes(trace, names, runs)
     labels = _labels(trace, names)
     longest = max(len(name) + len(bits) for name, bits in labels)
-    axis = _Axis(runs, _PAD + min(longest, 38) * _CHAR + 12, _cell(lanes, sum(map(len, runs))))
+    room = _WIDE / sum(map(len, runs))
+    cell = max(_CELL[0], min(max(_CELL[1], _need(trace, lanes)), room))
+    axis = _Axis(runs, _PAD + min(longest, 38) * _CHAR + 12, cell)
     title = title or f"request from cycle {first} to cycle {last}"
     return "".join(_picture(axis, lanes, labels, first, last, title))
+
+
+def _lanes(trace: _Trace, names: list[str], runs: tuple[range, ...]) -> list:
+    return [(name, [_segments(trace, name, run) for run in runs]) for name in names]
 
 
 def _segments(trace: _Trace, name: str, run: range) -> list[tuple[int, int, Value]]:
@@ -230,11 +238,11 @@ def _text(value: Value, width: int | None) -> str:
     return "?" if value is None else str(value)
 
 
-def _cell(lanes: list, cycles: int) -> float:
-    """Wide enough for every value if that is possible."""
-    need = max((len(_text(value, 64)) * _CHAR + 9) / (stop - start)
-               for _, runs in lanes for run in runs for start, stop, value in run)
-    return max(_CELL[0], min(need, _CELL[1], max(_CELL[0], _WIDE / cycles)))
+def _need(trace: _Trace, lanes: list) -> float:
+    """A width of cycles at which every value finds room, if that is possible."""
+    need = max((len(_text(value, trace.variables[name].bitwidth)) * _CHAR + 8) / (stop - start)
+               for name, runs in lanes for run in runs for start, stop, value in run)
+    return min(need, _CELL[2])
 
 
 def _picture(axis: _Axis, lanes: list, labels: list, first: int, last: int,

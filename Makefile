@@ -1,0 +1,52 @@
+# `make` prints what there is. Every target makes its own environment when it needs one.
+
+PYTHON ?= python3
+VENV   := .venv
+READY  := $(VENV)/.ready
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help regress report test test-unit test-proof test-cosim test-system lint lock clean
+
+help:  ## print the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+regress: $(READY)  ## simulate, check and prove every block; print measured against bound
+	@$(BIN)/cyclebound regress $(ARGS)
+
+test: $(READY)  ## all tests
+	@$(BIN)/pytest -n auto $(ARGS)
+
+test-unit: $(READY)  ## models, bounds and components by themselves: seconds
+	@$(BIN)/pytest -n auto -m unit $(ARGS)
+
+test-proof: $(READY)  ## the properties, through the model checker
+	@$(BIN)/pytest -n auto -m proof $(ARGS)
+
+test-cosim: $(READY)  ## RTL against golden model on Verilator
+	@$(BIN)/pytest -n auto -m cosim $(ARGS)
+
+test-system: $(READY)  ## command line, report, packaging
+	@$(BIN)/pytest -n auto -m system $(ARGS)
+
+lint: $(READY)  ## ruff
+	@$(BIN)/ruff check .
+
+lock: $(READY)  ## write constraints.txt from the packages installed now
+	@(head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable) > constraints.new
+	@mv constraints.new constraints.txt
+
+clean:  ## remove the environment and all runs (not the cache of builds)
+	rm -rf $(VENV) runs build *.egg-info
+
+# The system has to bring a C++ compiler and Python; all else comes from PyPI.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 or later is needed; set PYTHON=, e.g. make PYTHON=python3.12"; exit 1; }
+	@for tool in "$$CXX" g++ clang++ c++; do \
+	  [ -n "$$tool" ] && command -v "$$tool" >/dev/null && exit 0; done; \
+	  echo "a C++ compiler is needed: apt-get install g++, or xcode-select --install"; exit 1
+	@echo "installing into $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@
