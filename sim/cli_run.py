@@ -69,6 +69,9 @@ def regress(
     waves: Waves = False,
     proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
     pictures: Annotated[bool, typer.Option(help="Draw the worst requests' waveforms.")] = True,
+    fpga: Annotated[bool, typer.Option(
+        "--fpga", help="Place and route the blocks too; a minute or more each, the first time.")
+    ] = False,
     scheduler: Annotated[str | None, typer.Option(
         metavar="ADDRESS", help="Run the jobs on the Dask cluster of this scheduler.")] = None,
     resume: Annotated[Path | None, typer.Option(
@@ -92,8 +95,9 @@ def regress(
     if resume is not None and not (resume / "results.sqlite").is_file():
         raise UserError(f"--resume {resume}: that folder holds no run")
     options = dict(blocks=chosen, seed=seed, configuration=configuration, testbench=testbench,
-                   waves=waves, proofs=proofs, pictures=pictures, simulator=_simulator(simulator),
-                   wall_limit=wall_limit, scheduler=scheduler, pages=tuple(cli.pages),
+                   waves=waves, proofs=proofs, pictures=pictures, fpga=fpga,
+                   simulator=_simulator(simulator), wall_limit=wall_limit, scheduler=scheduler,
+                   pages=tuple(cli.pages),
                    **({"workers": workers} if workers else {}))
     jobs_of(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
     plan = Plan(folder=resume or output or _new_folder(), **options)

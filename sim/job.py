@@ -144,6 +144,9 @@ def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]
         "COCOTB_RESULTS_FILE": str((folder / "cocotb.xml").resolve()),
         "COCOTB_RANDOM_SEED": str(job.seed),
         "COCOTB_TRUST_INERTIAL_WRITES": "1",  # Verilator applies writes at once: a phase less
+        # Icarus knows X. Where a testbench does not look it may be there; where it looks, a random
+        # value is not the one expected.
+        "COCOTB_RESOLVE_X": "random",
         "COCOTB_ANSI_OUTPUT": "0",
         "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         "PYGPI_PYTHON_BIN": sys.executable,

@@ -21,6 +21,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.job import Job, die_with_parent, run_job
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
@@ -45,8 +46,9 @@ class Plan:
         The blocks, with every configuration unless ``configuration`` names one.
     seed : int
         First seed of every testbench.
-    proofs, pictures : bool
-        Whether properties are proved, and whether worst requests are drawn from waveforms.
+    proofs, pictures, fpga : bool
+        Whether properties are proved, whether worst requests are drawn from waveforms, and whether
+        blocks are placed and routed; FPGA figures that are known already are taken over anyway.
     """
 
     blocks: list[Block]
@@ -57,6 +59,7 @@ class Plan:
     waves: bool = False
     proofs: bool = True
     pictures: bool = True
+    fpga: bool = False
     simulator: str = "verilator"
     wall_limit: float = 900.0
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -109,6 +112,16 @@ def _prove(block: str, claim: str, parameters: Mapping[str, object],
         return prove(found, wanted, parameters)
     except UserError as error:
         return Proof(block, claim, wanted.says, dict(parameters), detail=str(error))
+
+
+def _figures(block: str, only_known: bool, pages: tuple[str, ...]) -> Figures | UserError | None:
+    """For a worker: the FPGA figures of a block; an error is handed back."""
+    found = catalogue.load(pages).find(block)
+    try:
+        return place_and_route(found, found.fpga.configuration, found.fpga.device,
+                               only_known=only_known)
+    except UserError as error:
+        return error
 
 
 @functools.cache
@@ -215,10 +228,17 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
             if plan.proofs:
                 claims = {pool.submit(_prove, block.name, name, parameters, plan.pages): None
                           for block in plan.blocks for name, parameters in proofs_of(block)}
+            placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages): None
+                      for block in plan.blocks if block.fpga}
             for job, outcome in _each(futures, "simulations", report):
                 results.finished(job, outcome, _content(job))
             for _, proof in _each(claims, "proofs", report):
                 results.proof(proof)
+            for _, figures in _each(placed, "place and route", report):
+                if isinstance(figures, UserError):
+                    raise figures
+                if figures is not None:
+                    results.fpga(figures)
             verdicts = _judge(plan, jobs, results)
             if plan.pictures:
                 _pictures(plan, pool, verdicts, results, report)

@@ -79,7 +79,8 @@ def _gathered(results: Results) -> dict[str, object]:
                     for v in verdicts)
     planned = meta.get("jobs")
     return {
-        "headline": _headline(rows, [job for job in jobs if not job.passed]), "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
+        "headline": _headline(rows, [job for job in jobs if not job.passed]),
+        "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
         "tally": [(word, tally[word]) for word in ("exact", "reached", "held", "violated", "failed")
                   if tally[word] or word in ("exact", "held", "violated")],
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),

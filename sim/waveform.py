@@ -29,7 +29,7 @@ _CHAR, _PAD = 6.65, 10     # width of a character of the monospaced font; around
 _BREAK = 46                # width of the gap that stands for the cycles left out
 _SOME = 12                 # signals shown if none was chosen
 _CELL = 18, 28, 66         # width of a cycle: the least, the usual, the greatest
-_WIDE = 1000               # the cycles grow up to this width
+_WIDE = 1180               # the cycles grow until the picture is so wide
 _FEW = 24                  # of a request that does not fit, at least so many cycles are shown
 
 _STYLE = """
@@ -184,16 +184,16 @@ def render(path: Path, signals: Sequence[str], first: int, last: int, *, margin:
     while stop < last + 1 + margin and trace.holds(stop):
         stop += 1
     runs: tuple[range, ...] = (range(start, stop),)
+    labels = _labels(trace, names)
+    left = _PAD + min(max(len(name) + len(bits) for name, bits in labels), 38) * _CHAR + 12
+    room = _WIDE - left - _BREAK - _PAD
     lanes = _lanes(trace, names, runs)
     if stop - start > max_cycles:  # fewer still if their values would find no room
-        half = max(2, min(max_cycles, max(_FEW, int(_WIDE / _need(trace, lanes)))) // 2)
+        half = max(2, min(max_cycles, max(_FEW, int(room / _need(trace, lanes)))) // 2)
         runs = range(start, start + half), range(stop - half, stop)
         lanes = _lanes(trace, names, runs)
-    labels = _labels(trace, names)
-    longest = max(len(name) + len(bits) for name, bits in labels)
-    room = _WIDE / sum(map(len, runs))
-    cell = max(_CELL[0], min(max(_CELL[1], _need(trace, lanes)), room))
-    axis = _Axis(runs, _PAD + min(longest, 38) * _CHAR + 12, cell)
+    widest = room / sum(map(len, runs))
+    axis = _Axis(runs, left, max(_CELL[0], min(max(_CELL[1], _need(trace, lanes)), widest)))
     title = title or f"request from cycle {first} to cycle {last}"
     return "".join(_picture(axis, lanes, labels, first, last, title))
 
@@ -331,8 +331,11 @@ def _bus(axis: _Axis, run: list, top: float, name: str, width: int,
             yield from _unknown(x0, x1, top, value)
             continue
         cuts = [x0, *(x for x in lines if x0 < x < x1), x1]
-        free, at = max((right - left, left) for left, right in itertools.pairwise(cuts))
-        text, room = _text(value, width), int((free - 7) / _CHAR)
+        text = _text(value, width)
+        need = len(text) * _CHAR + 7
+        at, end = max(itertools.pairwise(cuts), key=lambda piece: (  # best within the request
+            min(piece[1] - piece[0], need), lines[0] <= piece[0] < lines[1], piece[1] - piece[0]))
+        room = int((end - at - 7) / _CHAR)
         cycles = f"cycle {start}" if stop == start + 1 else f"cycles {start} to {stop - 1}"
         yield (f'<g><title>{escape(name)} = 0x{value:x} ({value}), {cycles}</title>'
                f'<path class="{"v" if value else "n"}" d="M{_n(x0)} {_n(middle)}L{_n(x0 + 3)} '
@@ -341,7 +344,7 @@ def _bus(axis: _Axis, run: list, top: float, name: str, width: int,
         if len(text) > room:
             text = text[:room - 1] + "…" if room > 2 else ""
         kind = "c" if value else "c m"
-        yield (f'<text class="{kind}" x="{_n(at + free / 2)}" y="{_n(top + 11.5)}">{text}</text>'
+        yield (f'<text class="{kind}" x="{_n((at + end) / 2)}" y="{_n(top + 11.5)}">{text}</text>'
                if text else "") + "</g>"
 
 

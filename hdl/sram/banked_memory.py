@@ -4,6 +4,8 @@ Ref: Perret et al., "Predictable composition of memory accesses on many-core pro
 ERTS 2016, section III.A.
 """
 
+from functools import cached_property
+
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -66,6 +68,13 @@ class SramBank(wiring.Component):
     -------
     ports : In(MemoryPort).array(requesters)
         A path for each requester.
+
+    Attributes
+    ----------
+    arbiter : RoundRobinArbiter
+        Its grant is the ``ready`` of all paths.
+    memory : amaranth.lib.memory.Memory
+        The words.
     """
 
     def __init__(self, *, requesters, words, word_bytes):
@@ -73,6 +82,7 @@ class SramBank(wiring.Component):
         self.requesters, self.words, self.word_bytes = requesters, words, word_bytes
         port = MemoryPort(words=words, word_bytes=word_bytes)
         super().__init__({"ports": In(port).array(requesters)})
+        self.arbiter = RoundRobinArbiter(count=requesters)
         self.memory = Memory(shape=unsigned(8 * word_bytes), depth=words, init=[])
         self._write = self.memory.write_port(granularity=8)
         self._read = self.memory.read_port()
@@ -81,7 +91,7 @@ class SramBank(wiring.Component):
         m = Module()
 
         m.submodules.memory = self.memory
-        m.submodules.arbiter = arbiter = RoundRobinArbiter(count=self.requesters)
+        m.submodules.arbiter = arbiter = self.arbiter
         write, read = self._write, self._read
 
         m.d.comb += [
@@ -134,6 +144,11 @@ class BankedMemory(wiring.Component):
     -------
     ports : In(MemoryPort).array(requesters, banks)
         ``ports[r][b]`` is requester *r*'s path to bank *b*.
+
+    Attributes
+    ----------
+    srams : list of SramBank
+        The banks.
     """
 
     def __init__(self, *, banks, requesters, words, word_bytes):
@@ -143,11 +158,14 @@ class BankedMemory(wiring.Component):
         port = MemoryPort(words=words, word_bytes=word_bytes)
         super().__init__({"ports": In(port).array(requesters, banks)})
 
+    @cached_property
+    def srams(self):  # made late: a memory that is only asked for its ports has none
+        return [SramBank(requesters=self.requesters, words=self.words, word_bytes=self.word_bytes)
+                for _ in range(self.banks)]
+
     def elaborate(self, platform):
         m = Module()
-        for number in range(self.banks):
-            bank = SramBank(requesters=self.requesters, words=self.words,
-                            word_bytes=self.word_bytes)
+        for number, bank in enumerate(self.srams):
             m.submodules[f"bank_{number}"] = bank
             for requester, paths in enumerate(self.ports):
                 wiring.connect(m, wiring.flipped(paths[number]), bank.ports[requester])
