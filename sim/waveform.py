@@ -188,8 +188,10 @@ def render(path: Path, signals: Sequence[str], first: int, last: int, *, margin:
     left = _PAD + min(max(len(name) + len(bits) for name, bits in labels), 38) * _CHAR + 12
     room = _WIDE - left - _BREAK - _PAD
     lanes = _lanes(trace, names, runs)
-    if stop - start > max_cycles:  # fewer still if their values would find no room
-        half = max(2, min(max_cycles, max(_FEW, int(room / _need(trace, lanes)))) // 2)
+    # of what does not fit, fewer cycles still if their values would find no room
+    shown = min(max_cycles, max(_FEW, int(room / _need(trace, lanes))))
+    half = max(margin + 1, shown // 2)
+    if stop - start > max(max_cycles, 2 * half):
         runs = range(start, start + half), range(stop - half, stop)
         lanes = _lanes(trace, names, runs)
     widest = room / sum(map(len, runs))

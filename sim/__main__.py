@@ -1,0 +1,6 @@
+"""``python -m cyclebound.sim`` is ``cyclebound``."""
+
+from cyclebound.sim.cli import main
+
+if __name__ == "__main__":
+    main()
