@@ -43,6 +43,13 @@ def _sound(folder: Path) -> bool:
         return False
 
 
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
@@ -64,7 +71,10 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool
         with _locked(parent / f"{key}.lock"):
             if _sound(folder):  # somebody else made it while we waited
                 return folder, True
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
+            for left in parent.glob(f"{key}.*"):  # by a process that was killed meanwhile
+                if left.is_dir():
+                    _remove(left)
             work = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=parent))
             try:
                 make(work)

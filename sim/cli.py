@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,7 @@ Workers = Annotated[int | None, typer.Option(
 def _common(named: Annotated[list[str] | None, typer.Option(
         "--catalogue", metavar="MODULE",
         help="A module with blocks of your own; may be repeated.")] = None) -> None:
-    pages[:] = [*(named or ()), *more_pages()]
+    pages[:] = dict.fromkeys([*(named or ()), *more_pages()])
 
 
 def the_catalogue() -> catalogue.Catalogue:
@@ -151,6 +152,8 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
     block = the_catalogue().find(name)
     more = tuple(dict.fromkeys(p for o in block.bounds for p in o.bound.parameters))
     parameters = parameters_of(block, configuration, settings, more=more)
+    own = block.configuration(configuration)[1].parameters
+    block.make({name: parameters[name] for name in own})  # refuses what the component refuses
     rows = []
     for observed in block.bounds:
         row = {"bound": observed.bound.name, "what": observed.what,
@@ -185,14 +188,20 @@ def main() -> None:
 
     try:
         status = app(standalone_mode=False)
+        sys.stdout.flush()
     except UserError as error:
         fail(str(error))
     except KeyboardInterrupt:
         fail("interrupted", 130)
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except Exception as error:
         # typer's own errors, wherever its version keeps their classes
         if not hasattr(error, "format_message"):
             raise
+        if not error.format_message():  # no command: the help has been printed
+            sys.exit(2)
         fail(f"{error.format_message()} See `cyclebound --help`.")
     sys.exit(status if isinstance(status, int) else 0)
 

@@ -22,8 +22,9 @@ from cyclebound.sim.cli import (
 )
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import run_job
-from cyclebound.sim.regress import Interrupted, Plan, jobs_of
+from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of
 from cyclebound.sim.regress import regress as regress_plan
+from cyclebound.sim.results import Results
 from cyclebound.sim.table import differences, print_differences, print_run, read, write_junit
 
 Simulator = Annotated[str, typer.Option(
@@ -56,8 +57,19 @@ def _new_folder() -> Path:
     raise UserError("a hundred runs began in this second; name a folder with --output")
 
 
+def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
+    """What a run began with, for all options that are not named now; its pages join ours."""
+    results = Results(folder)
+    before = results.meta.get("options", {})
+    results.close()
+    cli.pages[:] = dict.fromkeys([*cli.pages, *before.pop("pages", ())])
+    return {name: value for name, value in before.items()
+            if context.get_parameter_source(name).name == "DEFAULT"}
+
+
 @app.command()
 def regress(
+    context: typer.Context,
     blocks: Annotated[list[str] | None, typer.Argument(
         metavar="[BLOCK]...", help="Blocks, as `list` names them; the default is all.")] = None,
     workers: Workers = None,
@@ -88,18 +100,20 @@ def regress(
     Exit status 0: all bounds held. 1: a mismatch, a violated bound, a request without a bound, or
     a failed proof. 2: a mistake in the call.
     """
-    known = the_catalogue()
-    chosen = [known.find(name) for name in dict.fromkeys(blocks or [])] or list(known)
     if resume is not None and output is not None:
         raise UserError("--resume names the folder already; leave out --output")
-    if resume is not None and not (resume / "results.sqlite").is_file():
-        raise UserError(f"--resume {resume}: that folder holds no run")
-    options = dict(blocks=chosen, seed=seed, configuration=configuration, testbench=testbench,
-                   waves=waves, proofs=proofs, pictures=pictures, fpga=fpga,
-                   simulator=_simulator(simulator), wall_limit=wall_limit, scheduler=scheduler,
-                   pages=tuple(cli.pages),
-                   **({"workers": workers} if workers else {}))
-    jobs_of(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
+    options = {"blocks": blocks, "configuration": configuration, "testbench": testbench,
+               "seed": seed, "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
+               "simulator": simulator, "wall_limit": wall_limit}
+    if resume is not None:
+        options |= _as_before(context, resume)
+    _simulator(options["simulator"])
+    known = the_catalogue()
+    options["blocks"] = [known.find(name) for name in dict.fromkeys(options["blocks"] or [])] \
+        or list(known)
+    options |= {"scheduler": scheduler, "pages": tuple(cli.pages),
+                **({"workers": workers} if workers else {})}
+    check(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
     plan = Plan(folder=resume or output or _new_folder(), **options)
     try:
         with progress_bars() as report:
@@ -136,7 +150,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     plan = Plan([found], Path("."), seed=seed, configuration=name, testbench=bench.name,
                 waves=waves, simulator=_simulator(simulator), wall_limit=wall_limit,
                 pages=tuple(cli.pages))
-    jobs_of(plan)
+    check(plan)
     folder = output or _new_folder()
     job, *_ = jobs_of(Plan(**{**vars(plan), "folder": folder}))
     outcome = run_job(type(job)(**{**vars(job), "test": test}))

@@ -4,8 +4,11 @@
 build), simulates, and returns plain data.
 """
 
+import ctypes
+import functools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,6 +103,9 @@ def run_job(job: Job) -> Outcome:
         return simulate(block, job)
     except UserError as error:
         return Outcome(job.name, False, str(error))
+    except OSError as error:
+        return Outcome(job.name, False, f"{error.filename or job.folder}: "
+                                        f"{error.strerror or error}")
     except Exception:  # a worker must hand every failure back, whatever it is
         return Outcome(job.name, False, traceback.format_exc(limit=8))
 
@@ -163,7 +169,8 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
         process = subprocess.Popen(build.command(waveform), cwd=folder, stdout=log,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    env=_environment(job, folder, testbench),
-                                   start_new_session=True, preexec_fn=die_with_parent)
+                                   start_new_session=True,
+                                   preexec_fn=functools.partial(die_with_parent, os.getpid()))
         try:
             status = process.wait(job.wall_limit)
         except subprocess.TimeoutExpired:
@@ -180,11 +187,15 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
     return outcome
 
 
-def die_with_parent() -> None:
-    """Let the kernel stop this process when the one that started it is gone (Linux only)."""
-    if sys.platform == "linux":
-        import ctypes
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # not to be loaded after a fork
+
+
+def die_with_parent(parent: int) -> None:
+    """Let the kernel stop this process when ``parent``, which started it, is gone (Linux only)."""
+    if _LIBC is not None:
+        _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:  # gone already
+            os._exit(1)
 
 
 def _read_observed(folder: Path, outcome: Outcome) -> None:
@@ -205,9 +216,16 @@ def _read_observed(folder: Path, outcome: Outcome) -> None:
                     for lat, i, n in zip(latency, index, count, strict=True)]
 
 
+# what Verilator prints where an `Assert` or `Assume` does not hold: message, time in ps, module
+_ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)", re.MULTILINE)
+
+
 def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float) -> None:
     """Fill in whether the job passed, and if not, why."""
-    reasons = []
+    text = log.read_text(errors="replace")
+    reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
+               f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
+    asserted = bool(reasons)
     if status is None:
         reasons.append(f"the simulator still ran after {limit:g} s, and was stopped")
     try:
@@ -217,16 +235,19 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     for case in cases:
         problem = next((child for child in case if child.tag in ("failure", "error")), None)
         outcome.tests.append((case.get("name", "?"), problem is None))
-        if problem is not None:
-            text = problem.get("error_msg") or problem.get("message") or problem.text or "failed"
-            reasons.append(f"{case.get('name')}: {text.strip().splitlines()[-1]}")
-    asserted = [line.strip() for line in log.read_text(errors="replace").splitlines()
-                if "Assertion failed" in line or "%Error" in line]
-    reasons += asserted[:2]
-    if not reasons and not outcome.tests:
-        reasons.append(f"the simulator ended with status {status} and ran no test; see {log}")
-    if not reasons and status:
-        reasons.append(f"the simulator ended with status {status}; see {log}")
+        if problem is not None and not asserted:  # an assertion ends this test and all after it
+            said = problem.get("error_msg") or problem.get("message") or problem.text or ""
+            reasons.append(f"{case.get('name')}: {(said.strip() or 'failed').splitlines()[-1]}")
+    if asserted:
+        failed = next((name for name, passed in outcome.tests if not passed), None)
+        reasons[0] = f"{failed}: {reasons[0]}" if failed else reasons[0]
+    if not reasons and (status or not outcome.tests):
+        ended = f"ended with status {status}" if status is None or status >= 0 else \
+            f"was ended by {signal.Signals(-status).name}"
+        reasons.append(f"the simulator {ended}{'' if outcome.tests else ' and reported no test'}; "
+                       f"see {log}")
+    if not reasons:
+        reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
     if not reasons and not outcome.groups:
         reasons.append("0 requests observed")
     outcome.reason = "; ".join(reasons)

@@ -2,14 +2,13 @@
 
 import concurrent.futures
 import contextlib
+import fcntl
 import functools
 import hashlib
-import multiprocessing
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor
+import traceback
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,16 +19,17 @@ import cyclebound.tb
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.fpga import Figures, place_and_route
-from cyclebound.sim.job import Job, die_with_parent, run_job
+from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.pool import Report, each, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
-from cyclebound.sim.toolchain import versions
+from cyclebound.sim.toolchain import compiler_version, verilator, versions
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, draw
 
-__all__ = ["Interrupted", "Plan", "jobs_of", "pool_of", "proofs_of", "prove_blocks", "regress"]
+__all__ = ["Interrupted", "Plan", "check", "jobs_of", "proofs_of", "prove_blocks", "regress"]
 
 
 class Interrupted(Exception):
@@ -66,12 +66,34 @@ class Plan:
     scheduler: str | None = None
     pages: tuple[str, ...] = ()
 
+    @property
+    def options(self) -> dict[str, object]:
+        """What a resumed run repeats, unless it is told otherwise."""
+        kept = ("seed", "configuration", "testbench", "waves", "proofs", "pictures", "fpga",
+                "simulator", "wall_limit", "pages")
+        return {"blocks": [block.name for block in self.blocks],
+                **{name: getattr(self, name) for name in kept}}
+
+
+def check(plan: Plan) -> None:
+    """Raise `UserError` for a plan that cannot run: a wrong name, no job, a missing tool."""
+    for thing, name, known in (
+            ("configuration", plan.configuration,
+             {c for block in plan.blocks for c in block.configurations}),
+            ("testbench", plan.testbench,
+             {bench.name for block in plan.blocks for bench in block.testbenches})):
+        if name is not None and name not in known:
+            owner = f" of {plan.blocks[0].name}" if len(plan.blocks) == 1 else ""
+            raise unknown(thing + owner, name, known)
+    jobs_of(plan)
+    if plan.scheduler is None and plan.simulator == "verilator":
+        verilator()
+        compiler_version()
+
 
 def _configurations(plan: Plan, block: Block) -> list[str]:
     if plan.configuration is None:
         return list(block.configurations)
-    if len(plan.blocks) == 1:
-        return [block.configuration(plan.configuration)[0]]
     return [plan.configuration] if plan.configuration in block.configurations else []
 
 
@@ -111,7 +133,10 @@ def _prove(block: str, claim: str, parameters: Mapping[str, object],
     try:
         return prove(found, wanted, parameters)
     except UserError as error:
-        return Proof(block, claim, wanted.says, dict(parameters), detail=str(error))
+        detail = str(error)
+    except Exception:  # a worker must hand every failure back, whatever it is
+        detail = traceback.format_exc(limit=8)
+    return Proof(block, claim, wanted.says, dict(parameters), detail=detail)
 
 
 def _figures(block: str, only_known: bool, pages: tuple[str, ...]) -> Figures | UserError | None:
@@ -134,9 +159,18 @@ def _sources(pages: tuple[str, ...]) -> str:
     for page in pages:
         roots.append(Path(sys.modules[page].__file__).parent)
     for root in roots:
-        for path in sorted(root.rglob("*.py")):
+        for path in _modules(root):
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def _modules(root: Path) -> Iterator[Path]:
+    """All Python files below ``root``, but not those of an environment that lives there too."""
+    for here, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders
+                            if not name.startswith(".") and name not in ("site-packages", "runs")
+                            and not Path(here, name, "pyvenv.cfg").exists())
+        yield from (Path(here, name) for name in sorted(files) if name.endswith(".py"))
 
 
 def _content(job: Job) -> str:
@@ -144,109 +178,86 @@ def _content(job: Job) -> str:
     return key_of(_sources(job.pages), versions(), job.simulator, job.seed)
 
 
-def _worker() -> None:
-    """In each worker: leave Ctrl-C to the parent, end with it, and let cleanup run on the way."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    die_with_parent()
-
-
-@contextlib.contextmanager
-def pool_of(workers: int, scheduler: str | None) -> Iterator[concurrent.futures.Executor]:
-    """A process pool here, or the Dask cluster at ``scheduler``. Raises `UserError`."""
-    if scheduler is not None:
-        try:
-            from dask.distributed import Client
-        except ImportError:
-            raise UserError("--scheduler needs Dask: pip install 'cyclebound[cluster]'") from None
-        try:
-            client = Client(scheduler, timeout=10, set_as_default=False)
-        except (OSError, ValueError) as error:
-            raise UserError(f"no Dask scheduler answers at {scheduler}: {error}") from error
-        with client, client.get_executor(retries=0, pure=False) as executor:
-            yield executor
-        return
-    context = multiprocessing.get_context("spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(workers, mp_context=context,
-                                                  initializer=_worker)
-    processes = pool._processes
-    try:
-        yield pool
-    except BaseException:
-        for process in list((processes or {}).values()):
-            process.terminate()  # its cleanup stops the simulator
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
 def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: int | None = None,
-                 report: "Report") -> list[Proof]:
+                 report: Report) -> list[Proof]:
     """Prove all properties of these blocks, in parallel; in the catalogue's order."""
     with pool_of(workers or os.cpu_count() or 1, None) as pool:
         futures = {pool.submit(_prove, block.name, name, parameters, pages): None
                    for block in blocks for name, parameters in proofs_of(block)}
-        for _ in _each(futures, "proofs", report):
+        for _ in each(futures, "proofs", report):
             pass
         return [future.result() for future in futures]
 
 
-Report = Callable[[str, int, int], None]
-
-
-def _each(futures: dict[concurrent.futures.Future, object], step: str,
-          report: Report) -> Iterator[tuple[object, object]]:
-    """What was asked and what came of it, in the order of completion, reporting progress."""
-    report(step, 0, len(futures))
-    for number, future in enumerate(concurrent.futures.as_completed(futures), 1):
-        try:
-            yield futures[future], future.result()
-        except BrokenExecutor as error:
-            raise UserError(f"a worker died, out of memory perhaps ({error}); what had finished is "
-                            "kept, try fewer workers with -j and --resume") from error
-        report(step, number, len(futures))
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Two regressions in one folder would overwrite each other's jobs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+    except BlockingIOError:
+        raise UserError(f"another regression is running in {folder}") from None
+    except OSError as error:
+        raise UserError(f"cannot write {folder}: {error.strerror or error}") from error
 
 
 def regress(plan: Plan, *, command: str = "", created: str = "",
             report: Report = lambda step, done, total: None) -> list[Verdict]:
     """Run the plan; all results go to `Results` in its folder.
 
-    Jobs that the folder already holds, passed and of the same content, are not run again.
+    Jobs that the folder already holds, passed and of the same content, are not run again; if code
+    or tools have changed since, nothing in the folder counts any more.
     Raises `Interrupted` on Ctrl-C.
     """
+    check(plan)
     jobs = jobs_of(plan)
-    results = Results(plan.folder, create=True)
-    try:
-        results.note(command=command, created=created, seed=plan.seed, versions=versions(),
-                     simulator=plan.simulator, jobs=len(jobs))
-        done = results.done()
-        todo = [job for job in jobs if done.get(job.name) != _content(job)]
-        with pool_of(plan.workers, plan.scheduler) as pool:
-            # long jobs first, so that the last one does not run alone
-            futures = {pool.submit(run_job, job): job for job in todo}
-            claims = {}
-            if plan.proofs:
-                claims = {pool.submit(_prove, block.name, name, parameters, plan.pages): None
-                          for block in plan.blocks for name, parameters in proofs_of(block)}
-            placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages): None
-                      for block in plan.blocks if block.fpga}
-            for job, outcome in _each(futures, "simulations", report):
-                results.finished(job, outcome, _content(job))
-            for _, proof in _each(claims, "proofs", report):
-                results.proof(proof)
-            for _, figures in _each(placed, "place and route", report):
-                if isinstance(figures, UserError):
-                    raise figures
-                if figures is not None:
-                    results.fpga(figures)
-            verdicts = _judge(plan, jobs, results)
-            if plan.pictures:
-                _pictures(plan, pool, verdicts, results, report)
-    except KeyboardInterrupt:
-        raise Interrupted(str(plan.folder)) from None
-    finally:
-        results.close()
+    with _alone(plan.folder), contextlib.closing(Results(plan.folder, create=True)) as results:
+        try:
+            _prepare(plan, jobs, results, command=command, created=created)
+            done = results.done()
+            todo = [job for job in jobs if done.get(job.name) != _content(job)]
+            with pool_of(plan.workers, plan.scheduler) as pool:
+                # long jobs first, so that the last one does not run alone
+                futures = {pool.submit(run_job, job): job for job in todo}
+                claims = {}
+                if plan.proofs:
+                    claims = {pool.submit(_prove, block.name, name, parameters, plan.pages): None
+                              for block in plan.blocks for name, parameters in proofs_of(block)}
+                placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages): None
+                          for block in plan.blocks if block.fpga}
+                for job, outcome in each(futures, "simulations", report):
+                    results.finished(job, outcome, _content(job))
+                for _, proof in each(claims, "proofs", report):
+                    results.proof(proof)
+                verdicts = _judge(plan, jobs, results)
+                problems = []
+                for _, figures in each(placed, "place and route", report):
+                    if isinstance(figures, UserError):
+                        problems.append(figures)
+                    elif figures is not None:
+                        results.fpga(figures)
+                if plan.pictures:
+                    _pictures(plan, pool, verdicts, results, report)
+            for problem in problems:  # after all else has been kept
+                raise problem
+        except KeyboardInterrupt:
+            raise Interrupted(str(plan.folder)) from None
     return verdicts
+
+
+def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> None:
+    """Note what is going to run, and forget what other code than this had shown."""
+    meta = results.meta
+    code = key_of(_sources(plan.pages), versions(), plan.simulator)
+    if meta.get("code") != code:
+        results.forget()
+        meta.pop("planned", None)
+    planned = [*dict.fromkeys([*meta.get("planned", ()), *(job.name for job in jobs)])]
+    results.note(**facts, seed=plan.seed, versions=versions(), simulator=plan.simulator,
+                 code=code, planned=planned, jobs=len(planned),
+                 options=meta.get("options", plan.options))
 
 
 def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
@@ -256,10 +267,10 @@ def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
         mine = [proof for proof in proofs if proof.block == block.name]
         for configuration in dict.fromkeys(j.configuration for j in jobs
                                            if j.block == block.name):
-            verdicts += judge(block, configuration,
-                              results.observations(block.name, configuration), mine)
-    for verdict in verdicts:
-        results.verdict(verdict)
+            rows = judge(block, configuration,
+                         results.observations(block.name, configuration), mine)
+            results.judged(block.name, configuration, rows)
+            verdicts += rows
     return verdicts
 
 
@@ -276,6 +287,6 @@ def _pictures(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verd
         if witness is not None and (known is None or known[2] != witness.key):
             wanted.append(witness)
     futures = {pool.submit(draw, witness): witness for witness in wanted}
-    for witness, svg in _each(futures, "waveforms", report):
+    for witness, svg in each(futures, "waveforms", report):
         results.waveform(witness.block, witness.configuration, witness.bound, svg,
                          witness.command, witness.key)

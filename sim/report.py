@@ -5,6 +5,7 @@ content security policy forbids it. It is made from `Results` alone, and from th
 failed while they are still there.
 """
 
+import io
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -14,7 +15,18 @@ from dataclasses import asdict
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+import matplotlib
+import numpy as np
+from markupsafe import Markup, escape
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    EngFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    StrMethodFormatter,
+)
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import JobRow, Results
@@ -51,7 +63,7 @@ def write_report(folder: Path, output: Path | None = None) -> Path:
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"words": _words, "count": _count, "plural": _plural, "rate": _rate,
-                            "seconds": _seconds}
+                            "seconds": _seconds, "breaking": _breaking}
     environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS}
     results = Results(folder)
     try:
@@ -82,7 +94,7 @@ def _gathered(results: Results) -> dict[str, object]:
         "headline": _headline(rows, [job for job in jobs if not job.passed]),
         "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
         "tally": [(word, tally[word]) for word in ("exact", "reached", "held", "violated", "failed")
-                  if tally[word] or word in ("exact", "held", "violated")],
+                  if tally[word] or word in ("exact", "violated")],
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),
         "compared": sum(j.compared for j in jobs),
         "failed_jobs": [(job, _log_tail(job, results.folder)) for job in jobs if not job.passed],
@@ -106,7 +118,11 @@ def _headline(rows: list[Mapping], failed_jobs: list[JobRow]) -> str:
     said = [f"{number} of {_plural(len(rows), 'bound')} {word}" for number, word in
             ((violated, "violated"), (len(failed) - violated, "not shown to hold")) if number]
     if not failed:
+        exact = sum(row["verdict"] == "exact" for row in rows)
         said = [f"All {len(rows)} bounds held" if len(rows) > 1 else "The bound held"]
+        if exact:
+            said.append("exactly" if len(rows) == 1 else "each one exactly" if exact == len(rows)
+                        else f"{exact} of them exactly")
     if failed_jobs:
         said.append(f"{_plural(len(failed_jobs), 'job')} failed")
     return ", ".join(said)
@@ -129,7 +145,8 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
         **asdict(verdict), "id": f"bound-{number}", "tightness": verdict.tightness,
         "failed": verdict.failed,
         "cycles": sum(job.cycles for job in mine), "rate": _speed(mine),
-        "chart": _histogram(verdict.histogram, verdict.allowed), "command": command,
+        "chart": _histogram(f"chart-{number}", verdict.histogram, verdict.allowed),
+        "command": command,
         "picture": _trusted(svg), "no_picture": "" if svg.startswith("<") else svg,
         "counted": sum(count for _, count in verdict.histogram),
     }
@@ -182,83 +199,128 @@ def _trusted(svg: str) -> Markup | None:
 
 # -- histograms ------------------------------------------------------------------------------------
 
-_BINS = 48                      # more latencies than these share bars
-_PLOT = 46, 22, 520, 150        # left, top, width, height of the plot, in px
-_STEP, _BAR = 52, 38            # the greatest pitch and width of bars
+_BINS = 48                       # more latencies than these share bars
+_AROUND = 58, 20, 24, 42         # left, right, above and below the plot, in px
+_PLOT = 240, 384, 136            # least and greatest width, height of the plot
+_STEP, _BAR = 44, 34             # the usual pitch and the greatest width of bars
+_SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif"
+_INK, _SOFT, _LINE, _WITHIN, _OVER = "#1c2630", "#5a6774", "#dfe4e9", "#4a8db8", "#b3261e"
+_OF_PAGE = {_INK: "var(--ink)", _SOFT: "var(--soft)", _LINE: "var(--line)",
+            _WITHIN: "var(--bar)", _OVER: "var(--bad)", "'DejaVu Sans'": _SANS}
+_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "cyclebound", "font.family": "DejaVu Sans",
+          "font.size": 11.5, "axes.labelsize": 11.5, "xtick.labelsize": 11.5,
+          "ytick.labelsize": 11.5, "axes.labelcolor": _SOFT, "xtick.color": _SOFT,
+          "ytick.color": _SOFT, "xtick.bottom": False, "ytick.left": False,
+          "ytick.minor.left": False, "axes.edgecolor": _SOFT, "axes.spines.left": False,
+          "axes.spines.right": False, "axes.spines.top": False,
+          "axes.axisbelow": True, "grid.color": _LINE}
 
 
-def _histogram(counts: Iterable[Iterable[int]], allowed: int | None) -> Markup | None:
-    """Latencies against how many requests had each, with the bound as a line."""
+def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -> Markup | None:
+    """Latencies against how many requests had each, with the bound as a line.
+
+    ``key`` starts all ids of the drawing: the page has several.
+    """
     counts = sorted((latency, count) for latency, count in counts)
     if not counts:
         return None
-    low, high = counts[0][0], max(counts[-1][0], allowed or 0) + 1
-    low = min(low, max(1, high - 9))  # a single latency still shows where it lies
-    size = max(1, math.ceil((high - low) / _BINS))
-    bars = Counter()
-    for latency, count in counts:
-        bars[(latency - low) // size, allowed is not None and latency > allowed] += count
-    left, top, width, height = _PLOT
-    slots = math.ceil((high - low + 1) / size)
-    step = min(width / slots, _STEP)
-    width = round(max(step * slots, width / 2))
-    bar = min(step - 2, _BAR)
-    most = max(bars.values())
-    logarithmic = most > 50 * min(bars.values())
-    ticks = _ticks(most, logarithmic)
-    ceiling = ticks[-1]
-
-    def y(count: float) -> float:
-        part = math.log10(count * 2) / math.log10(ceiling * 2) if logarithmic else count / ceiling
-        return top + height * (1 - max(0.0, part))
-
-    base = top + height
-    said = f"{len(counts)} latencies from {counts[0][0]} to {counts[-1][0]}"
-    wide, tall = left + width + 16, base + 42
-    out = [f'<svg class="chart" role="img" width="{wide}" height="{tall}" ',
-           f'viewBox="0 0 {wide} {tall}" aria-label="Histogram: {said}"><title>{said}</title>']
-    for tick in ticks:
-        out.append(f'<path class="grid" d="M{left} {y(tick):.1f}H{left + width}"/>'
-                   f'<text class="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{_short(tick)}</text>')
-    for (slot, over), count in sorted(bars.items()):
-        first, last = low + slot * size, low + slot * size + size - 1
-        span = f"{first}" if size == 1 else f"{first} to {last}"
-        out.append(f'<rect class="{"over" if over else "bar"}" '
-                   f'x="{left + (slot + 0.5) * step - bar / 2:.1f}" '
-                   f'y="{y(count):.1f}" width="{bar:.1f}" '
-                   f'height="{base - y(count):.1f}"><title>{span}: '
-                   f'{_plural(count, "request")}</title></rect>')
-    out.append(f'<path class="axis" d="M{left} {base}H{left + width}"/>')
-    apart = _nice(max(size, (high - low) / (width / 46)))
-    for latency in range(-(-low // apart) * apart, high + 1, apart):
-        x = left + (latency - low + 0.5) / size * step
-        if x < left + step * slots:
-            out.append(f'<text class="mid" x="{x:.1f}" y="{base + 16}">{latency}</text>')
-    out.append(f'<text class="mid" x="{left + width / 2}" y="{base + 35}">latency</text>'
-               f'<text x="4" y="12">requests{", log scale" if logarithmic else ""}</text>')
+    latencies, requests = zip(*counts, strict=True)
+    limit = latencies[-1] if allowed is None else allowed
+    low, high = min(latencies[0], limit), max(latencies[-1], limit)
+    low = min(low, max(1, high - 8))  # a single latency still shows where it lies
+    size = math.ceil((high - low + 1) / _BINS)
+    # no bar has latencies both within and beyond the bound
+    edges = range(limit + 1 - size * math.ceil((limit + 1 - low) / size), high + size + 1, size)
+    bars = {edge: int(count) for edge, count in
+            zip(edges, np.histogram(latencies, edges, weights=requests)[0], strict=False) if count}
+    titles = {}
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        figure, axes, pitch = _plot(edges)
+        floor = _scale(axes, bars.values(), high)
+        for edge, count in bars.items():
+            name = f"{'within' if edge <= limit else 'over'}-{edge}"
+            axes.bar(edge + (size - 1) / 2, count - floor, size * min(0.8, _BAR / pitch), floor,
+                     color=_WITHIN if edge <= limit else _OVER, clip_on=False, gid=name)
+            span = f"{edge:,}" if size == 1 else f"{max(0, edge):,} to {edge + size - 1:,}"
+            titles[name] = f"{span}: {_plural(count, 'request')}"
+        if allowed is not None:
+            side = -1 if allowed + 1 - edges[0] > (edges[-1] - edges[0]) / 2 else 1
+            axes.axvline(allowed + 0.5, ymax=1.12, color=_INK, linestyle=(0, (4, 2.5)),
+                         linewidth=1.5, clip_on=False, gid="bound")
+            axes.annotate(f"bound {allowed:,}", (allowed + 0.5, 1), (6 * side, 7), color=_INK,
+                          xycoords=axes.get_xaxis_transform(), textcoords="offset points",
+                          ha="right" if side < 0 else "left", weight="bold")
+        drawing = io.BytesIO()
+        figure.savefig(drawing, format="svg", metadata={"Date": None})
+    said = (f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
+            if len(counts) > 1 else f"Histogram: every latency is {counts[0][0]:,}")
     if allowed is not None:
-        x = left + (allowed - low + 1) / size * step
-        end = x > left + width / 2
-        out.append(f'<path class="bound" d="M{x:.1f} 4V{base}"/><text class="bound'
-                   f'{" end" if end else ""}" x="{x + (-6 if end else 6):.1f}" y="12">'
-                   f"bound {allowed}</text>")
-    return Markup("".join(out) + "</svg>")
+        said += f", bound {allowed:,}"
+    return _inline(key, drawing.getvalue(), said, titles)
 
 
-def _ticks(most: int, logarithmic: bool) -> list[int]:
-    """Counts worth a line, the last at least ``most``."""
+def _plot(edges: range) -> tuple[Figure, Axes, float]:
+    """An empty figure in px that is wide enough for the bars, and their pitch."""
+    left, right, above, below = _AROUND
+    least, greatest, height = _PLOT
+    width = min(max(_STEP * (len(edges) - 1), least), greatest)
+    wide, tall = left + width + right, above + height + below
+    figure = Figure(figsize=(wide / 72, tall / 72), dpi=72)
+    axes = figure.add_axes((left / wide, below / tall, width / wide, height / tall))
+    figure.patch.set_visible(False)
+    axes.patch.set_visible(False)
+    axes.grid(axis="y", clip_on=False)
+    around = 0.2 * edges.step
+    axes.set_xlim(edges[0] - 0.5 - around, edges[-1] - 0.5 + around)
+    return figure, axes, width / (len(edges) - 0.6)
+
+
+def _scale(axes: Axes, counts: Iterable[int], high: int) -> float:
+    """Whole numbers, logarithmic if the counts are of several orders; returns where bars start."""
+    most, logarithmic = max(counts), max(counts) > 50 * min(counts)
+    floor = 0.5 if logarithmic else 0
+    whole = {"integer": True, "steps": [1, 2, 5, 10], "min_n_ticks": 1}
     if logarithmic:
-        decades = math.ceil(math.log10(most))
-        return [10 ** n for n in range(0, decades + 1, max(1, decades // 4))] + (
-            [10 ** decades] if decades % max(1, decades // 4) else [])
-    step = _nice(most / 4)
-    return list(range(0, most + step, step))
+        axes.set_yscale("log")
+        axes.set_ylim(floor, most * 1.2)
+        axes.yaxis.set_major_locator(LogLocator(numticks=5))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(floor, most * 1.05)
+        axes.yaxis.set_major_locator(MaxNLocator(4, **whole))
+    axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+    room = int(axes.bbox.width / (7 * min(len(f"{high:,}"), 6) + 12))
+    axes.xaxis.set_major_locator(MaxNLocator(room, **whole))
+    axes.xaxis.set_major_formatter(
+        StrMethodFormatter("{x:,.0f}") if high < 100_000 else EngFormatter(sep=""))
+    axes.set_xlabel("latency")
+    axes.set_ylabel("requests, log scale" if logarithmic else "requests")
+    return floor
 
 
-def _nice(least: float) -> int:
-    """The first of 1, 2, 5, 10, 20, 50 and so on that is at least this."""
-    power = 10 ** max(0, math.floor(math.log10(max(least, 1))))
-    return next(int(n * power) for n in (1, 2, 5, 10) if n * power >= least)
+def _inline(key: str, svg: bytes, said: str, titles: Mapping[str, str]) -> Markup:
+    """A figure as a part of the page: in its colours and fonts, with ids that only it has."""
+    root = ElementTree.fromstring(svg)
+    for part in list(root):  # nobody's metadata; and the style would be that of the whole page
+        if part.tag == f"{_SVG}metadata" or part.find(f"{_SVG}style") is not None:
+            root.remove(part)
+    _, _, wide, tall = root.get("viewBox").split()
+    root.attrib = {"class": "chart", "role": "img", "aria-label": said, "width": wide,
+                   "height": tall, "viewBox": root.get("viewBox")}
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+        if title := titles.get(element.get("id")):
+            element.insert(0, ElementTree.Element("title"))
+            element[0].text = title
+        if "d" in element.attrib:
+            element.set("d", " ".join(element.get("d").split()))
+        element.text, element.tail = (element.text or "").strip(), ""
+    text = ElementTree.tostring(root, encoding="unicode")
+    for ours, pages in _OF_PAGE.items():
+        text = text.replace(ours, pages)
+    return Markup(re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{key}-", text))
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -271,12 +333,9 @@ def _count(number: float | None) -> str:
     return "-" if number is None else f"{number:,.0f}"
 
 
-def _short(count: int) -> str:
-    """For a narrow axis."""
-    for unit, word in ((10 ** 9, "G"), (10 ** 6, "M"), (10 ** 3, "k")):
-        if count >= 10 * unit or (count >= unit and count % unit == 0):
-            return f"{count / unit:g}{word}"
-    return str(count)
+def _breaking(name: str) -> Markup:
+    """A dotted name that may go on in the next line after a dot or an underscore."""
+    return Markup(re.sub(r"([._])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
 def _plural(number: int, word: str) -> str:

@@ -6,7 +6,7 @@ finished; reports and comparisons only read.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -80,18 +80,23 @@ class Results:
         path = self.folder / FILE
         if not create and not path.is_file():
             raise UserError(f"{folder} holds no run: there is no {FILE} in it")
+        base = None
         try:
             if create:
                 self.folder.mkdir(parents=True, exist_ok=True)
-            self._base = sqlite3.connect(path if create else f"file:{path}?mode=ro",
-                                         uri=not create)
-            self._base.execute("PRAGMA foreign_keys = ON")
+            # not read-only: a writer that was killed may have left a transaction to roll back
+            base = sqlite3.connect(path if create else path.resolve().as_uri() + "?mode=rw",
+                                   uri=not create)
+            base.execute("PRAGMA foreign_keys = ON")
             if create:
-                with self._base:
-                    self._base.executescript(_SCHEMA)
-            self._base.execute("SELECT count(*) FROM job")
+                with base:
+                    base.executescript(_SCHEMA)
+            base.execute("SELECT count(*) FROM job")
         except (OSError, sqlite3.Error) as error:
+            if base is not None:
+                base.close()
             raise UserError(f"cannot use {path}: {error}") from error
+        self._base = base
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -137,7 +142,22 @@ class Results:
 
     def verdict(self, row) -> None:
         """Keep a `cyclebound.sim.verdict.Verdict`."""
-        self._keep("verdict", (row.block, row.configuration, row.bound), row)
+        self._keep("verdict", (row.block, row.configuration, f"{row.bound} {row.what}"), row)
+
+    def judged(self, block: str, configuration: str, rows: Iterable) -> None:
+        """Keep all `cyclebound.sim.verdict.Verdict`s of a configuration, in place of older ones."""
+        with self._writing() as base:
+            base.execute("DELETE FROM verdict WHERE block = ? AND configuration = ?",
+                         (block, configuration))
+            base.executemany("INSERT INTO verdict VALUES (?,?,?,?)", [
+                (block, configuration, f"{row.bound} {row.what}", json.dumps(asdict(row)))
+                for row in rows])
+
+    def forget(self) -> None:
+        """Drop all that was found out, because it is about other code."""
+        with self._writing() as base:
+            for table in ("job", "verdict", "proof", "fpga", "waveform"):
+                base.execute(f"DELETE FROM {table}")
 
     def proof(self, row) -> None:
         """Keep a `cyclebound.sim.prove.Proof`."""
@@ -160,37 +180,42 @@ class Results:
 
     # -- what reports read ---------------------------------------------------------------------
 
+    def _rows(self, query: str, *values: object) -> Iterator[tuple]:
+        try:
+            yield from self._base.execute(query, values)
+        except sqlite3.Error as error:
+            raise UserError(f"cannot read {self.folder / FILE}: {error}") from error
+
     @property
     def meta(self) -> dict[str, object]:
-        return {key: json.loads(value)
-                for key, value in self._base.execute("SELECT key, value FROM meta")}
+        return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
 
     def jobs(self) -> list[JobRow]:
         """All finished jobs, by name."""
-        rows = self._base.execute("SELECT * FROM job ORDER BY name")
+        rows = self._rows("SELECT * FROM job ORDER BY name")
         return [JobRow(*row[:6], bool(row[6]), *row[7:12], bool(row[12]), *row[13:15],
                        json.loads(row[15])) for row in rows]
 
     def done(self) -> dict[str, str]:
         """Names of the jobs that passed, each with its content."""
-        return dict(self._base.execute("SELECT name, content FROM job WHERE passed = 1"))
+        return dict(self._rows("SELECT name, content FROM job WHERE passed = 1"))
 
     def observations(self, block: str, configuration: str) -> Iterator[tuple[str, Group]]:
         """All groups of requests, each with its job's name."""
         query = ("SELECT job.name, what, parameters, latency, count, first, last, test "
                  "FROM observation JOIN job ON job.name = observation.job "
                  "WHERE block = ? AND configuration = ? ORDER BY job.name, observation.rowid")
-        for name, what, parameters, *rest in self._base.execute(query, (block, configuration)):
+        for name, what, parameters, *rest in self._rows(query, block, configuration):
             yield name, Group(what, json.loads(parameters), *rest)
 
     def rows(self, table: str) -> list[Mapping[str, object]]:
         """The rows of ``verdict``, ``proof`` or ``fpga``, in the order in which they were kept."""
         if table not in ("verdict", "proof", "fpga"):
             raise ValueError(f"no table of rows called {table!r}")
-        return [json.loads(row) for (row,) in self._base.execute(
+        return [json.loads(row) for (row,) in self._rows(
             f"SELECT row FROM {table} ORDER BY rowid")]
 
     def waveforms(self) -> dict[tuple[str, str, str], tuple[str, str, str]]:
         """(block, configuration, bound) -> (SVG, command, key)."""
         return {(b, c, n): (svg, command, key) for b, c, n, svg, command, key in
-                self._base.execute("SELECT * FROM waveform")}
+                self._rows("SELECT * FROM waveform")}

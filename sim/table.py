@@ -1,6 +1,7 @@
 """The verdict table: for a terminal, as JSON, as JUnit XML; and what differs between two runs."""
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import asdict
 from pathlib import Path
@@ -9,12 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import JobRow, Results
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["Run", "differences", "print_differences", "print_run", "read", "write_junit"]
 
 _STYLE = {"exact": "green", "reached": "green", "held": "cyan"}
+_UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 _BAR = 10  # characters of the tightness bar
 
 
@@ -113,9 +116,9 @@ def print_run(run: Run, console: Console) -> None:
 
 
 def differences(old: Run, new: Run) -> list[dict[str, object]]:
-    """What changed between two runs: verdicts, worst cases, bounds, and rows that came or went."""
-    def keyed(run: Run) -> dict[tuple[str, str, str], Verdict]:
-        return {(v.block, v.configuration, v.bound): v for v in run.verdicts}
+    """What changed between two runs: verdicts, worst cases, bounds, jobs that pass or fail."""
+    def keyed(run: Run) -> dict[tuple[str, ...], Verdict]:
+        return {(v.block, v.configuration, v.bound, v.what): v for v in run.verdicts}
 
     before, after = keyed(old), keyed(new)
     changed = []
@@ -127,13 +130,23 @@ def differences(old: Run, new: Run) -> list[dict[str, object]]:
         if was != now:
             changed.append({"block": key[0], "configuration": key[1], "bound": key[2],
                             "was": was, "now": now})
+    jobs = {job.name: job for job in old.jobs}
+    for job in new.jobs:
+        if job.name in jobs and jobs[job.name].reason != job.reason:
+            changed.append({"block": job.block, "configuration": job.configuration,
+                            "bound": f"job {job.testbench} {job.seed}",
+                            "was": _outcome(jobs[job.name]), "now": _outcome(job)})
     return changed
+
+
+def _outcome(job: JobRow) -> dict[str, str]:
+    return {"job": "passed" if job.passed else f"failed: {job.reason}"}
 
 
 def print_differences(changed: list[dict[str, object]], console: Console) -> None:
     """What changed, a row each."""
     if not changed:
-        console.print("no verdict changed")
+        console.print("nothing changed")
         return
     table = Table(title="What changed", title_justify="left")
     for name in ("block", "configuration", "bound", "was", "now"):
@@ -165,7 +178,11 @@ def write_junit(run: Run, path: Path) -> None:
         case = ElementTree.SubElement(suite, "testcase", classname=block, name=name,
                                       time=f"{seconds:.3f}")
         if problem:
+            problem = _UNPRINTABLE.sub("?", problem)
             ElementTree.SubElement(case, "failure", message=problem.splitlines()[-1]).text = problem
     suite.set("tests", str(len(cases)))
     suite.set("failures", str(sum(bool(problem) for *_, problem in cases)))
-    ElementTree.ElementTree(suite).write(path, encoding="unicode", xml_declaration=True)
+    try:
+        ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error

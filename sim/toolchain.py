@@ -55,8 +55,12 @@ def compiler() -> str:
 
 @functools.cache
 def compiler_version() -> str:
-    out = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True)
-    return out.stdout.splitlines()[0]
+    """What the compiler calls itself."""
+    done = subprocess.run([compiler(), "--version"], capture_output=True, text=True)
+    if done.returncode or not done.stdout:
+        raise UserError(f"the C++ compiler {compiler()} does not work: `--version` gives "
+                        f"{done.stderr.strip() or done.returncode}; name another in CXX")
+    return done.stdout.splitlines()[0]
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -67,7 +68,9 @@ class Verdict:
     @property
     def tightness(self) -> float | None:
         """Worst observed divided by the bound."""
-        return None if not self.allowed or self.worst is None else self.worst / self.allowed
+        if self.worst is None or self.allowed is None or self.allowed <= 0:
+            return None
+        return self.worst / self.allowed
 
     @property
     def failed(self) -> bool:
@@ -117,12 +120,13 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
         if key not in allowed:
             try:
                 allowed[key] = entry.bound.of({**configuration.parameters, **group.parameters})
-            except NotCovered as error:
+            except Exception as error:  # NotCovered, or a mistake in the formula
                 row.verdict, row.job = "not covered", job
                 row.parameters, row.worst = group.parameters, group.latency
                 row.test, row.first, row.last = group.test, group.first, group.last
+                why = str(error) if isinstance(error, NotCovered) else repr(error)
                 row.detail = (f"{entry.bound.name} does not cover "
-                              f"{_words(group.parameters)}: {error}")
+                              f"{_words(group.parameters)}: {why}")
                 return row
     # of equals, one whose waveform can be seen
     worst = {key: max(groups, key=lambda item: (item[1].latency, item[1].test != ""))
@@ -130,7 +134,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
     row.kinds = len(kinds)
     row.kinds_reached = sum(worst[key][1].latency == allowed[key] for key in kinds)
     # closest to its bound; of equals, the longest
-    closest = max(kinds, key=lambda key: (worst[key][1].latency / allowed[key],
+    closest = max(kinds, key=lambda key: (_ratio(worst[key][1].latency, allowed[key]),
                                           worst[key][1].latency))
     row.job, group = worst[closest]
     row.worst, row.allowed, row.parameters = group.latency, allowed[closest], group.parameters
@@ -149,6 +153,13 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
         row.verdict = "reached" if row.kinds_reached else "held"
     _evidence(row, entry, configuration, [group.parameters for _, group in observed], proved)
     return row
+
+
+def _ratio(latency: int, allowed: int) -> float:
+    """Latency over bound, also where nothing at all is allowed."""
+    if allowed > 0:
+        return latency / allowed
+    return math.inf if latency > allowed else 1.0
 
 
 def _evidence(row: Verdict, entry: Observed, configuration: Configuration,

@@ -30,7 +30,7 @@ _BREAK = 46                # width of the gap that stands for the cycles left ou
 _SOME = 12                 # signals shown if none was chosen
 _CELL = 18, 28, 66         # width of a cycle: the least, the usual, the greatest
 _WIDE = 1180               # the cycles grow until the picture is so wide
-_FEW = 24                  # of a request that does not fit, at least so many cycles are shown
+_FEW = 20                  # of a request that does not fit, at least so many cycles are shown
 
 _STYLE = """
 .cb-wave{--i:#1f2a35;--m:#5b6875;--g:#e4e8ec;--s:#1b6390;--f:#1b639018;--b:#b7791f1f;\

@@ -64,7 +64,7 @@ def draw(witness: Witness) -> str:
         block = catalogue.load(witness.pages).find(witness.block)
         return render(Path(outcome.waveform), block.signals, start + witness.first,
                       start + witness.last, title=f"{witness.what} {witness.block}")
-    except UserError as error:
-        return f"No picture: {error}"
+    except Exception as error:  # a run does not fail for want of a picture
+        return f"No picture: {error if isinstance(error, UserError) else repr(error)}"
     finally:
         shutil.rmtree(witness.folder, ignore_errors=True)

@@ -153,7 +153,7 @@ class Bench:
         """Write what was observed, in bulk: one array for each kind of request."""
         arrays, kinds = {}, []
         for number, ((what, *parameters), columns) in enumerate(self._columns.items()):
-            kinds.append([what, dict(parameters)])
+            kinds.append([what, {name: int(value) for name, value in parameters}])
             # rows: first cycle, last cycle, latency
             arrays[f"kind_{number}"] = np.array(columns, dtype=np.int64)
         meta = {"test": self.name, "start": self._start, "kinds": kinds,

@@ -6,6 +6,9 @@ rivals ask for bank 0 as well; everybody else uses the other banks. All words ho
 their address, so that every answer can be checked.
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -14,12 +17,13 @@ from amaranth.utils import ceil_log2
 from cyclebound.hdl.harness.checker_slot import CheckerSlot
 from cyclebound.hdl.harness.latency_recorder import LatencyRecorder
 from cyclebound.hdl.harness.lfsr_source import LfsrSource
-from cyclebound.hdl.sram.banked_memory import BankedMemory
+from cyclebound.hdl.sram.banked_memory import AccessLayout, BankedMemory
 
 __all__ = ["FAULTS", "BankedMemoryHarness"]
 
 FAULTS = ("wrong data", "answer missing", "bound exceeded", "recorder overflow")
 _MARK = 0xA55A3CC396691EE1  # what address 0 holds
+_SETTLE = 4                 # cycles from the last grant to its last effect on an output
 
 
 class BankedMemoryHarness(wiring.Component):
@@ -35,7 +39,8 @@ class BankedMemoryHarness(wiring.Component):
     Members
     -------
     start : In(1)
-        Begin a measurement, or a filling of bank after bank if ``fill``.
+        Begin a measurement, or a filling of bank after bank if ``fill``. All inputs but
+        ``histogram_address`` are read then.
     fill : In(1)
         Write every word of every bank through requester 0; once before the first measurement.
     rivals : In(requesters)
@@ -58,8 +63,8 @@ class BankedMemoryHarness(wiring.Component):
         Transactions in the bin addressed in the cycle before.
     failed : Out(len(FAULTS))
         Sticky: faults that occurred.
-    served : Out(32)
-        Accesses of all requesters granted since reset, modulo 2**32.
+    served, checked : Out(32)
+        Accesses granted to all requesters, and answers compared, since reset and modulo 2**32.
     """
 
     def __init__(self, *, banks, requesters, words, word_bytes, bins=8192):
@@ -72,15 +77,25 @@ class BankedMemoryHarness(wiring.Component):
             "histogram_address": In(range(bins)),
             "done": Out(1), "count": Out(32), "minimum": Out(32), "maximum": Out(32),
             "histogram_count": Out(32), "failed": Out(len(FAULTS)), "served": Out(32),
+            "checked": Out(32),
         })
 
     def _word(self, address):
-        """What the word at ``address`` holds: the address, repeated and marked."""
+        """What the word at ``address`` holds: the address repeated, plus a mark.
+
+        A sum, and of one bit less than the word so that it fits: Verilator takes a bitwise
+        operation on the pieces of a concatenation apart, bit by bit, and such code is 40 times as
+        long.
+        """
         width = 8 * self.memory.word_bytes
-        repeated = Cat(*[address] * -(-width // len(address)))[:width]
-        mark = int.from_bytes((_MARK.to_bytes(8, "little") * -(-width // 64))[: width // 8],
-                              "little")
-        return repeated ^ Const(mark, width)
+        repeated = Cat(*[address] * -(-width // max(1, len(address))))[:width - 1]
+        mark = int.from_bytes(_MARK.to_bytes(8, "little") * -(-width // 64), "little")
+        return repeated + Const(mark & (1 << width - 1) - 1, width - 1)
+
+    def _address(self, bits):
+        """An address of a word from that many random bits."""
+        words = self.memory.words
+        return Mux(bits < words, bits, bits - words)[:len(bits)] if words < 1 << len(bits) else bits
 
     def elaborate(self, platform):
         m = Module()
@@ -89,25 +104,37 @@ class BankedMemoryHarness(wiring.Component):
         m.submodules.recorder = recorder = LatencyRecorder(depth=1, bins=self.bins, in_flight=1)
         m.submodules.slot = slot = CheckerSlot(count=len(FAULTS))
 
+        # Settings in registers: a simulator would work out all that depends on an input again at
+        # each edge of the clock and each change of any input.
+        self._settings = {name: Signal(getattr(self, name).shape(), name=f"set_{name}")
+                          for name in ("rivals", "threshold", "length", "transactions", "limit")}
+        with m.If(self.start):
+            m.d.sync += [kept.eq(getattr(self, name)) for name, kept in self._settings.items()]
+
         filling, measuring = Signal(), Signal()
         self._traffic(m, measuring)
         granted_last = self._victim(m, recorder, filling, measuring)
 
         # A new measurement forgets the one before; its recorder takes a while to be clear.
+        # It has ended when its last effects are on the outputs.
         starting = Signal()
+        settle = Signal(_SETTLE)
+        m.d.sync += settle.eq(Cat(granted_last, settle))
         m.d.comb += recorder.clear.eq(self.start & ~self.fill)
         with m.If(self.start):
             m.d.sync += [self.done.eq(0), filling.eq(self.fill), starting.eq(~self.fill)]
         with m.Elif(starting & ~recorder.clear & ~recorder.busy):
             m.d.sync += [starting.eq(0), measuring.eq(1)]
         with m.Elif(granted_last):
-            m.d.sync += [filling.eq(0), measuring.eq(0), self.done.eq(1)]
+            m.d.sync += [filling.eq(0), measuring.eq(0)]
+        with m.Elif(settle[-1]):
+            m.d.sync += self.done.eq(1)
 
-        wrong, missing, served = self._check_answers(m)
+        wrong, missing, served, checked = self._check_answers(m)
         m.d.comb += [
             slot.faults.eq(Cat(wrong, missing, recorder.violated,
                                recorder.overflow | recorder.underflow)),
-            recorder.limit.eq(self.limit),
+            recorder.limit.eq(self._settings["limit"]),
             recorder.histogram_address.eq(self.histogram_address),
             self.histogram_count.eq(recorder.histogram_count),
             self.count.eq(recorder.count),
@@ -115,7 +142,10 @@ class BankedMemoryHarness(wiring.Component):
             self.maximum.eq(recorder.maximum),
             self.failed.eq(slot.failed),
         ]
-        m.d.sync += self.served.eq(self.served + served)
+        m.d.sync += [
+            self.served.eq(self.served + served),
+            self.checked.eq(self.checked + checked),
+        ]
         return m
 
     def _victim(self, m, recorder, filling, measuring):
@@ -130,21 +160,11 @@ class BankedMemoryHarness(wiring.Component):
         m.d.comb += [source.enable.eq(1), source.threshold.eq(256)]
 
         active = filling | (measuring & source.source.valid)
-        ready = Signal()
-        for number, port in enumerate(memory.ports[0]):
-            request = port.request
-            chosen = Mux(filling, address, source.source.payload.address % words)
-            m.d.comb += [
-                request.valid.eq(active & (bank == number)),
-                request.payload.address.eq(chosen),
-                request.payload.write.eq(
-                    (filling | source.source.payload.write).replicate(memory.word_bytes)),
-                request.payload.data.eq(self._word(request.payload.address)),
-            ]
-            with m.If(request.valid & request.ready):
-                m.d.comb += ready.eq(1)
+        ready = self._ask(
+            m, 0, valid=active, bank=bank, write=filling | source.source.payload.write,
+            address=Mux(filling, address, self._address(source.source.payload.address)))
 
-        last_word = word == self.length - 1
+        last_word = word == self._settings["length"] - 1
         m.d.comb += [
             source.source.ready.eq(measuring & ready),
             recorder.accept.eq(measuring & active & (word == 0) & ~recorder.outstanding.any()),
@@ -162,57 +182,76 @@ class BankedMemoryHarness(wiring.Component):
             m.d.sync += [word.eq(0), transaction.eq(0)]
 
         filled = filling & (address == words - 1) & (bank == memory.banks - 1)
-        measured = measuring & last_word & (transaction == self.transactions - 1)
+        measured = measuring & last_word & (transaction == self._settings["transactions"] - 1)
         return ready & (filled | measured)
 
     def _traffic(self, m, measuring):
         """Everybody else: rivals in bank 0, the others at random in the other banks."""
         memory = self.memory
+        others = memory.banks - 1
         shape = data.StructLayout({"address": max(1, ceil_log2(memory.words)), "write": 1,
                                    "bank": 8})
         for requester in range(1, memory.requesters):
             m.submodules[f"source_{requester}"] = source = LfsrSource(shape=shape)
             payload = source.source.payload
-            rival = self.rivals[requester]
-            bank = Signal(range(max(2, memory.banks)), name=f"bank_{requester}")
+            rival = self._settings["rivals"][requester]
             m.d.comb += [
                 source.enable.eq(measuring),
-                source.threshold.eq(self.threshold),
+                source.threshold.eq(self._settings["threshold"]),
                 # a seed of its own, for each of them
                 source.seed.eq(requester * 0x9E3779B97F4A7C15 & (1 << 64) - 1),
                 source.load.eq(self.start),
-                bank.eq(Mux(rival | (memory.banks == 1), 0,
-                            1 + payload.bank % max(1, memory.banks - 1))),
             ]
             # without a bank to go to, only rivals take part
-            alone = (memory.banks == 1) & ~rival
-            for number, port in enumerate(memory.ports[requester]):
-                request = port.request
-                m.d.comb += [
-                    request.valid.eq(source.source.valid & (bank == number) & ~alone),
-                    request.payload.address.eq(payload.address % memory.words),
-                    request.payload.write.eq(payload.write.replicate(memory.word_bytes)),
-                    request.payload.data.eq(self._word(request.payload.address)),
-                ]
-                with m.If(request.valid & request.ready):
-                    m.d.comb += source.source.ready.eq(1)
+            takes_part = source.source.valid & (rival if others == 0 else 1)
+            m.d.comb += source.source.ready.eq(self._ask(
+                m, requester, valid=takes_part, write=payload.write,
+                # a fraction of the others: a product is cheaper than a remainder
+                bank=Mux(rival, 0, 1 + (payload.bank * others >> 8)),
+                address=self._address(payload.address)))
+
+    def _ask(self, m, requester, *, valid, bank, address, write):
+        """Offer an access to ``bank``; returns whether it is granted.
+
+        What is offered is the same on the paths to all banks, and worked out once.
+        """
+        memory = self.memory
+        name = f"offer_{requester}"
+        offer = Signal(AccessLayout(words=memory.words, word_bytes=memory.word_bytes), name=name)
+        chosen = Signal(range(max(2, memory.banks)), name=f"{name}_bank")
+        m.d.comb += [
+            chosen.eq(bank),
+            offer.address.eq(address),
+            offer.write.eq(write.replicate(memory.word_bytes)),
+            offer.data.eq(self._word(offer.address)),
+        ]
+        granted = []
+        for number, port in enumerate(memory.ports[requester]):
+            m.d.comb += [
+                port.request.valid.eq(valid & (chosen == number)),
+                port.request.payload.eq(offer),
+            ]
+            granted.append(port.request.valid & port.request.ready)
+        return Cat(*granted).any()
 
     def _check_answers(self, m):
         """Each read is answered in the cycle after its grant, with the word of its address."""
         memory = self.memory
-        wrong, missing, served = [], [], []
+        wrong, missing, served, checked = [], [], [], []
         for bank in range(memory.banks):
             expect = Signal(memory.requesters, name=f"expect_{bank}")
             address = Signal(max(1, ceil_log2(memory.words)), name=f"address_{bank}")
             ports = [paths[bank] for paths in memory.ports]
             taken = [port.request.valid & port.request.ready for port in ports]
-            m.d.sync += expect.eq(Cat(*(take & (port.request.payload.write == 0)
+            m.d.sync += expect.eq(Cat(*(take & ~port.request.payload.write[0]
                                         for take, port in zip(taken, ports, strict=True))))
-            for take, port in zip(taken, ports, strict=True):
-                with m.If(take):
-                    m.d.sync += address.eq(port.request.payload.address)
+            # one at most is taken: an AND-OR, without a priority among them
+            m.d.sync += address.eq(reduce(or_, (
+                Mux(take, port.request.payload.address, 0)
+                for take, port in zip(taken, ports, strict=True))))
             answers = Cat(*(port.response.valid for port in ports))
             missing.append(answers != expect)
             wrong.append(answers.any() & (ports[0].response.data != self._word(address)))
             served.append(Cat(*taken).any())
-        return Cat(*wrong).any(), Cat(*missing).any(), sum(served)
+            checked.append(answers.any())
+        return Cat(*wrong).any(), Cat(*missing).any(), sum(served), sum(checked)

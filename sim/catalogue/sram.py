@@ -3,7 +3,19 @@
 from cyclebound.golden.sram import bounds
 from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.sram.banked_memory_properties import (
+    BankedMemoryCheck,
+    BankedMemoryDataProof,
+    BankedMemoryProof,
+)
 
 BLOCKS = (
     Block(
@@ -14,9 +26,6 @@ BLOCKS = (
             "tiny": Configuration(
                 {"banks": 2, "requesters": 2, "words": 4, "word_bytes": 2},
                 domain={"requesters": range(1, 3), "transaction_bytes": range(1, 17)}),
-            "quad": Configuration(
-                {"banks": 4, "requesters": 4, "words": 512, "word_bytes": 4},
-                domain={"requesters": range(1, 5), "transaction_bytes": range(1, 18)}),
             # memory-composition, Table III: 10 cores and a DMA, 8 banks, 8 bytes
             "paper": Configuration(
                 {"banks": 8, "requesters": 11, "words": 1024, "word_bytes": 8},
@@ -27,11 +36,39 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.sram.banked_memory_harness",
                       top=BankedMemoryHarness, max_cycles=20_000_000),
         ),
+        # A word waits for one grant to each other requester that asks: N_req cycles with its own.
+        # The next word is offered in the cycle after, so the words of a transaction add up to
+        # Eq. 1; and the last one, if it is a read, is answered one cycle later.
         bounds=(
-            Observed("transaction", bounds.eq1, exhaustive=True),
-            Observed("read", bounds.read_completion, exhaustive=True),
+            Observed("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True),
+            Observed("read", bounds.read_completion, proved_by=("arbitration",), exhaustive=True),
         ),
-        fpga=FpgaTarget("quad"),
+        properties=(
+            Property(
+                name="arbitration",
+                says="a bank grants one access in every cycle in which somebody asks; whoever "
+                     "waits sees each other requester granted once at most, so that a word takes "
+                     "as many cycles as requesters ask; a read is answered in the cycle after its "
+                     "grant, and nothing else is",
+                checker=BankedMemoryProof,
+                instances=tuple({"banks": banks, "requesters": requesters, "words": 2,
+                                 "word_bytes": 1}
+                                for banks, requesters in ((2, 2), (2, 4), (1, 8), (1, 11))),
+                decides=("requesters",),
+                induction=4,
+            ),
+            Property(
+                name="data",
+                says="a read returns, byte by byte, what was written last",
+                checker=BankedMemoryDataProof,
+                instances=({"banks": 2, "requesters": 2, "words": 4, "word_bytes": 2},),
+                decides=("requesters", "words", "word_bytes"),
+                depth=6,
+                induction=4,
+            ),
+        ),
+        checker=BankedMemoryCheck,
+        fpga=FpgaTarget("tiny"),
         signals=("top.dut.bank_0.arbiter.requests", "top.dut.bank_0.arbiter.grant",
                  "top.dut.bank_0.access", "top.dut.bank_0.ports__0__response__valid"),
     ),

@@ -4,6 +4,7 @@ import functools
 
 from cyclebound.golden.systolic import bounds
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
+from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryCheck,
@@ -31,6 +32,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.output_stationary"),
+            Testbench("harness", "cyclebound.tb.systolic.output_stationary_harness",
+                      top=OutputStationaryHarness),
         ),
         bounds=(
             Observed("fold", bounds.eq5_5),

@@ -37,6 +37,10 @@ class Requester:
             self.current = self._source()
         return None if self.current is None else self.current.accesses[self.current.done]
 
+    def stop(self) -> None:
+        """Begin no other transaction."""
+        self._source = lambda: None
+
 
 class Scene:
     """The memory, its models, and a requester on every path; one `cycle` at a time."""
@@ -76,8 +80,12 @@ class Scene:
         self.paths[requester, bank] = path = Requester(source)
         return path
 
-    def clear(self) -> None:
-        """Take everybody away."""
+    async def clear(self) -> None:
+        """Take everybody away, once all that has begun is granted: no offer is withdrawn."""
+        for path in self.paths.values():
+            path.stop()
+        while any(path.current is not None for path in self.paths.values()):
+            await self.cycle()
         self.paths.clear()
 
     def access(self, bank: int, *, write: bool | None = None) -> Access:
@@ -154,7 +162,7 @@ class Scene:
             self.place(0, bank, lambda once=once: once.pop() if once else None)
         for _ in range(self.words):
             await self.cycle()
-        self.clear()
+        await self.clear()
 
 
 def _sizes(bench: Bench) -> Iterable[int]:
@@ -169,7 +177,7 @@ async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbyt
     The arbiter's state is who was served last. So that one makes an access alone; in the next
     cycle everybody begins to ask. The worst is to have been served last oneself.
     """
-    scene.clear()
+    await scene.clear()
     alone = [scene.transaction(bank, scene.word_bytes)]
     scene.place(last_served, bank, lambda: alone.pop() if alone else None)
     await scene.cycle()
@@ -210,7 +218,7 @@ async def random_traffic_in_all_banks(bench: Bench) -> None:
     scene = await Scene.filled(bench)
     scene.words = min(scene.words, 4)
     for load in (0.1, 0.5, 1.0):
-        scene.clear()
+        await scene.clear()
         for requester in range(scene.requesters):
             for bank in range(scene.banks):
                 def source(bank=bank, load=load):

@@ -1,0 +1,143 @@
+"""Where jobs run: a pool of processes on this machine, or a Dask cluster."""
+
+import concurrent.futures
+import contextlib
+import functools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
+
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.job import die_with_parent
+
+__all__ = ["Report", "each", "pool_of"]
+
+Report = Callable[[str, int, int], None]
+_GRACE = 10.0  # seconds that a worker has to stop its tools
+
+
+def _worker(parent: int) -> None:
+    """In each worker: leave Ctrl-C to the parent, end with it, and let cleanup run on the way."""
+    os.setpgid(0, 0)  # a terminal sends Ctrl-C to a whole group: the parent alone is to get it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, _stop)
+    die_with_parent(parent)
+
+
+def _stop(*_: object) -> None:
+    """Stop the compilers of this worker, and unwind, which stops its simulator or solver."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.killpg(0, signal.SIGTERM)
+    sys.exit(1)
+
+
+def _stoppable(function: Callable, *arguments: object) -> object:
+    try:
+        return function(*arguments)
+    except SystemExit:  # all cleanup has run; the executor would go on with its next job
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end; a process that starts meanwhile does not see it at all."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple] = []
+    handler = signal.signal(signal.SIGINT, lambda *signalled: came.append(signalled))
+    # handed on to the process; here, another thread may still take the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            raise KeyboardInterrupt
+
+
+class _Pool(concurrent.futures.ProcessPoolExecutor):
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers, mp_context=multiprocessing.get_context("spawn"),
+                         initializer=_worker, initargs=(os.getpid(),))
+
+    def submit(self, function: Callable, /, *arguments: object) -> concurrent.futures.Future:
+        with _uninterrupted():  # a worker may start here
+            return super().submit(functools.partial(_stoppable, function), *arguments)
+
+    def stop(self) -> None:
+        """Stop all that runs, now."""
+        processes = list((self._processes or {}).values())
+        for process in processes:
+            process.terminate()
+        self.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.join(_GRACE)
+            if process.is_alive():
+                process.kill()
+
+
+@contextlib.contextmanager
+def pool_of(workers: int, scheduler: str | None) -> Iterator[concurrent.futures.Executor]:
+    """A process pool here, or the Dask cluster at ``scheduler``. Raises `UserError`.
+
+    Whatever goes wrong meanwhile, no job is left running here; on a cluster, the jobs that have
+    not begun are withdrawn.
+    """
+    if scheduler is not None:
+        with _cluster(scheduler) as executor:
+            yield executor
+        return
+    pool = _Pool(workers)
+    try:
+        yield pool
+    except BaseException:
+        pool.stop()
+        raise
+    pool.shutdown()
+
+
+@contextlib.contextmanager
+def _cluster(address: str) -> Iterator[concurrent.futures.Executor]:
+    try:
+        from dask.distributed import Client
+        from distributed.comm.addressing import parse_address
+        from distributed.comm.registry import get_backend
+    except ImportError:
+        raise UserError("--scheduler needs Dask: pip install 'cyclebound[cluster]'") from None
+    try:
+        get_backend(parse_address(address)[0])  # Client takes a minute to refuse a wrong scheme
+        client = Client(address, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"no Dask scheduler answers at {address}: "
+                        f"{str(error).splitlines()[0] if str(error) else error!r}") from error
+    with client:
+        executor = client.get_executor(retries=0, pure=False)
+        try:
+            yield executor
+        except BaseException:
+            executor.shutdown(wait=False)  # withdraws what has not begun
+            raise
+        executor.shutdown()
+
+
+def each(futures: dict[concurrent.futures.Future, object], step: str,
+         report: Report) -> Iterator[tuple[object, object]]:
+    """What was asked and what came of it, in the order of completion, reporting progress."""
+    report(step, 0, len(futures))
+    broken = None
+    for number, future in enumerate(concurrent.futures.as_completed(futures), 1):
+        try:
+            yield futures[future], future.result()
+        except BrokenExecutor as error:
+            broken = error  # others may have finished before
+        report(step, number, len(futures))
+    if broken is not None:
+        raise UserError("a worker was killed, out of memory perhaps; what had finished is kept, "
+                        "continue with --resume and fewer workers (-j)") from broken

@@ -1,0 +1,285 @@
+"""Bound checkers of the banked memory: they read its ports and drive none.
+
+`BankedMemoryCheck` knows protocol and arbitration, at any size: it watches simulations.
+`BankedMemoryDataCheck` follows one byte of each bank, whichever its traffic chooses: a word
+written is the word read. Each has a `...Proof`, which looks inside `BankedMemory` as well; they are
+for induction.
+
+Ref: memory-composition, section III.A.
+"""
+
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["BankedMemoryCheck", "BankedMemoryDataCheck", "BankedMemoryDataProof",
+           "BankedMemoryProof"]
+
+
+def _watched(signature):
+    """The same members, all of them inputs."""
+    return {name: (In(member.shape) if member.is_port else
+                   Out(wiring.Signature(_watched(member.signature))))  # `In` would turn them
+                  .array(*member.dimensions)
+            for name, member in signature.members.items()}
+
+
+class _Watcher(wiring.Component):
+    """Has every port of its target as an input, under the same name."""
+
+    def __init__(self, target):
+        self.banks, self.requesters = target.banks, target.requesters
+        self.words, self.word_bytes = target.words, target.word_bytes
+        super().__init__(_watched(target.signature))
+
+    def paths(self, bank):
+        """All requesters' paths to a bank."""
+        return [paths[bank] for paths in self.ports]
+
+
+class BankedMemoryCheck(_Watcher):
+    """Protocol and arbitration of a `BankedMemory`, bank by bank.
+
+    Assumes that an access on offer stays until it is granted. Holds in any other traffic, from
+    reset on. It keeps whole sets of requesters in one signal: that is what a simulator is quick at.
+
+    Parameters
+    ----------
+    target : BankedMemory
+        The memory, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    waited : list of Signal
+        By bank: who asked in the cycle before, and was not granted.
+    ahead : list of list of Signal
+        By bank and requester: who has been granted since this one waits.
+    aged : list of list of Signal
+        By bank: who has waited for 1, 2, ... ``requesters`` - 1 cycles or more.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        count = self.requesters
+        self.waited = [Signal(count, name=f"waited_{bank}") for bank in range(self.banks)]
+        self.ahead = [[Signal(count, name=f"ahead_{bank}_{who}") for who in range(count)]
+                      for bank in range(self.banks)]
+        self.aged = [[Signal(count, name=f"aged_{bank}_{cycles}") for cycles in range(1, count)]
+                     for bank in range(self.banks)]
+
+    def elaborate(self, platform):
+        m = Module()
+        for bank in range(self.banks):
+            self._watch(m, bank)
+        return m
+
+    def _watch(self, m, bank):
+        paths, count = self.paths(bank), self.requesters
+        asks, ready, waits, reads, answered, due = (
+            Signal(count, name=f"{name}_{bank}")
+            for name in ("asks", "ready", "waits", "reads", "answered", "due"))
+        m.d.comb += [
+            asks.eq(Cat(path.request.valid for path in paths)),
+            ready.eq(Cat(path.request.ready for path in paths)),
+            waits.eq(asks & ~ready),
+            reads.eq(Cat(path.request.payload.write == 0 for path in paths)),
+            answered.eq(Cat(path.response.valid for path in paths)),
+        ]
+
+        # An offer stays until it is granted.
+        waited = self.waited[bank]
+        m.d.sync += waited.eq(waits)
+        m.d.sync += Assume((waited & ~asks) == 0, f"bank {bank}: offer withdrawn")
+        for who, path in enumerate(paths):
+            payload = Value.cast(path.request.payload)
+            offer = Signal(len(payload), name=f"offer_{bank}_{who}", reset_less=True)
+            with m.If(waited[who]):
+                m.d.sync += Assume(offer == payload, f"bank {bank}: offer {who} changed")
+            with m.Elif(asks[who]):
+                m.d.sync += offer.eq(payload)
+
+        m.d.sync += [
+            Assert((ready & (ready - 1)) == 0, f"bank {bank}: more than one grant"),
+            Assert((ready & ~asks) == 0, f"bank {bank}: grant without a request"),
+            Assert(ready.any() | ~asks.any(), f"bank {bank}: idle while somebody asks"),
+        ]
+
+        # The bound: while I wait, nobody has two turns. With a grant in every cycle, I am granted
+        # within as many cycles as requesters ask, I among them: Eq. 1 for one word.
+        twice = []
+        for who, ahead in enumerate(self.ahead[bank]):
+            m.d.sync += ahead.eq(Mux(waits[who], ahead | ready, 0))
+            twice.append(waits[who] & (ahead & ready).any())
+        m.d.sync += Assert(~Cat(twice).any(), f"bank {bank}: overtaken twice by one requester")
+
+        # What that comes to when all ask, by a clock of its own.
+        longer = waits
+        for aged in self.aged[bank]:
+            m.d.sync += aged.eq(longer)
+            longer = aged & waits
+        m.d.sync += Assert(longer == 0, f"bank {bank}: not granted within {count} cycles")
+
+        # A read is answered in the cycle after its grant, and nothing else ever is.
+        m.d.sync += due.eq(ready & asks & reads)
+        m.d.sync += [
+            Assert((answered & ~due) == 0, f"bank {bank}: response without a read"),
+            Assert((due & ~answered) == 0, f"bank {bank}: response is missing"),
+        ]
+
+
+class BankedMemoryProof(BankedMemoryCheck):
+    """`BankedMemoryCheck`, with invariants about the arbiters inside a `BankedMemory`.
+
+    The rank of a requester is how many stand before it in the order that begins behind the one
+    served last. Whoever waits moves forward in every cycle, so rank and cycles waited stay below
+    ``requesters`` together; whoever was served in the meantime stands behind. `Cover` shows that
+    the bound is reached.
+
+    Parameters
+    ----------
+    target : BankedMemory
+        The memory itself.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._srams = target.srams
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        for bank, sram in enumerate(self._srams):
+            self._explain(m, bank, sram.arbiter)
+        return m
+
+    def _explain(self, m, bank, arbiter):
+        count, behind = self.requesters, arbiter.behind
+
+        m.d.sync += [
+            Assert(arbiter.held == 0, "invariant: every grant is accepted"),
+            Assert(~behind[0], "invariant: behind leaves out requester 0"),
+            Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
+        ]
+
+        size = Signal(range(count + 1), name=f"size_{bank}")  # how many `behind` holds
+        m.d.comb += size.eq(sum(behind))
+        ranks = [Signal(range(count), name=f"rank_{bank}_{who}") for who in range(count)]
+        for who, rank in enumerate(ranks):
+            m.d.comb += rank.eq(Mux(behind[who], who + size - count, who + size))
+
+        waited = self.waited[bank]
+        for who, (rank, ahead) in enumerate(zip(ranks, self.ahead[bank], strict=True)):
+            m.d.sync += Assert(waited[who] | (ahead == 0), "invariant: only who waits is overtaken")
+            for other, place in enumerate(ranks):
+                m.d.sync += Assert(~ahead[other] | (place > rank),
+                                   "invariant: who was served stands behind who waits")
+            for cycles, aged in enumerate(self.aged[bank], 1):
+                m.d.sync += Assert(~aged[who] | (waited[who] & (rank + cycles < count)),
+                                   "invariant: who waits moves forward")
+
+        longest = self.aged[bank][-1] if count > 1 else ~0
+        granted = Cat(path.request.ready for path in self.paths(bank))
+        m.d.sync += Cover((longest & granted).any(),
+                          f"bank {bank}: somebody waits for {count} cycles")
+
+
+class BankedMemoryDataCheck(_Watcher):
+    """One byte of each bank: what a read returns is what was written last.
+
+    Which byte, the traffic decides: in the first cycle after reset, ``ports[0][0]`` has its address
+    as its payload's address, and its lane as its payload's data, whether it asks or not. Before
+    its first write, the byte is unknown. A prover may choose as it likes, so a proof is one for
+    every byte.
+
+    Parameters
+    ----------
+    target : BankedMemory
+        The memory, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    address, lane : Signal
+        The byte that is followed.
+    known : Signal
+        Bit *b*: that byte of bank *b* has been written.
+    shadow : list of Signal
+        By bank: its value, once known.
+    due : list of Signal
+        By bank: who reads it in this cycle, now that it is known.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.address = Signal.like(self.ports[0][0].request.payload.address)
+        self.lane = Signal(range(self.word_bytes))
+        self.known = Signal(self.banks)
+        self.shadow = [Signal(8, name=f"shadow_{bank}") for bank in range(self.banks)]
+        self.due = [Signal(self.requesters, name=f"due_{bank}") for bank in range(self.banks)]
+
+    def elaborate(self, platform):
+        m = Module()
+
+        chosen = Signal()
+        address, lane = Signal.like(self.address), Signal.like(self.lane)
+        choice = self.ports[0][0].request.payload
+        m.d.comb += [address.eq(self.address), lane.eq(self.lane)]
+        with m.If(~chosen):
+            m.d.comb += [address.eq(choice.address), lane.eq(choice.data)]
+        m.d.sync += [chosen.eq(1), self.address.eq(address), self.lane.eq(lane)]
+
+        for bank, shadow in enumerate(self.shadow):
+            for who, path in enumerate(self.paths(bank)):
+                access = path.request.payload
+                hit = path.request.valid & path.request.ready & (access.address == address)
+                due = self.due[bank][who]
+                expected = Signal(8, name=f"expected_{bank}_{who}")
+                with m.If(hit & access.write.bit_select(lane, 1)):
+                    m.d.sync += [shadow.eq(access.data.word_select(lane, 8)),
+                                 self.known[bank].eq(access.address < self.words)]
+                m.d.sync += [due.eq(hit & (access.write == 0) & self.known[bank]),
+                             expected.eq(shadow)]
+                m.d.sync += Assert(
+                    ~due | (path.response.data.word_select(self.lane, 8) == expected),
+                    f"bank {bank}: requester {who} reads what was not written")
+
+        return m
+
+
+class BankedMemoryDataProof(BankedMemoryDataCheck):
+    """`BankedMemoryDataCheck`, with the invariant that the shadow is the byte in the SRAM.
+
+    It adds a read port to each bank's memory, to look at that byte in every cycle.
+
+    Parameters
+    ----------
+    target : BankedMemory
+        The memory itself; not elaborated yet.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._ports = [sram.memory.read_port(domain="comb") for sram in target.srams]
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        for known, shadow, port in zip(self.known, self.shadow, self._ports, strict=True):
+            m.d.comb += port.addr.eq(self.address)
+            m.d.sync += Assert(~known | (port.data.word_select(self.lane, 8) == shadow),
+                               "invariant: the shadow is the byte in the SRAM")
+        m.d.sync += Cover(self.due[-1][-1], "a byte is read after it was written")
+        return m

@@ -1,0 +1,51 @@
+"""What all tests share."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cyclebound.sim.toolchain import cache_root
+
+PAGES = Path(__file__).parent / "sim" / "pages"
+
+
+@pytest.fixture(scope="session")
+def cache():
+    """The folder of builds, the same for all tests, their subprocesses, and the next session."""
+    return cache_root()
+
+
+@pytest.fixture(scope="session")
+def command_environment(cache):
+    """The environment of a user who has the pages of the tests."""
+    names = ("CXX", "CYCLEBOUND_CATALOGUE", "COLUMNS", "FORCE_COLOR")
+    return {**{name: value for name, value in os.environ.items() if name not in names},
+            "CYCLEBOUND_CACHE": str(cache.resolve()), "PYTHONPATH": str(PAGES),
+            "PYTHONWARNINGS": "default", "TERM": "dumb"}
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The words that start the command line."""
+    return [str(Path(sys.executable).with_name("cyclebound"))]
+
+
+@pytest.fixture
+def cyclebound(command, command_environment, tmp_path):
+    """``cyclebound(*words, **environment)``: run the command in an empty folder."""
+
+    def run(*words, timeout=120, cwd=tmp_path, **environment):
+        return subprocess.run([*command, *map(str, words)], cwd=cwd, timeout=timeout, text=True,
+                              capture_output=True, env={**command_environment, **environment})
+
+    return run
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """The catalogue pages of the tests, importable here and in simulators."""
+    monkeypatch.syspath_prepend(PAGES)
+    return ("faults",)

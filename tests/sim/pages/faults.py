@@ -1,0 +1,82 @@
+"""A catalogue page whose blocks go wrong, each in its own way; all are the same hardware."""
+
+from amaranth.hdl import Assert, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.bound import bound
+from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+
+
+class Delay(wiring.Component):
+    """``done`` is ``go`` of some cycles ago. What ``fault`` says is up to the testbench."""
+
+    def __init__(self, *, cycles, fault="none"):
+        if cycles < 1:
+            raise ValueError(f"Delay must be at least 1 cycle, not {cycles}")
+        self.cycles = cycles
+        super().__init__({"go": In(1), "done": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        line = Signal(self.cycles)
+        m.d.sync += line.eq((line << 1) | self.go)
+        m.d.comb += self.done.eq(line[-1])
+        return m
+
+
+class NeverDone(wiring.Component):
+    """A bound checker that takes every answer for a mistake."""
+
+    def __init__(self, target):
+        super().__init__({"go": In(1), "done": In(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += Assert(~self.done, "it was done")
+        return m
+
+
+@bound(formula="d + 1", source="this test")
+def delay(*, cycles: int) -> int:
+    """The line, and the cycle of the request."""
+    return cycles + 1
+
+
+@bound(formula="d", source="this test")
+def too_low(*, cycles: int) -> int:
+    """A cycle less than it takes."""
+    return cycles
+
+
+@bound(formula="1 / 0", source="this test")
+def broken(*, cycles: int) -> int:
+    """A formula with a mistake in it."""
+    return cycles // 0
+
+
+def _block(name, *, formula=delay, checker=None, cycles=(3,), **bench):
+    return Block(
+        f"test.{name}", f"a delay line: {name}", Delay,
+        {f"d{number}": Configuration({"cycles": number, "fault": name}) for number in cycles},
+        (Testbench("cycle", "faults_bench", **bench),),
+        (Observed("delay", formula),), checker=checker)
+
+
+BLOCKS = (
+    _block("good", cycles=(3, 5)),
+    _block("silent"),
+    _block("stranger"),
+    _block("violated", formula=too_low),
+    _block("broken_bound", formula=broken),
+    _block("mismatch"),
+    _block("endless", max_cycles=300),
+    _block("hanging"),
+    _block("asserting", checker=NeverDone),
+    _block("dying"),
+    _block("wordless"),
+    _block("many"),
+    _block("counted"),
+    _block("slow", seeds=4),
+    _block("murderous", seeds=2),
+)

@@ -1,0 +1,182 @@
+"""Every block of the catalogue has all that a block has, where the house rules put it."""
+
+import gc
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.lib import wiring
+
+import cyclebound.golden
+from cyclebound.golden.bound import Bound, NotCovered
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Block
+from cyclebound.sim.catalogue import Catalogue, load, more_pages
+from cyclebound.sim.elaborate import FlatTop, fields_json
+from cyclebound.sim.errors import UserError
+
+pytestmark = [pytest.mark.unit,
+              pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]
+
+ROOT = Path(cyclebound.golden.__file__).parents[1]
+BLOCKS = list(catalogue.load())
+CONFIGURED = [(block, name) for block in BLOCKS for name in block.configurations]
+blocks = pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
+
+
+@pytest.fixture(autouse=True)
+def _collected():
+    """Components that were only made: Amaranth warns where they are collected."""
+    yield
+    gc.collect()
+
+
+def test_there_are_blocks():
+    assert len(BLOCKS) >= 3
+    assert {block.family for block in BLOCKS} >= {"noc", "sram", "systolic"}
+
+
+@blocks
+def test_files_carry_the_blocks_name(block):
+    family, name = block.name.split(".")
+    for folder in ("hdl", "golden", "tb"):
+        assert (ROOT / folder / family / f"{name}.py").is_file(), folder
+    assert list((ROOT / "tests" / family).glob(f"test_{name}*.py"))
+    assert block.component.__module__ == f"cyclebound.hdl.{family}.{name}"
+    for bench in block.testbenches:
+        assert re.fullmatch(rf"cyclebound\.tb\.{family}\.{name}\w*", bench.module)
+        assert importlib.util.find_spec(bench.module) is not None
+
+
+@blocks
+def test_names_within_a_block_are_unique(block):
+    for names in ([bench.name for bench in block.testbenches],
+                  [claim.name for claim in block.properties],
+                  [observed.what for observed in block.bounds],
+                  [observed.bound.name for observed in block.bounds]):
+        assert len(names) == len(set(names))
+        assert all(re.fullmatch(r"[a-z][a-z0-9_]*", name) for name in names)
+    assert re.fullmatch(r"[a-z]\w*\.[a-z]\w*", block.name)
+    assert all(re.fullmatch(r"\w+", name) for name in block.configurations)
+    assert block.summary
+    assert "\n" not in block.summary
+    assert block.testbenches
+    assert block.bounds
+
+
+@blocks
+def test_references_within_a_block_exist(block):
+    claims = {claim.name for claim in block.properties}
+    for observed in block.bounds:
+        assert set(observed.proved_by) <= claims
+        assert not observed.exhaustive or any(
+            configuration.domain for configuration in block.configurations.values())
+    for bench in block.testbenches:
+        assert set(bench.configurations or ()) <= set(block.configurations)
+    if block.fpga is not None:
+        assert block.fpga.configuration in block.configurations
+    for claim in block.properties:
+        assert claim.says
+        for parameters in claim.instances:
+            assert set(claim.decides) <= set(parameters)
+            block.make(parameters)
+
+
+@pytest.mark.parametrize(("block", "name"), CONFIGURED,
+                         ids=[f"{block.name}-{name}" for block, name in CONFIGURED])
+def test_configuration_converts_alone(block, name):
+    component = block.make(block.configurations[name].parameters)
+    assert isinstance(component, wiring.Component)
+    assert "attribute \\top 1" in rtlil.convert(component)
+
+
+@blocks
+def test_simulated_tops_and_checkers_can_be_made(block):
+    for configuration in block.configurations.values():
+        for bench in block.testbenches:
+            component = (bench.top or block.component)(**configuration.parameters)
+            assert '"inputs"' in fields_json(component)
+            FlatTop(component)
+        if block.checker is not None:
+            block.checker(block.make(configuration.parameters))
+
+
+@blocks
+def test_bounds_say_where_they_come_from(block):
+    for observed in block.bounds:
+        found = observed.bound
+        assert isinstance(found, Bound)
+        assert found.formula
+        assert found.source
+        assert len(found.derivation) > 20
+        assert found.parameters
+        if "this project" in found.source:  # then the docstring holds the derivation
+            assert len(found.derivation) > 80
+
+
+@blocks
+def test_bounds_cover_the_domain(block):
+    """Every corner of a configuration's domain has a bound of at least a cycle, a whole number."""
+    for configuration in block.configurations.values():
+        if not configuration.domain:
+            continue
+        corners = [{}]
+        for name, values in configuration.domain.items():
+            corners = [{**corner, name: value} for corner in corners
+                       for value in (values[0], values[-1])]
+        for observed in block.bounds:
+            for corner in corners:
+                cycles = observed.bound.of({**configuration.parameters, **corner})
+                assert type(cycles) is int
+                assert cycles >= 1
+
+
+def test_bounds_refuse_what_they_do_not_cover():
+    eq1 = next(o.bound for o in load().find("sram.banked_memory").bounds if o.bound.name == "eq1")
+    with pytest.raises(NotCovered, match=r"^bound eq1 needs transaction_bytes$"):
+        eq1.of({"requesters": 2, "word_bytes": 8})
+
+
+# -- the catalogue itself --------------------------------------------------------------------------
+
+
+def test_a_family_may_be_left_out():
+    assert load().find("arbiter") is load().find("noc.arbiter")
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("noc.arbitre", r"^no block 'noc\.arbitre'; did you mean noc\.arbiter\?$"),
+    ("zzz", r"^no block 'zzz'; known are .*noc\.arbiter, .*sram\.banked_memory.*$")])
+def test_an_unknown_block(name, message):
+    with pytest.raises(UserError, match=message):
+        load().find(name)
+
+
+def test_two_blocks_of_one_name():
+    block = Block("a.b", "", dict, {}, (), ())
+    with pytest.raises(UserError, match=r"^two blocks in the catalogue are called 'a\.b'$"):
+        Catalogue([block, block])
+
+
+def test_where_pages_are_named(monkeypatch):
+    monkeypatch.setenv("CYCLEBOUND_CATALOGUE", "one, two.three,,one")
+    assert more_pages()[:2] == ("one", "two.three")
+
+
+def test_a_page_that_is_none(tmp_path, monkeypatch):
+    (tmp_path / "no_page_at_all.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r"^catalogue page 'no_page_at_all' has no BLOCKS$"):
+        load(("no_page_at_all",))
+    with pytest.raises(UserError, match=r"^catalogue page 'nowhere': No module named 'nowhere'$"):
+        load(("nowhere",))
+
+
+def test_what_is_wrong_with_parameters():
+    block = load().find("noc.arbiter")
+    with pytest.raises(UserError, match=r"^no parameter of noc\.arbiter 'cuont'; did you mean"):
+        block.make({"cuont": 3})
+    with pytest.raises(UserError, match=r"^noc\.arbiter: Requester count must be at least 1, not"):
+        block.make({"count": 0})

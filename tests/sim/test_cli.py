@@ -1,0 +1,200 @@
+"""What the command line says; above all, to somebody who made a mistake."""
+
+import json
+import os
+import re
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+WRONG = {
+    "nonsense": r"No such command 'nonsense'. See `cyclebound --help`.",
+    "list --bogus": r"No such option: --bogus.* See `cyclebound --help`.",
+    "bound": r"Missing argument 'BLOCK'. See `cyclebound --help`.",
+    "bound noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "run noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "regress noc.arbiter noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "verilog noc.arbitre -o -": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "prove noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "fpga noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "bound arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
+    "run arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
+    "regress arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
+    "run arbiter --testbench cylce":
+        r"no testbench of noc.arbiter 'cylce'; did you mean cycle?",
+    "regress arbiter --testbench cylce":
+        r"no testbench of noc.arbiter 'cylce'; did you mean cycle?",
+    "bound arbiter --set cuont=3": r"no parameter of noc.arbiter 'cuont'; did you mean count?",
+    "verilog arbiter -o - --set cuont=3":
+        r"no parameter of noc.arbiter 'cuont'; did you mean count?",
+    "bound arbiter --set count": r"--set takes NAME=VALUE, not 'count'",
+    "bound arbiter --set =3": r"--set takes NAME=VALUE, not '=3'",
+    "bound arbiter --set count=many": r"--set count takes a whole number, not 'many'",
+    "bound arbiter --set count=0": r"noc.arbiter: Requester count must be at least 1, not 0",
+    "verilog arbiter -o - --set count=0":
+        r"noc.arbiter: Requester count must be at least 1, not 0",
+    "regress --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
+    "run arbiter --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
+    "regress -j 0": r"Invalid value for '-j': 0 is not in the range x>=1. See `cyclebound --help`.",
+    "regress --seed one":
+        r"Invalid value for '--seed': 'one' is not a valid int.* See `cyclebound --help`.",
+    "regress --resume nowhere": r"nowhere holds no run: there is no results.sqlite in it",
+    "regress --resume a -o b": r"--resume names the folder already; leave out --output",
+    "compare nowhere": r"nowhere holds no run: there is no results.sqlite in it",
+    "compare . nowhere": r". holds no run: there is no results.sqlite in it",
+    "report nowhere": r"nowhere holds no run: there is no results.sqlite in it",
+    "--catalogue nowhere list": r"catalogue page 'nowhere': No module named 'nowhere'",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_mistake_is_one_line(cyclebound, tmp_path, words):
+    said = cyclebound(*words.split())
+    message = re.escape(WRONG[words]).replace(r"\.\*", ".*")
+    assert re.fullmatch(f"cyclebound: {message}\n", said.stderr), said.stderr
+    assert said.returncode == 2
+    assert said.stdout == ""
+    assert list(tmp_path.iterdir()) == []  # nothing was begun
+
+
+def test_no_command_shows_the_help(cyclebound):
+    said = cyclebound()
+    assert (said.returncode, said.stderr) == (2, "")
+    assert "regress" in said.stdout
+
+
+COMMANDS = {
+    "list": ["--json"],
+    "bound": ["--configuration", "-c", "--set", "--json"],
+    "regress": ["-j", "--configuration", "--testbench", "--seed", "--waves", "--no-proofs",
+                "--no-pictures", "--fpga", "--scheduler", "--resume", "--output", "-o",
+                "--simulator", "--wall-limit", "--json"],
+    "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
+            "--wall-limit", "--output"],
+    "compare": ["--json"],
+    "report": ["--output"],
+    "verilog": ["--output", "-o", "--configuration", "--set"],
+    "prove": ["-j", "--json"],
+    "fpga": ["--configuration", "--target", "--set", "--seed", "--json"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_names_every_option(cyclebound, name):
+    said = cyclebound(name, "--help", COLUMNS="120")
+    assert (said.returncode, said.stderr) == (0, "")
+    for option in COMMANDS[name]:
+        assert re.search(rf"[\s|│]{option}[\s|│]", said.stdout), option
+
+
+def test_help_names_every_command(cyclebound):
+    for word in ("--help", "-h"):
+        said = cyclebound(word)
+        assert (said.returncode, said.stderr) == (0, "")
+        shown = {line.split()[1] for line in said.stdout.partition("Commands")[2].splitlines()
+                 if re.match(r"[|│] \w", line)}
+        assert shown == set(COMMANDS)
+
+
+def test_list(cyclebound):
+    text = cyclebound("list")
+    assert (text.returncode, text.stderr) == (0, "")
+    said = cyclebound("list", "--json")
+    assert (said.returncode, said.stderr) == (0, "")
+    blocks = json.loads(said.stdout)
+    assert {"noc.arbiter", "sram.banked_memory"} <= {block["block"] for block in blocks}
+    for block in blocks:
+        assert block["block"] in text.stdout
+        assert block["family"] == block["block"].partition(".")[0]
+        assert block["configurations"]
+        assert block["bounds"]
+        assert any(kind.startswith("simulation: ") for kind in block["evidence"])
+
+
+def test_list_into_a_pipe_that_closes(command, command_environment):
+    import subprocess
+
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        said = subprocess.run([*command, "list"], stdout=closed, stderr=subprocess.PIPE, text=True,
+                              env=command_environment)
+    assert "Traceback" not in said.stderr
+    assert said.returncode == 1
+
+
+def test_bound(cyclebound):
+    settings = ("--set", "requesters=11", "--set", "transaction_bytes=0x15")
+    said = cyclebound("bound", "sram.banked_memory", "-c", "paper", *settings, "--json")
+    assert (said.returncode, said.stderr) == (0, "")
+    rows = {row["bound"]: row for row in json.loads(said.stdout)}
+    row = rows["eq1"]
+    assert (row["cycles"], row["problem"]) == (33, None)  # ceil(21 / 8) * 11
+    assert row["formula"] == "ceil(s_trans / w) * N_req"
+    assert row["source"] == "memory-composition, Eq. 1"
+    assert row["parameters"] == {"requesters": 11, "word_bytes": 8, "transaction_bytes": 21}
+    text = cyclebound("bound", "sram.banked_memory", "-c", "paper", *settings).stdout
+    for shown in ("33", "ceil(s_trans / w) * N_req", "memory-composition, Eq. 1",
+                  "transaction_bytes=21"):
+        assert shown in text
+
+
+def test_bound_of_a_request_that_is_not_named(cyclebound):
+    said = cyclebound("bound", "arbiter")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "bound round_robin_wait needs requesters" in said.stdout
+    said = cyclebound("bound", "arbiter", "--set", "count=5")
+    assert said.returncode == 2
+    assert said.stderr == ("cyclebound: bound round_robin_wait needs requesters; "
+                           "give it with --set NAME=VALUE\n")
+    said = cyclebound("bound", "arbiter", "--set", "requesters=-1")
+    assert said.returncode == 2
+    assert said.stderr.startswith("cyclebound: requesters must be a whole number of at least 1")
+
+
+def test_a_page_beside_the_user(cyclebound, tmp_path):
+    """In the current folder, with a virtual environment that must not be read."""
+    (tmp_path / "mine.py").write_text("from faults import _block\nBLOCKS = (_block('mine'),)\n")
+    said = cyclebound("--catalogue", "mine", "list", CYCLEBOUND_CATALOGUE="mine")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "test.mine" in said.stdout
+    hidden = tmp_path / "env" / "pyvenv.cfg"
+    hidden.parent.mkdir()
+    hidden.write_text("")
+    (hidden.parent / "odd.py").symlink_to("nowhere")  # cannot be read
+    said = cyclebound("--catalogue", "mine", "regress", "mine", "--no-pictures", "-o", "run")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "exact" in said.stdout
+
+
+@pytest.mark.parametrize("words", ["regress noc.arbiter", "run noc.arbiter"])
+def test_without_a_compiler(cyclebound, tmp_path, words):
+    said = cyclebound(*words.split(), PATH="/nowhere")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == (
+        "cyclebound: no C++ compiler found (looked for $CXX, g++, clang++); install one, e.g. "
+        "`apt-get install g++` or `xcode-select --install`\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_with_a_compiler_that_does_not_work(cyclebound, tmp_path):
+    said = cyclebound("regress", "noc.arbiter", CXX="/bin/false")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == ("cyclebound: the C++ compiler /bin/false does not work: `--version` "
+                           "gives 1; name another in CXX\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run(cyclebound, tmp_path):
+    said = cyclebound("--catalogue", "faults", "run", "test.good", "-c", "d5", "-o", "run")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "passed: test.good/d5/cycle/1" in said.stdout
+    assert re.search(r"^5 requests observed, 30 cycles compared, 36 cycles in ", said.stdout,
+                     re.MULTILINE)
+    said = cyclebound("--catalogue", "faults", "run", "test.mismatch", "-o", "run", "--test",
+                      "requests")
+    assert (said.returncode, said.stderr) == (1, "")
+    assert ("FAILED: test.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1"
+            in said.stdout)
+    assert (tmp_path / "run" / "jobs" / "test.mismatch" / "d3" / "cycle-1" / "log.txt").is_file()

@@ -1,0 +1,304 @@
+"""What a regression says about blocks that go wrong, and what it does again and what not."""
+
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Block
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.job import Job, Outcome, run_job
+from cyclebound.sim.regress import Plan, check, jobs_of
+from cyclebound.sim.results import Results
+from cyclebound.sim.table import read, write_junit
+from cyclebound.sim.verdict import Verdict
+
+system = pytest.mark.system
+cosim = pytest.mark.cosim
+unit = pytest.mark.unit
+
+QUICK = ("--no-proofs", "--no-pictures")
+
+# the job's reason, or the verdict's; both where both fail
+REASONS = {
+    "silent": [r"test\.silent/d3/cycle/1: 0 requests observed",
+               r"test\.silent d3: unobserved: no 'delay' request was observed"],
+    "stranger": [(r"test\.stranger d3: not covered: no bound of test\.stranger covers observed "
+                 r"'passage' requests, such as number 0"),
+                 (r"test\.stranger d3: not covered: no bound of test\.stranger covers observed "
+                 r"'visit' requests, such as number 0")],
+    "violated": [r"test\.violated d3: violated: delay with number 0 took 4, bound 3"],
+    "broken_bound": [(r"test\.broken_bound d3: not covered: broken does not cover number 0: "
+                     r"ZeroDivisionError\(.*\)")],
+    "mismatch": [r"test\.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1"],
+    "endless": [(r"test\.endless/d3/cycle/1: then_the_fault: then_the_fault still ran after 300 "
+                r"cycles, the limit of this testbench")],
+    "hanging": [r"test\.hanging/d3/cycle/1: the simulator still ran after 6 s, and was stopped"],
+    "asserting": [(r"test\.asserting/d3/cycle/1: requests: it was done \(asserted by top\.check "
+                  r"at 60 ns\)")],
+    "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
+              r"see \S+/log\.txt")],
+    "wordless": [r"test\.wordless/d3/cycle/1: then_the_fault: failed"],
+}
+
+
+@pytest.fixture(scope="session")
+def faulty(command, command_environment, tmp_path_factory):
+    """One run of all blocks that go wrong, and what the command said."""
+    folder = tmp_path_factory.mktemp("faulty")
+    said = subprocess.run(
+        [*command, "--catalogue", "faults", "regress", *(f"test.{name}" for name in REASONS),
+         *QUICK, "--wall-limit", "6", "-o", "run", "--json"],
+        cwd=folder, env=command_environment, capture_output=True, text=True, timeout=180)
+    return folder / "run", said
+
+
+@system
+def test_a_regression_with_faults_has_status_1(faulty):
+    _, said = faulty
+    assert (said.returncode, said.stderr) == (1, "")
+    problems = json.loads(said.stdout)["problems"]
+    assert len(problems) == sum(map(len, REASONS.values()))
+
+
+@system
+@pytest.mark.parametrize("name", REASONS)
+def test_fault_is_said(faulty, name):
+    problems = json.loads(faulty[1].stdout)["problems"]
+    mine = [line for line in problems if line.startswith(f"test.{name}")]
+    assert len(mine) == len(REASONS[name])
+    for line, expected in zip(sorted(mine), sorted(REASONS[name]), strict=True):
+        assert re.fullmatch(expected, line)
+
+
+@system
+def test_faults_in_rows_and_junit(faulty):
+    folder, said = faulty
+    rows = {(row["block"], row["what"]): row for row in json.loads(said.stdout)["verdicts"]}
+    row = rows["test.violated", "delay"]
+    assert (row["verdict"], row["worst"], row["allowed"]) == ("violated", 4, 3)
+    assert (row["last"] - row["first"], row["test"]) == (3, "requests")
+    suite = ElementTree.parse(folder / "junit.xml").getroot()
+    failures = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert len(failures) == int(suite.get("failures")) == len(json.loads(said.stdout)["problems"])
+    assert len(suite) == int(suite.get("tests"))
+    assert "d3: delay within too_low" in failures
+    assert "test.mismatch/d3/cycle/1" in failures
+
+
+@system
+def test_faults_in_the_table(faulty, cyclebound):
+    said = cyclebound("compare", faulty[0])
+    assert (said.returncode, said.stderr) == (1, "")
+    line = next(line for line in said.stdout.splitlines() if "test.violated" in line)
+    assert [word.strip() for word in line.split("│")][4:9] == ["5", "4", "3", "██████████ 1.33",
+                                                               "violated"]
+    assert "test.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1" in said.stdout
+
+
+@pytest.fixture(scope="session")
+def good(command, command_environment, tmp_path_factory):
+    """A run in which all is well."""
+    folder = tmp_path_factory.mktemp("good")
+    said = subprocess.run([*command, "--catalogue", "faults", "regress", "test.good",
+                           "test.counted", "-o", "run"], cwd=folder, env=command_environment,
+                          capture_output=True, text=True, timeout=180)
+    return folder / "run", said
+
+
+def rows_of(folder):
+    with closing(Results(folder)) as results:
+        return results.jobs()
+
+
+@system
+def test_a_regression_without_faults_has_status_0(good):
+    folder, said = good
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "exact" in said.stdout
+    run = read(folder)
+    assert run.problems == []
+    assert {(row.block, row.configuration, row.verdict) for row in run.verdicts} == {
+        ("test.good", "d3", "exact"), ("test.good", "d5", "exact"),
+        ("test.counted", "d3", "reached")}
+    suite = ElementTree.parse(folder / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("6", "0")
+
+
+@system
+def test_what_has_finished_is_not_run_again(good, cyclebound):
+    """Not with the options that the run began with, which --resume remembers."""
+    folder = good[0]
+    before = rows_of(folder)
+    written = {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")}
+    said = cyclebound("regress", "--resume", folder, timeout=10)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert rows_of(folder) == before
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")} == written
+    assert len(json.loads(cyclebound("compare", folder, "--json").stdout)["jobs"]) == 3
+
+
+@system
+def test_a_part_of_a_run_can_be_resumed(good, cyclebound, tmp_path):
+    folder = shutil.copytree(good[0], tmp_path / "copy")
+    said = cyclebound("regress", "test.good", "--resume", folder)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "did not finish" not in said.stdout
+    with closing(Results(folder)) as results:
+        results.note(planned=["x/y/z/1", *results.meta["planned"]], jobs=4)
+    assert read(folder).problems == [
+        f"1 jobs did not finish; continue with `cyclebound regress --resume {folder}`"]
+
+
+@system
+def test_what_other_code_had_shown_is_forgotten(good, cyclebound, tmp_path):
+    folder = shutil.copytree(good[0], tmp_path / "copy")
+    with closing(Results(folder)) as results:
+        results.note(code="another")
+        results.verdict(Verdict("test.gone", "d3", "delay", "delay", "", "", "exact"))
+    said = cyclebound("regress", "test.good", "--resume", folder, *QUICK)
+    assert (said.returncode, said.stderr) == (0, "")
+    run = read(folder)
+    assert {row.block for row in run.verdicts} == {"test.good"}
+    assert {job.block for job in run.jobs} == {"test.good"}
+    assert all(job.cached for job in run.jobs)  # its builds are still good
+
+
+@system
+def test_two_regressions_at_once(good, command, command_environment, tmp_path):
+    """In folders of their own both succeed, and compile nothing that is compiled already."""
+    both = [subprocess.Popen([*command, "regress", "test.good", *QUICK, "-o", f"run{number}"],
+                             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, env={**command_environment,
+                                             "CYCLEBOUND_CATALOGUE": "faults"})
+            for number in (1, 2)]
+    for number, process in enumerate(both, 1):
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+        rows = rows_of(tmp_path / f"run{number}")
+        assert [row.passed for row in rows] == [True, True]
+        assert [row.cached for row in rows] == [True, True]
+
+
+@system
+def test_what_changed_between_two_runs(good, faulty, cyclebound, tmp_path):
+    same = cyclebound("compare", good[0], good[0])
+    assert (same.returncode, same.stdout, same.stderr) == (0, "nothing changed\n", "")
+    later = shutil.copytree(good[0], tmp_path / "later")
+    with closing(Results(later)) as results:
+        rows = [Verdict(**row) for row in results.rows("verdict") if row["block"] == "test.good"]
+        rows[0].worst, rows[0].verdict = 9, "violated"
+        results.judged("test.good", rows[0].configuration, rows[:1])
+        wanted = Job("test.good", "d5", "cycle", 1, "")
+        results.finished(wanted, Outcome(wanted.name, False, "it broke"), "")
+    said = cyclebound("compare", good[0], later, "--json")
+    assert (said.returncode, said.stderr) == (1, "")
+    verdict, job = json.loads(said.stdout)
+    assert (verdict["configuration"], verdict["was"]["worst"], verdict["now"]["worst"]) == (
+        "d3", 4, 9)
+    assert (job["bound"], job["was"]["job"], job["now"]["job"]) == (
+        "job cycle 1", "passed", "failed: it broke")
+    said = cyclebound("compare", good[0], later).stdout
+    assert "verdict exact, worst 4" in said
+    assert "verdict violated, worst 9" in said
+    assert "failed: it broke" in said
+    said = cyclebound("compare", good[0], faulty[0]).stdout
+    assert "absent" in said
+
+
+@system
+def test_a_worst_request_has_a_picture(good):
+    with closing(Results(good[0])) as results:
+        svg, words, _ = results.waveforms()["test.good", "d5", "delay"]
+    assert words == ("cyclebound run test.good --configuration d5 --testbench cycle --seed 1 "
+                     "--test requests --waves")
+    assert svg.startswith("<svg") or "<svg" in svg[:200]
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+def plan_of(*names, pages=(), **options):
+    known = catalogue.load(pages)
+    return Plan([known.find(name) for name in names], Path("run"), **options)
+
+
+@unit
+def test_jobs_of_a_plan(pages):
+    jobs = jobs_of(plan_of("test.slow", "test.good", pages=pages, seed=4))
+    assert [job.name for job in jobs] == [
+        *(f"test.slow/d3/cycle/{seed}" for seed in range(4, 8)),
+        "test.good/d3/cycle/4", "test.good/d5/cycle/4"]
+    assert len({job.folder for job in jobs}) == len(jobs)
+
+
+@unit
+@pytest.mark.parametrize(("names", "options", "message"), [
+    (["test.good"], {"configuration": "d4"},
+     r"^no configuration of test\.good 'd4'; did you mean d5\?$"),
+    (["test.good", "test.slow"], {"configuration": "zzz"},
+     r"^no configuration 'zzz'; known are d3, d5$"),
+    (["test.good"], {"testbench": "cycles"},
+     r"^no testbench of test\.good 'cycles'; did you mean cycle\?$"),
+    (["test.good", "test.slow"], {"testbench": "q"}, r"^no testbench 'q'; known are cycle$"),
+])
+def test_a_plan_with_a_wrong_name(pages, names, options, message):
+    with pytest.raises(UserError, match=message):
+        check(plan_of(*names, pages=pages, **options))
+
+
+@unit
+def test_a_plan_without_jobs(pages):
+    with pytest.raises(UserError, match=r"^nothing to run: no chosen block has configuration any "
+                                        r"with testbench any; see `cyclebound list`$"):
+        check(Plan([Block("a.b", "", dict, {}, (), ())], Path("run")))
+
+
+@unit
+def test_junit_of_unprintable_text(tmp_path):
+    with closing(Results(tmp_path, create=True)) as results:
+        wanted = Job("a.b", "c", "cycle", 1, "")
+        results.finished(wanted, Outcome(wanted.name, False, "first\n\x1b[31m<&>\x00 last"), "")
+    write_junit(read(tmp_path), tmp_path / "junit.xml")
+    failure = ElementTree.parse(tmp_path / "junit.xml").getroot().find("testcase/failure")
+    assert failure.get("message") == "?[31m<&>? last"
+    with pytest.raises(UserError, match=r"^cannot write \S+: No such file or directory$"):
+        write_junit(read(tmp_path), tmp_path / "nowhere" / "junit.xml")
+
+
+# -- single jobs -----------------------------------------------------------------------------------
+
+
+@cosim
+def test_one_test_of_a_testbench(pages, tmp_path):
+    found = run_job(Job("test.endless", "d3", "cycle", 1, str(tmp_path), test="requests",
+                        pages=pages))
+    assert (found.passed, found.tests) == (True, [("requests", True)])
+
+
+@cosim
+def test_a_test_that_there_is_not(pages, tmp_path):
+    found = run_job(Job("test.good", "d3", "cycle", 1, str(tmp_path), test="request", pages=pages))
+    assert not found.passed
+    assert re.fullmatch(r"the simulator ended with status 0 and reported no test; see \S+",
+                        found.reason)
+
+
+@unit
+def test_a_folder_that_cannot_be_written(pages, tmp_path):
+    (tmp_path / "file").write_text("")
+    found = run_job(Job("test.good", "d3", "cycle", 1, str(tmp_path / "file" / "job"),
+                        pages=pages))
+    assert (found.passed, found.reason) == (False, f"{tmp_path}/file/job: Not a directory")
+
+
+@unit
+def test_a_page_that_a_worker_does_not_have(tmp_path):
+    found = run_job(Job("a.b", "c", "cycle", 1, str(tmp_path), pages=("no_such_page",)))
+    assert found.reason == "catalogue page 'no_such_page': No module named 'no_such_page'"

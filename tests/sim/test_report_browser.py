@@ -1,0 +1,98 @@
+"""The report in a browser: nothing overflows, nothing is fetched, nothing goes wrong."""
+
+import os
+import runpy
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cyclebound.sim.report import write_report
+from cyclebound.sim.results import Results
+
+pytestmark = pytest.mark.system
+
+_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium; where there is none the tests are skipped, unless one is required."""
+    try:
+        from playwright.sync_api import Error, sync_playwright
+        path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser",
+                                                    "google-chrome"))), None)
+        with sync_playwright() as playwright:
+            try:
+                found = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+            except Error as error:
+                _absent(f"no Chromium: {error.message.splitlines()[0]}")
+            yield found
+            found.close()
+    except ImportError as error:
+        _absent(f"no Playwright: {error}")
+
+
+def _absent(reason):
+    if os.environ.get("CYCLEBOUND_REQUIRE_BROWSER") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """A run with everything in it, and one that was stopped before its first job ended."""
+    folder = tmp_path_factory.mktemp("reports")
+    make = runpy.run_path(str(Path(__file__).with_name("test_report.py")))["synthetic"]
+    Results(folder / "aborted", create=True).close()
+    return {"full": write_report(make(folder / "full")),
+            "aborted": write_report(folder / "aborted")}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("run", ["full", "aborted"])
+def test_report_in_a_browser(browser, reports, tmp_path, run, width, scheme):
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    said, asked = [], []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(reports[run].as_uri())
+    needed, there = page.evaluate("[document.documentElement.scrollWidth, "
+                                  "document.documentElement.clientWidth]")
+    assert needed <= there
+    assert said == []
+    assert all(url.startswith(("file://", "data:,")) for url in asked)
+    assert page.locator("h1").is_visible()
+    assert page.locator("#verdicts").is_visible()
+    if run == "full":
+        table = page.locator("table.verdicts")
+        assert table.is_visible()
+        assert page.locator("table.verdicts tbody tr:not(.group)").count() == 6
+        assert page.locator("table.verdicts tr.group").count() == 3
+        box = page.locator("table.verdicts .mark").first.bounding_box()
+        assert box["x"] + box["width"] <= width  # the verdict is in sight without scrolling
+        for chart in page.locator("svg.chart").all():
+            box = chart.bounding_box()
+            assert box["x"] + box["width"] <= width
+        drawn = page.locator("svg.chart text").first.evaluate("e => getComputedStyle(e).fill")
+        assert drawn == {"light": "rgb(90, 103, 116)", "dark": "rgb(154, 167, 180)"}[scheme]
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    folder = Path(os.environ.get("CYCLEBOUND_SCREENSHOTS", tmp_path))
+    picture = folder / f"{run}-{width}-{scheme}.png"
+    page.screenshot(path=picture, full_page=True)
+    assert picture.stat().st_size > 5_000
+    context.close()
+
+
+def test_report_prints(browser, reports, tmp_path):
+    page = browser.new_page()
+    page.goto(reports["full"].as_uri())
+    page.pdf(path=tmp_path / "report.pdf", format="A4")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 760, "height": 1000})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 760
+    page.close()

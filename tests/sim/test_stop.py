@@ -1,0 +1,275 @@
+"""Regressions that are stopped, killed, or short of room: nothing is left running, or lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cyclebound.sim.results import FILE, Results
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
+
+QUICK = ("--no-proofs", "--no-pictures")
+
+
+def inside(folder: Path) -> list[int]:
+    """Processes that work in ``folder`` or below: simulators of a run."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        try:
+            if Path(os.readlink(link)).is_relative_to(folder) and _alive(link.parent):
+                found.append(int(link.parent.name))
+        except OSError:
+            continue  # it has ended meanwhile
+    return found
+
+
+def of_session(session: int) -> list[int]:
+    """Processes of a session: a command that leads one, and its workers."""
+    return [int(folder.name) for folder in Path("/proc").glob("[0-9]*")
+            if _alive(folder) and _fields(folder)[3] == str(session)]
+
+
+def _fields(folder: Path) -> list[str]:
+    """State, parent, group, session and so on; nothing if it has ended."""
+    try:
+        return (folder / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["X", "", "", ""]
+
+
+def _alive(folder: Path) -> bool:
+    return _fields(folder)[0] not in "XZ"
+
+
+def until(condition, *, seconds: float = 30.0) -> bool:
+    """Whether ``condition()`` came true in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return bool(condition())
+
+
+@pytest.fixture
+def begin(command, command_environment, tmp_path):
+    """``begin(*words, **environment)``: a command in a session of its own, ended by the test."""
+    begun = []
+
+    def start(*words, **environment):
+        process = subprocess.Popen(
+            [*command, *map(str, words)], cwd=tmp_path, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**command_environment, "CYCLEBOUND_CATALOGUE": "faults", **environment})
+        begun.append(process)
+        return process
+
+    yield start
+    for process in begun:
+        for pid in of_session(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+def finished(folder):
+    if not (folder / FILE).is_file():
+        return []
+    with closing(Results(folder)) as results:
+        return results.jobs()
+
+
+def halfway(folder):
+    """A regression of ``test.slow`` with a finished job and a running simulator."""
+    return until(lambda: finished(folder) and inside(folder), seconds=60)
+
+
+def nothing_runs(process, folder):
+    assert until(lambda: not inside(folder)), "a simulator survived"
+    assert until(lambda: not of_session(process.pid)), "a worker survived"
+    return True
+
+
+def resumes(begin, folder, before):
+    """What had finished is as it was, and the rest runs."""
+    process = begin("regress", "--resume", folder)
+    said, wrong = process.communicate(timeout=120)
+    assert (process.returncode, wrong) == (0, ""), said
+    after = {row.name: row for row in finished(folder)}
+    assert set(after) == {f"test.slow/d3/cycle/{seed}" for seed in range(1, 5)}
+    assert all(row.passed for row in after.values())
+    assert [after[row.name] for row in before] == before
+    assert before
+    assert len(before) < 4
+
+
+def test_kill(begin, tmp_path):
+    process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
+    assert halfway(tmp_path / "run")
+    process.kill()
+    assert nothing_runs(process, tmp_path / "run")
+    resumes(begin, tmp_path / "run", finished(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("whole_group", [False, True])
+def test_ctrl_c(begin, tmp_path, whole_group):
+    process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
+    assert halfway(tmp_path / "run")
+    started = time.monotonic()
+    (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
+    said, wrong = process.communicate(timeout=30)
+    assert time.monotonic() - started < 10
+    assert (process.returncode, said) == (130, "")
+    assert wrong == ("cyclebound: interrupted; what had finished is kept, continue with "
+                     "`cyclebound regress --resume run`\n")
+    assert nothing_runs(process, tmp_path / "run")
+    if whole_group:
+        resumes(begin, tmp_path / "run", finished(tmp_path / "run"))
+
+
+def test_ctrl_c_while_a_worker_starts(begin, tmp_path):
+    process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
+    assert until(lambda: len(of_session(process.pid)) > 1)
+    os.killpg(process.pid, signal.SIGINT)
+    said, wrong = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "")
+    assert wrong.startswith("cyclebound: interrupted")
+    assert wrong.count("\n") == 1
+    assert nothing_runs(process, tmp_path / "run")
+
+
+def test_ctrl_c_while_it_compiles(begin, tmp_path):
+    """A compiler that takes a minute is stopped as well."""
+    compiler = tmp_path / "slow++"
+    compiler.write_text('#!/bin/sh\ncase "$1" in --version) echo slow;; *) cd "$TEST_HERE"; '
+                        "touch begun; exec sleep 61;; esac\n")
+    compiler.chmod(0o755)
+    here = tmp_path / "here"
+    here.mkdir()
+    process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run", CXX=str(compiler),
+                    TEST_HERE=str(here), CYCLEBOUND_CACHE=str(tmp_path / "cache"))
+    assert until((here / "begun").exists, seconds=60)
+    process.send_signal(signal.SIGINT)
+    _, wrong = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert wrong.startswith("cyclebound: interrupted")
+    assert nothing_runs(process, here)
+
+
+def test_a_worker_that_is_killed(begin, tmp_path):
+    process = begin("regress", "test.murderous", *QUICK, "-j", 1, "-o", "run",
+                    CYCLEBOUND_TEST_MARK=str(tmp_path / "mark"))
+    said, wrong = process.communicate(timeout=60)
+    assert (process.returncode, said) == (2, "")
+    assert wrong == ("cyclebound: a worker was killed, out of memory perhaps; what had finished is "
+                     "kept, continue with --resume and fewer workers (-j)\n")
+    assert nothing_runs(process, tmp_path / "run")
+    process = begin("regress", "--resume", "run", CYCLEBOUND_TEST_MARK=str(tmp_path / "mark"))
+    said, wrong = process.communicate(timeout=60)
+    assert (process.returncode, wrong) == (0, ""), said
+    assert len(finished(tmp_path / "run")) == 2
+
+
+def test_a_second_regression_in_the_same_folder(begin, cyclebound, tmp_path):
+    process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
+    assert halfway(tmp_path / "run")
+    said = cyclebound("regress", "--resume", "run")
+    assert (said.returncode, said.stdout, said.stderr) == (
+        2, "", "cyclebound: another regression is running in run\n")
+    _, wrong = process.communicate(timeout=60)
+    assert (process.returncode, wrong) == (0, "")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder with room for 200 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", folder],
+                          capture_output=True)
+    if done.returncode:
+        pytest.skip("a small disk needs the right to mount one")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.parametrize("taken", [90, 196])
+def test_a_full_disk(cyclebound, small_disk, taken):
+    """Before the first job, or after some: one line, and a status that says it went wrong."""
+    (small_disk / "ballast").write_bytes(bytes(taken << 10))
+    said = cyclebound("--catalogue", "faults", "regress", "test.good", *QUICK, "-o",
+                      small_disk / "run")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr.startswith("cyclebound: cannot ")
+    assert "is full" in said.stderr or "No space left" in said.stderr
+    assert said.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [
+    ("regress", "test.good"), ("run", "test.good")])
+def test_an_output_that_cannot_be(cyclebound, tmp_path, words):
+    (tmp_path / "file").write_text("")
+    said = cyclebound("--catalogue", "faults", *words, "-o", "file/run")
+    assert said.returncode in (1, 2)
+    assert "Not a directory" in said.stderr + said.stdout
+    assert "Traceback" not in said.stderr + said.stdout
+    (tmp_path / "runs").write_text("")
+    said = cyclebound("--catalogue", "faults", *words)
+    assert said.returncode == 2
+    assert said.stderr.startswith("cyclebound: cannot make a folder for the run below ")
+    assert said.stderr.count("\n") == 1
+
+
+# -- Dask ------------------------------------------------------------------------------------------
+
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+                      host="127.0.0.1") as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+def test_a_dask_cluster_gives_the_same_verdicts(cyclebound, command_environment, tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "cluster.py").write_text(CLUSTER)
+    cluster = subprocess.Popen([sys.executable, "cluster.py"], cwd=tmp_path, text=True,
+                               env=command_environment, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    try:
+        address = cluster.stdout.readline().strip()
+        assert address.startswith("tcp://127.0.0.1:")
+        there = cyclebound("regress", "noc.arbiter", *QUICK, "--scheduler", address, "-o", "there",
+                           "--json")
+    finally:
+        cluster.communicate("", timeout=60)
+    here = cyclebound("regress", "noc.arbiter", *QUICK, "-o", "here", "--json")
+    assert (there.returncode, there.stderr) == (here.returncode, here.stderr) == (0, "")
+    drop = ("cycles_per_second",)
+    there, here = ([{name: value for name, value in row.items() if name not in drop}
+                    for row in json.loads(said.stdout)["verdicts"]] for said in (there, here))
+    assert there == here
+    assert len(here) > 1
+    assert Path(tmp_path / "there" / "jobs").is_dir()
+
+
+@pytest.mark.parametrize(("address", "message"), [
+    ("tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1: "),
+    ("nonsense://x", "no Dask scheduler answers at nonsense://x: ")])
+def test_a_dask_scheduler_that_does_not_answer(cyclebound, address, message):
+    pytest.importorskip("distributed")
+    said = cyclebound("regress", "noc.arbiter", *QUICK, "--scheduler", address, "-o", "run")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr.startswith(f"cyclebound: {message}")
+    assert said.stderr.count("\n") == 1

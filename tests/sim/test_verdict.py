@@ -1,0 +1,208 @@
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cyclebound.golden.bound import NotCovered, bound
+from cyclebound.sim.block import Block, Configuration, Observed, Property
+from cyclebound.sim.job import Group
+from cyclebound.sim.prove import Proof
+from cyclebound.sim.verdict import FAILURES, judge
+
+pytestmark = pytest.mark.unit
+
+
+@bound(formula="2 * size + lanes", source="this test")
+def formula(*, size: int, lanes: int) -> int:
+    """Of a request's size and the block's lanes."""
+    if size > 9:
+        raise NotCovered(f"size must be at most 9, not {size}")
+    return 2 * size + lanes
+
+
+CLAIM = Property("fair", "it is", lambda target: target, (), decides=("lanes",))
+BLOCK = Block(
+    "test.block", "a block", lambda **_: None,
+    {"small": Configuration({"lanes": 1, "width": 8}, domain={"size": range(1, 4)}),
+     "large": Configuration({"lanes": 1, "width": 64}),
+     "wide": Configuration({"lanes": 5, "width": 8})},
+    (), (Observed("move", formula, proved_by=("fair",), exhaustive=True),), (CLAIM,))
+
+
+def group(size, latency, count=1, *, what="move", job="j/c/t/1", test="t", first=10):
+    return job, Group(what, {"size": size}, latency, count, first, first + latency - 1, test)
+
+
+def one(*groups, name="small", proofs=(), block=BLOCK):
+    row, = judge(block, name, groups, proofs)
+    return row
+
+
+def test_exact_when_each_kind_reaches_its_bound():
+    row = one(group(1, 3), group(1, 2, 7), group(2, 5), group(2, 1, 2))
+    assert (row.verdict, row.kinds, row.kinds_reached, row.requests) == ("exact", 2, 2, 11)
+    assert (row.worst, row.allowed, row.parameters) == (5, 5, {"size": 2})  # of equals, the longest
+    assert row.histogram == [(1, 2), (5, 1)]
+    assert (row.tightness, row.failed) == (1.0, False)
+    assert (row.formula, row.source, row.bound) == ("2 * size + lanes", "this test", "formula")
+
+
+def test_reached_when_some_kinds_do():
+    row = one(group(1, 3), group(2, 4))
+    assert (row.verdict, row.kinds, row.kinds_reached) == ("reached", 2, 1)
+    assert (row.worst, row.allowed, row.parameters) == (3, 3, {"size": 1})
+
+
+def test_held_when_none_does():
+    row = one(group(1, 2), group(2, 4))
+    assert (row.verdict, row.kinds_reached) == ("held", 0)
+    assert (row.worst, row.allowed) == (4, 5)  # 4/5 is closer than 2/3
+    assert row.tightness == pytest.approx(0.8)
+
+
+def test_violated_by_a_single_request():
+    row = one(group(3, 7, 1000), group(1, 3, 1000), group(1, 4, job="j/c/t/7", test="u", first=99))
+    assert (row.verdict, row.failed) == ("violated", True)
+    assert row.detail == "move with size 1 took 4, bound 3"
+    assert (row.job, row.test, row.first, row.last) == ("j/c/t/7", "u", 99, 102)
+    assert row.tightness > 1
+
+
+def test_a_formula_that_does_not_speak_of_a_request():
+    row = one(group(1, 3), group(10, 3))
+    assert (row.verdict, row.failed, row.allowed) == ("not covered", True, None)
+    assert row.detail == "formula does not cover size 10: size must be at most 9, not 10"
+
+
+def test_a_request_without_the_parameters_that_the_formula_needs():
+    row = one(("j", Group("move", {"weight": 3}, 1, 1, 0, 0, "t")))
+    assert row.detail == "formula does not cover weight 3: bound formula needs size"
+    assert row.verdict == "not covered"
+
+
+def test_a_formula_with_a_mistake_fails_and_does_not_raise():
+    broken = bound(formula="?", source="?")(lambda *, size: size // 0)
+    block = dataclasses.replace(BLOCK, bounds=(Observed("move", broken),))
+    row = one(group(1, 3), block=block)
+    assert row.verdict == "not covered"
+    assert "ZeroDivisionError" in row.detail
+
+
+def test_unobserved():
+    row = one()
+    assert (row.verdict, row.failed, row.worst, row.tightness) == ("unobserved", True, None, None)
+    assert row.detail == "no 'move' request was observed"
+
+
+def test_an_observed_request_without_a_bound():
+    rows = judge(BLOCK, "small", [group(1, 3), group(2, 8, what="hop"), group(3, 1, what="skip")])
+    assert [(row.what, row.bound, row.verdict) for row in rows] == [
+        ("move", "formula", "exact"), ("hop", "-", "not covered"), ("skip", "-", "not covered")]
+    assert rows[1].detail == ("no bound of test.block covers observed 'hop' requests, "
+                              "such as size 2")
+    assert all(row.failed == (row.verdict in FAILURES) for row in rows)
+
+
+@pytest.mark.parametrize(("latency", "verdict"), [(0, "exact"), (1, "violated")])
+def test_where_nothing_is_allowed(latency, verdict):
+    nothing = bound(formula="0", source="this test")(lambda: 0)
+    block = dataclasses.replace(BLOCK, bounds=(Observed("move", nothing),))
+    row = one(group(1, latency), block=block)
+    assert (row.verdict, row.worst, row.allowed, row.tightness) == (verdict, latency, 0, None)
+
+
+def test_of_equals_one_whose_waveform_can_be_seen():
+    counted = ("j/c/t/2", Group("move", {"size": 1}, 3, 50, 0, 0, ""))
+    for observed in ([counted, group(1, 3)], [group(1, 3), counted]):
+        row = one(*observed)
+        assert (row.test, row.first, row.last) == ("t", 10, 12)
+        assert row.histogram == [(3, 51)]
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+
+def test_exhaustive_only_if_all_of_the_domain_was_observed():
+    row = one(group(1, 3), group(2, 1), group(3, 1))
+    assert (row.evidence, row.domain, row.detail) == ("exhaustive", "size 1..3", "")
+    row = one(group(1, 3), group(3, 1))
+    assert (row.evidence, row.domain) == ("sampled", "")
+    assert row.detail == "not exhaustive: 1 of 3 kinds were not observed"
+
+
+def test_exhaustive_needs_a_stated_domain_and_a_bound_that_claims_it():
+    observed = [group(size, 1) for size in (1, 2, 3)]
+    assert one(*observed, name="wide").evidence == "sampled"
+    block = dataclasses.replace(BLOCK, bounds=(Observed("move", formula),))
+    row = one(*observed, block=block)
+    assert (row.evidence, row.detail) == ("sampled", "")
+
+
+@given(seen=st.sets(st.integers(0, 5)), high=st.integers(1, 5))
+def test_exhaustive_for_any_domain(seen, high):
+    block = dataclasses.replace(BLOCK, configurations={
+        "any": Configuration({"lanes": 1}, domain={"size": range(0, high)})})
+    row = one(*(group(size, 1) for size in seen), name="any", block=block)
+    assert (row.evidence == "exhaustive") == (seen >= set(range(high)) and bool(seen))
+
+
+def proved(parameters, status="proved", claim="fair"):
+    return Proof("test.block", claim, "it is", parameters, status=status)
+
+
+@pytest.mark.parametrize(("proof", "name", "counts"), [
+    (proved({"lanes": 1, "width": 2}), "small", True),
+    (proved({"lanes": 1, "width": 2}), "large", True),  # the width decides nothing
+    (proved({"lanes": 1, "width": 2}), "wide", False),
+    (proved({"lanes": 5}), "wide", True),
+    (proved({}), "wide", False),
+    (proved({"lanes": 1}, status="bounded"), "small", False),
+    (proved({"lanes": 1}, status="failed"), "small", False),
+    (proved({"lanes": 1}, claim="another"), "small", False)])
+def test_proved_only_for_what_decides(proof, name, counts):
+    row = one(group(1, 2), name=name, proofs=[proof])
+    assert (row.evidence == "proved") == counts
+    if counts:
+        assert row.domain == f"fair for lanes {BLOCK.configurations[name].parameters['lanes']}"
+
+
+def test_proved_needs_every_property_that_is_named():
+    block = dataclasses.replace(
+        BLOCK, bounds=(Observed("move", formula, proved_by=("fair", "quick")),),
+        properties=(CLAIM, dataclasses.replace(CLAIM, name="quick")))
+    assert one(group(1, 2), block=block, proofs=[proved({"lanes": 1})]).evidence == "sampled"
+    both = [proved({"lanes": 1}), proved({"lanes": 1}, claim="quick")]
+    assert one(group(1, 2), block=block, proofs=both).evidence == "proved"
+
+
+def test_a_proof_does_not_hide_a_violation():
+    row = one(group(1, 4), proofs=[proved({"lanes": 1})])
+    assert (row.verdict, row.failed) == ("violated", True)
+
+
+# -- whatever is observed --------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 25), st.integers(1, 1000)),
+                min_size=1, max_size=30))
+def test_verdict_says_what_the_requests_say(requests):
+    row = one(*(group(*request) for request in requests), name="wide")
+    worst = {}
+    for size, latency, _ in requests:
+        worst[size] = max(worst.get(size, 0), latency)
+    allowed = {size: 2 * size + 5 for size in worst}
+    reached = sum(worst[size] == allowed[size] for size in worst)
+    if any(worst[size] > allowed[size] for size in worst):
+        assert row.verdict == "violated"
+    elif reached == len(worst):
+        assert row.verdict == "exact"
+    else:
+        assert row.verdict == ("reached" if reached else "held")
+    assert row.requests == sum(count for _, _, count in requests)
+    assert (row.kinds, row.kinds_reached) == (len(worst), reached)
+    assert row.tightness == max(worst[size] / allowed[size] for size in worst)
+    assert (row.worst, row.allowed) == (worst[row.parameters["size"]],
+                                        allowed[row.parameters["size"]])
+    assert sum(count for _, count in row.histogram) == sum(
+        count for size, _, count in requests if size == row.parameters["size"])
