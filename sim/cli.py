@@ -4,11 +4,13 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from amaranth.hdl import UnusedElaboratable
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -186,6 +188,7 @@ def main() -> None:
     """Entry point: a user's mistake is one line and status 2, Ctrl-C is status 130."""
     from cyclebound.sim import cli_evidence, cli_run  # noqa: F401 - they add their commands
 
+    warnings.simplefilter("ignore", UnusedElaboratable)  # some are made only to be asked
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()

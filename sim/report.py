@@ -60,7 +60,7 @@ def write_report(folder: Path, output: Path | None = None) -> Path:
     """
     output = Path(folder) / "report.html" if output is None else Path(output)
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True,
+        loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"words": _words, "count": _count, "plural": _plural, "rate": _rate,
                             "seconds": _seconds, "breaking": _breaking}

@@ -159,7 +159,9 @@ class Bench:
         meta = {"test": self.name, "start": self._start, "kinds": kinds,
                 "counted": self._counted, "compared": self.compared, "cycles": self._now()}
         np.savez(self._folder / f"observed-{self.name}.npz", **arrays)
-        (self._folder / f"observed-{self.name}.json").write_text(json.dumps(meta))
+        whole = self._folder / f"{self.name}.json"  # renamed when it is complete
+        whole.write_text(json.dumps(meta))
+        whole.rename(self._folder / f"observed-{self.name}.json")
 
 
 def testbench(function: Callable[[Bench], Awaitable[None]]):

@@ -118,7 +118,7 @@ def test_bounds_say_where_they_come_from(block):
 
 @blocks
 def test_bounds_cover_the_domain(block):
-    """Every corner of a configuration's domain has a bound of at least a cycle, a whole number."""
+    """Where a bound claims exhaustive runs, it speaks of every corner of the domain."""
     for configuration in block.configurations.values():
         if not configuration.domain:
             continue
@@ -126,7 +126,7 @@ def test_bounds_cover_the_domain(block):
         for name, values in configuration.domain.items():
             corners = [{**corner, name: value} for corner in corners
                        for value in (values[0], values[-1])]
-        for observed in block.bounds:
+        for observed in (each for each in block.bounds if each.exhaustive):
             for corner in corners:
                 cycles = observed.bound.of({**configuration.parameters, **corner})
                 assert type(cycles) is int

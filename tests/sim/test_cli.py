@@ -1,12 +1,18 @@
 """What the command line says; above all, to somebody who made a mistake."""
 
+import gc
 import json
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
-pytestmark = pytest.mark.system
+from cyclebound.sim import cli
+
+pytestmark = [pytest.mark.system,
+              pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]
 
 WRONG = {
     "nonsense": r"No such command 'nonsense'. See `cyclebound --help`.",
@@ -36,9 +42,8 @@ WRONG = {
         r"noc.arbiter: Requester count must be at least 1, not 0",
     "regress --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
     "run arbiter --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
-    "regress -j 0": r"Invalid value for '-j': 0 is not in the range x>=1. See `cyclebound --help`.",
-    "regress --seed one":
-        r"Invalid value for '--seed': 'one' is not a valid int.* See `cyclebound --help`.",
+    "regress -j 0": r"Invalid value for '-j': .* See `cyclebound --help`.",
+    "regress --seed one": r"Invalid value for '--seed': .* See `cyclebound --help`.",
     "regress --resume nowhere": r"nowhere holds no run: there is no results.sqlite in it",
     "regress --resume a -o b": r"--resume names the folder already; leave out --output",
     "compare nowhere": r"nowhere holds no run: there is no results.sqlite in it",
@@ -48,9 +53,26 @@ WRONG = {
 }
 
 
+@pytest.fixture
+def call(monkeypatch, capfd, tmp_path):
+    """``call(*words)``: the command in this process, in an empty folder; no exception leaves it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["cyclebound", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capfd.readouterr()
+        return subprocess.CompletedProcess(words, ended.value.code, said.out, said.err)
+
+    yield run
+    gc.collect()  # Amaranth warns where a component that was only made is collected
+
+
 @pytest.mark.parametrize("words", WRONG)
-def test_a_mistake_is_one_line(cyclebound, tmp_path, words):
-    said = cyclebound(*words.split())
+def test_a_mistake_is_one_line(call, tmp_path, words):
+    said = call(*words.split())
     message = re.escape(WRONG[words]).replace(r"\.\*", ".*")
     assert re.fullmatch(f"cyclebound: {message}\n", said.stderr), said.stderr
     assert said.returncode == 2
@@ -58,8 +80,14 @@ def test_a_mistake_is_one_line(cyclebound, tmp_path, words):
     assert list(tmp_path.iterdir()) == []  # nothing was begun
 
 
-def test_no_command_shows_the_help(cyclebound):
-    said = cyclebound()
+def test_a_mistake_in_a_process_of_its_own(cyclebound):
+    said = cyclebound("bound", "noc.arbitre")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == "cyclebound: no block 'noc.arbitre'; did you mean noc.arbiter?\n"
+
+
+def test_no_command_shows_the_help(call):
+    said = call()
     assert (said.returncode, said.stderr) == (2, "")
     assert "regress" in said.stdout
 
@@ -81,26 +109,26 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_names_every_option(cyclebound, name):
-    said = cyclebound(name, "--help", COLUMNS="120")
+def test_help_names_every_option(call, name):
+    said = call(name, "--help")
     assert (said.returncode, said.stderr) == (0, "")
     for option in COMMANDS[name]:
         assert re.search(rf"[\s|│]{option}[\s|│]", said.stdout), option
 
 
-def test_help_names_every_command(cyclebound):
+def test_help_names_every_command(call):
     for word in ("--help", "-h"):
-        said = cyclebound(word)
+        said = call(word)
         assert (said.returncode, said.stderr) == (0, "")
         shown = {line.split()[1] for line in said.stdout.partition("Commands")[2].splitlines()
                  if re.match(r"[|│] \w", line)}
         assert shown == set(COMMANDS)
 
 
-def test_list(cyclebound):
-    text = cyclebound("list")
+def test_list(call):
+    text = call("list")
     assert (text.returncode, text.stderr) == (0, "")
-    said = cyclebound("list", "--json")
+    said = call("list", "--json")
     assert (said.returncode, said.stderr) == (0, "")
     blocks = json.loads(said.stdout)
     assert {"noc.arbiter", "sram.banked_memory"} <= {block["block"] for block in blocks}
@@ -113,8 +141,6 @@ def test_list(cyclebound):
 
 
 def test_list_into_a_pipe_that_closes(command, command_environment):
-    import subprocess
-
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as closed:
@@ -124,9 +150,9 @@ def test_list_into_a_pipe_that_closes(command, command_environment):
     assert said.returncode == 1
 
 
-def test_bound(cyclebound):
+def test_bound(call):
     settings = ("--set", "requesters=11", "--set", "transaction_bytes=0x15")
-    said = cyclebound("bound", "sram.banked_memory", "-c", "paper", *settings, "--json")
+    said = call("bound", "sram.banked_memory", "-c", "paper", *settings, "--json")
     assert (said.returncode, said.stderr) == (0, "")
     rows = {row["bound"]: row for row in json.loads(said.stdout)}
     row = rows["eq1"]
@@ -134,21 +160,21 @@ def test_bound(cyclebound):
     assert row["formula"] == "ceil(s_trans / w) * N_req"
     assert row["source"] == "memory-composition, Eq. 1"
     assert row["parameters"] == {"requesters": 11, "word_bytes": 8, "transaction_bytes": 21}
-    text = cyclebound("bound", "sram.banked_memory", "-c", "paper", *settings).stdout
+    text = call("bound", "sram.banked_memory", "-c", "paper", *settings).stdout
     for shown in ("33", "ceil(s_trans / w) * N_req", "memory-composition, Eq. 1",
                   "transaction_bytes=21"):
         assert shown in text
 
 
-def test_bound_of_a_request_that_is_not_named(cyclebound):
-    said = cyclebound("bound", "arbiter")
+def test_bound_of_a_request_that_is_not_named(call):
+    said = call("bound", "arbiter")
     assert (said.returncode, said.stderr) == (0, "")
     assert "bound round_robin_wait needs requesters" in said.stdout
-    said = cyclebound("bound", "arbiter", "--set", "count=5")
+    said = call("bound", "arbiter", "--set", "count=5")
     assert said.returncode == 2
     assert said.stderr == ("cyclebound: bound round_robin_wait needs requesters; "
                            "give it with --set NAME=VALUE\n")
-    said = cyclebound("bound", "arbiter", "--set", "requesters=-1")
+    said = call("bound", "arbiter", "--set", "requesters=-1")
     assert said.returncode == 2
     assert said.stderr.startswith("cyclebound: requesters must be a whole number of at least 1")
 

@@ -1,0 +1,132 @@
+"""Faults for the regression to find: edits of a block's RTL, each of a kind that people make.
+
+An edit is text for text, and its text must occur exactly once, so that a mutant dies loudly when
+the RTL has moved on. The edited source is executed as a module of its own, and the block is taken
+from the catalogue with the component of that module.
+
+Left out because they change nothing that can be seen, which is what the regression said when they
+were tried: two banks swapped, and a memory that reads while nobody asks.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import types
+from dataclasses import dataclass
+
+from cyclebound.sim.block import Block, Make
+
+__all__ = ["MUTANTS", "Mutant", "component_of", "with_fault"]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An edit of one block's RTL.
+
+    Attributes
+    ----------
+    block : str
+        The block, in the catalogue and in ``hdl/``.
+    name : str
+        What went wrong.
+    old, new : str
+        The text that must occur once, and what takes its place.
+    checker : str
+        What the bound checker says about it, if it gets to see it: it knows ports and times. Empty:
+        protocol and bound are kept, and only the golden model knows better.
+    """
+
+    block: str
+    name: str
+    old: str
+    new: str
+    checker: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.block}: {self.name}"
+
+    def edit(self, source: str) -> str:
+        """The source with its fault."""
+        found = source.count(self.old)
+        if found != 1:
+            raise ValueError(f"mutant {self}: the text to edit must occur once, not {found} "
+                             f"times: {self.old!r}")
+        return source.replace(self.old, self.new)
+
+
+def component_of(block: Block, mutant: Mutant | None) -> Make:
+    """The block's component from a fresh module, with the mutant's fault in it if there is one."""
+    original = importlib.import_module(f"cyclebound.hdl.{block.name}")
+    source = inspect.getsource(original)
+    module = types.ModuleType(f"{original.__name__}_mutant")
+    text = mutant.edit(source) if mutant else source
+    exec(compile(text, f"<{mutant or block.name}>", "exec"), module.__dict__)
+    return getattr(module, block.component.__name__)
+
+
+def with_fault(block: Block, mutant: Mutant | None, *, watched: bool, max_cycles: int) -> Block:
+    """The block made from a fresh module; ``watched``: with its bound checker."""
+    return dataclasses.replace(
+        block, component=component_of(block, mutant), checker=block.checker if watched else None,
+        testbenches=tuple(dataclasses.replace(testbench, max_cycles=max_cycles)
+                          for testbench in block.testbenches))
+
+
+ARBITER, MEMORY, ARRAY = "noc.arbiter", "sram.banked_memory", "systolic.output_stationary"
+
+MUTANTS = (
+    Mutant(ARBITER, "pointer off by one",
+           "~(self.grant | (self.grant - 1))", "~(self.grant - 1)"),
+    Mutant(ARBITER, "pointer stuck",
+           "behind.eq(~(self.grant | (self.grant - 1)))", "behind.eq(behind)"),
+    Mutant(ARBITER, "pointer lost when idle", "with m.If(self.grant.any()):", "with m.If(1):"),
+    Mutant(ARBITER, "grant stuck after it was accepted",
+           "m.d.sync += held.eq(0)", "m.d.sync += held.eq(self.grant)"),
+    Mutant(ARBITER, "grant not held",
+           "        with m.Else():\n            m.d.sync += held.eq(self.grant)\n", ""),
+    Mutant(ARBITER, "all requests granted", "pool & (~pool + 1)", "pool"),
+    Mutant(ARBITER, "grant without a request",
+           "m.d.comb += pool.eq(self.requests & behind)", "m.d.comb += pool.eq(behind)"),
+
+    Mutant(MEMORY, "response to the wrong requester",
+           "zip(self.ports, arbiter.grant, strict=True):\n            m.d.sync +=",
+           "zip(self.ports, arbiter.grant.rotate_left(1), strict=True):\n            m.d.sync +="),
+    Mutant(MEMORY, "response to a write", ".eq(grant & reads)", ".eq(grant)"),
+    Mutant(MEMORY, "response to the requests and not to the grants",
+           ".eq(grant & reads)", ".eq(port.request.valid & reads)"),
+    Mutant(MEMORY, "ready without grant",
+           "port.request.ready.eq(grant)", "port.request.ready.eq(1)"),
+    Mutant(MEMORY, "write enable of a byte lost",
+           "write.en.eq(access.write)", "write.en.eq(access.write & 1)"),
+    Mutant(MEMORY, "one write enable for all bytes", "write.en.eq(access.write)",
+           "write.en.eq(access.write.any().replicate(len(write.en)))"),
+    Mutant(MEMORY, "read enable lost", "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(0)"),
+    Mutant(MEMORY, "payloads not gated by the grant",
+           "Mux(grant, port.request.payload.as_value(), 0)", "port.request.payload.as_value()"),
+    Mutant(MEMORY, "a write does not end the turn", "accept.eq(1)", "accept.eq(reads)"),
+    Mutant(MEMORY, "requesters numbered backwards",
+           "bank.ports[requester]", "bank.ports[-1 - requester]"),
+
+    Mutant(ARRAY, "operands swapped",
+           "self.right.eq(self.left), self.bottom.eq(self.top)",
+           "self.right.eq(self.top), self.bottom.eq(self.left)"),
+    Mutant(ARRAY, "late accumulate", "        with m.If(self.execute):\n",
+           "        late = Signal()\n        m.d.sync += late.eq(self.execute)\n"
+           "        with m.If(late):\n"),
+    Mutant(ARRAY, "sum not cleared", "Mux(self.first, 0, self.sum)", "self.sum"),
+    Mutant(ARRAY, "unsigned operand", "self.right * self.bottom",
+           "self.right.as_unsigned() * self.bottom"),
+    Mutant(ARRAY, "skew register dropped", "[self.top.payload[j], *self.skew_top[j]][-1]",
+           "[self.top.payload[j], *self.skew_top[j][1:]][-1]"),
+    Mutant(ARRAY, "drain captured early",
+           "self.finished.eq(self.wave_last[-1])", "self.finished.eq(self.wave_last[-2])"),
+    Mutant(ARRAY, "flush a step too short",
+           "step & self.wave_last[diagonals - 2]", "step & self.wave_last[diagonals - 3]"),
+    Mutant(ARRAY, "ready for an operand alone",
+           "self.left.ready.eq(self.top.valid & ", "self.left.ready.eq("),
+    Mutant(ARRAY, "rows leave before they are taken",
+           "shift.eq(self.results.valid & self.results.ready)", "shift.eq(self.results.valid)"),
+    Mutant(ARRAY, "sink does not block", "blocked.eq(self.finished & ~capture)", "blocked.eq(0)"),
+    Mutant(ARRAY, "a row less of results", "self.rows_left.eq(self.rows)",
+           "self.rows_left.eq(self.rows - 1)"),
+)
