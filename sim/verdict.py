@@ -133,9 +133,9 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
              for key, groups in kinds.items()}
     row.kinds = len(kinds)
     row.kinds_reached = sum(worst[key][1].latency == allowed[key] for key in kinds)
-    # closest to its bound; of equals, the longest
+    # closest to its bound; of equals, the longest whose waveform can be seen
     closest = max(kinds, key=lambda key: (_ratio(worst[key][1].latency, allowed[key]),
-                                          worst[key][1].latency))
+                                          worst[key][1].test != "", worst[key][1].latency))
     row.job, group = worst[closest]
     row.worst, row.allowed, row.parameters = group.latency, allowed[closest], group.parameters
     row.test, row.first, row.last = group.test, group.first, group.last

@@ -26,6 +26,9 @@ BLOCKS = (
             "tiny": Configuration(
                 {"banks": 2, "requesters": 2, "words": 4, "word_bytes": 2},
                 domain={"requesters": range(1, 3), "transaction_bytes": range(1, 17)}),
+            "quad": Configuration(
+                {"banks": 4, "requesters": 4, "words": 512, "word_bytes": 4},
+                domain={"requesters": range(1, 5), "transaction_bytes": range(1, 18)}),
             # memory-composition, Table III: 10 cores and a DMA, 8 banks, 8 bytes
             "paper": Configuration(
                 {"banks": 8, "requesters": 11, "words": 1024, "word_bytes": 8},
@@ -68,7 +71,7 @@ BLOCKS = (
             ),
         ),
         checker=BankedMemoryCheck,
-        fpga=FpgaTarget("tiny"),
+        fpga=FpgaTarget("quad"),
         signals=("top.dut.bank_0.arbiter.requests", "top.dut.bank_0.arbiter.grant",
                  "top.dut.bank_0.access", "top.dut.bank_0.ports__0__response__valid"),
     ),

@@ -205,6 +205,18 @@ async def every_size_and_state_under_the_adversary(bench: Bench) -> None:
 
 
 @testbench
+async def everybody_asks_at_once_after_reset(bench: Bench) -> None:
+    """The arbiter's first order; writes only, since nobody knows yet what the memory holds."""
+    scene = Scene(bench)
+    for requester in range(scene.requesters):
+        for bank in range(scene.banks):
+            scene.place(requester, bank, lambda bank=bank: scene.transaction(
+                bank, scene.word_bytes, observe=scene.requesters, write=True))
+    for _ in range(3 * scene.requesters):
+        await scene.cycle()
+
+
+@testbench
 async def worst_case_transaction(bench: Bench) -> None:
     """Table IV's 4 KiB against 0, 2, 4, ... rivals; the harness does it for every number."""
     scene = await Scene.filled(bench)

@@ -75,6 +75,8 @@ def with_fault(block: Block, mutant: Mutant | None, *, watched: bool, max_cycles
 ARBITER, MEMORY, ARRAY = "noc.arbiter", "sram.banked_memory", "systolic.output_stationary"
 
 MUTANTS = (
+    Mutant(MEMORY, "EQ banks", "paths[number]", "paths[-1 - number]"),
+    Mutant(MEMORY, "EQ read", "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(reads)"),
     Mutant(ARBITER, "pointer off by one",
            "~(self.grant | (self.grant - 1))", "~(self.grant - 1)"),
     Mutant(ARBITER, "pointer stuck",
@@ -103,7 +105,8 @@ MUTANTS = (
     Mutant(MEMORY, "read enable lost", "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(0)"),
     Mutant(MEMORY, "payloads not gated by the grant",
            "Mux(grant, port.request.payload.as_value(), 0)", "port.request.payload.as_value()"),
-    Mutant(MEMORY, "a write does not end the turn", "accept.eq(1)", "accept.eq(reads)"),
+    Mutant(MEMORY, "a write does not end the turn", "reads = access.write == 0",
+           "reads = access.write == 0\n        m.d.comb += arbiter.accept.eq(reads)"),
     Mutant(MEMORY, "requesters numbered backwards",
            "bank.ports[requester]", "bank.ports[-1 - requester]"),
 
