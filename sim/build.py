@@ -6,10 +6,12 @@ parallel when it is large.
 """
 
 import concurrent.futures
+import contextlib
 import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
 from cyclebound.sim.cache import entry, key_of
-from cyclebound.sim.elaborate import SCRIPT, simulation_verilog, to_rtlil
+from cyclebound.sim.elaborate import FAST_SCRIPT, simulation_verilog, to_rtlil
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 
 __all__ = ["Build", "BuildError", "build_verilator"]
@@ -53,6 +55,14 @@ def _run(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> No
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     if done.returncode:
         raise BuildError(f"{Path(command[0]).name} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+
+
+@contextlib.contextmanager
+def _timed(stages: dict[str, float] | None, name: str) -> Iterator[None]:
+    started = time.monotonic()
+    yield
+    if stages is not None:
+        stages[name] = time.monotonic() - started
 
 
 def _defines(trace: str | None) -> list[str]:
@@ -142,7 +152,8 @@ def _compile(folder: Path, trace: str | None) -> None:
 
 
 def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] = (),
-                    trace: str | None = None, checked: bool = True) -> Build:
+                    trace: str | None = None, checked: bool = True,
+                    stages: dict[str, float] | None = None) -> Build:
     """A simulator of ``top``, from the cache if its content has been compiled before.
 
     Parameters
@@ -157,11 +168,14 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
         Waveform format to build in. It costs speed even while it is off.
     checked : bool
         Whether `Assert` and `Assume` stop the simulation.
+    stages : dict[str, float] or None
+        Here the seconds of each stage are kept that was gone through.
 
     Raises `BuildError` with the tool's own words.
     """
     started = time.monotonic()
-    rtlil = to_rtlil(top, name="top", ports=ports)
+    with _timed(stages, "rtlil"):
+        rtlil = to_rtlil(top, name="top", ports=ports)
     names = ["clk", "rst", *(port.name for port in ports)]
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
     control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
@@ -176,19 +190,23 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
     def make(folder: Path) -> None:
         work = folder / "work"
         work.mkdir()
-        simulation_verilog(rtlil, work)
+        with _timed(stages, "verilog"):
+            simulation_verilog(rtlil, work, FAST_SCRIPT)
         (work / "ports.vlt").write_text("`verilator_config\n" + control)
         tool = verilator()
-        _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
-             {**os.environ, "VERILATOR_ROOT": str(tool.root)})
-        _compile(work, trace)
+        with _timed(stages, "verilator"):
+            _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
+                 {**os.environ, "VERILATOR_ROOT": str(tool.root)})
+        _runtime(trace)
+        with _timed(stages, "compiler"):
+            _compile(work, trace)
         shutil.move(work / "sim", folder / "sim")
         shutil.move(work / "top.v", folder / "top.v")
         shutil.rmtree(work)
 
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
-    key = key_of(rtlil, SCRIPT, control, flags, tools, compiler_version(), _FLAGS, _FAST,
+    key = key_of(rtlil, FAST_SCRIPT, control, flags, tools, compiler_version(), _FLAGS, _FAST,
                  verilator().version, str(cocotb_tools.config.libs_dir))
     folder, cached = entry("verilator", key, make)
     return Build(folder / "sim", cached, time.monotonic() - started, trace)

@@ -186,12 +186,14 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
 
 def main() -> None:
     """Entry point: a user's mistake is one line and status 2, Ctrl-C is status 130."""
-    from cyclebound.sim import cli_evidence, cli_run  # noqa: F401 - they add their commands
-
     warnings.simplefilter("ignore", UnusedElaboratable)  # some are made only to be asked
     try:
+        from cyclebound.sim import cli_evidence, cli_run  # noqa: F401 - they add their commands
+
         status = app(standalone_mode=False)
         sys.stdout.flush()
+        if status == 130:  # typer's answer to Ctrl-C
+            raise KeyboardInterrupt
     except UserError as error:
         fail(str(error))
     except KeyboardInterrupt:

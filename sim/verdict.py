@@ -164,21 +164,36 @@ def _ratio(latency: int, allowed: int) -> float:
 
 def _evidence(row: Verdict, entry: Observed, configuration: Configuration,
               seen: list[dict], proved: Mapping[str, str]) -> None:
-    """The strongest evidence there is, checked and not only claimed."""
+    """The strongest evidence there is, checked and not only claimed; weaker one behind it."""
+    found = []
     if entry.proved_by and all(name in proved for name in entry.proved_by):
-        row.evidence = "proved"
-        row.domain = "; ".join(proved[name] for name in entry.proved_by)
-    elif entry.exhaustive and configuration.domain:
+        found.append(("proved", "; ".join(proved[name] for name in entry.proved_by)))
+    if entry.exhaustive and configuration.domain:
         names = list(configuration.domain)
-        every = set(itertools.product(*configuration.domain.values()))
+        whole = list(itertools.product(*configuration.domain.values()))
+        every = {values for values in whole if _speaks_of(
+            entry, {**configuration.parameters, **dict(zip(names, values, strict=True))})}
         missing = every - {tuple(p.get(name) for name in names) for p in seen}
-        if missing:
+        if missing or not every:
             row.detail = row.detail or (f"not exhaustive: {len(missing)} of {len(every)} kinds "
                                         f"were not observed")
         else:
-            row.evidence = "exhaustive"
-            row.domain = ", ".join(f"{name} {r.start}..{r.stop - 1}"
-                                   for name, r in configuration.domain.items())
+            domain = ", ".join(f"{name} {r.start}..{r.stop - 1}"
+                               for name, r in configuration.domain.items())
+            if len(every) < len(whole):
+                domain += f" ({len(every)} of {len(whole)} kinds: where the formula applies)"
+            found.append(("exhaustive", domain))
+    if found:
+        row.evidence = found[0][0]
+        row.domain = "; ".join([found[0][1], *(f"{kind}: {what}" for kind, what in found[1:])])
+
+
+def _speaks_of(entry: Observed, parameters: Mapping[str, object]) -> bool:
+    try:
+        entry.bound.of(parameters)
+    except NotCovered:
+        return False
+    return True
 
 
 def _covering(block: Block, configuration: Configuration,

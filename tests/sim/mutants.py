@@ -3,9 +3,6 @@
 An edit is text for text, and its text must occur exactly once, so that a mutant dies loudly when
 the RTL has moved on. The edited source is executed as a module of its own, and the block is taken
 from the catalogue with the component of that module.
-
-Left out because they change nothing that can be seen, which is what the regression said when they
-were tried: two banks swapped, and a memory that reads while nobody asks.
 """
 
 import dataclasses
@@ -16,7 +13,7 @@ from dataclasses import dataclass
 
 from cyclebound.sim.block import Block, Make
 
-__all__ = ["MUTANTS", "Mutant", "component_of", "with_fault"]
+__all__ = ["EQUIVALENT", "MUTANTS", "Mutant", "component_of", "with_fault"]
 
 
 @dataclass(frozen=True)
@@ -31,16 +28,19 @@ class Mutant:
         What went wrong.
     old, new : str
         The text that must occur once, and what takes its place.
-    checker : str
-        What the bound checker says about it, if it gets to see it: it knows ports and times. Empty:
-        protocol and bound are kept, and only the golden model knows better.
+    says : str
+        What a bound checker says of it by itself, in a bounded proof. Empty: protocol, bound and
+        values are kept, and only the golden model knows better.
+    watched : bool
+        The bound checker stops the regression, too, and no later than the golden model does.
     """
 
     block: str
     name: str
     old: str
     new: str
-    checker: str = ""
+    says: str = ""
+    watched: bool = False
 
     def __str__(self) -> str:
         return f"{self.block}: {self.name}"
@@ -75,61 +75,86 @@ def with_fault(block: Block, mutant: Mutant | None, *, watched: bool, max_cycles
 ARBITER, MEMORY, ARRAY = "noc.arbiter", "sram.banked_memory", "systolic.output_stationary"
 
 MUTANTS = (
-    Mutant(MEMORY, "EQ banks", "paths[number]", "paths[-1 - number]"),
-    Mutant(MEMORY, "EQ read", "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(reads)"),
     Mutant(ARBITER, "pointer off by one",
-           "~(self.grant | (self.grant - 1))", "~(self.grant - 1)"),
-    Mutant(ARBITER, "pointer stuck",
-           "behind.eq(~(self.grant | (self.grant - 1)))", "behind.eq(behind)"),
+           "~(self.grant | (self.grant - 1))", "~(self.grant - 1)",
+           "not served within 3 grants"),
     Mutant(ARBITER, "pointer lost when idle", "with m.If(self.grant.any()):", "with m.If(1):"),
     Mutant(ARBITER, "grant stuck after it was accepted",
-           "m.d.sync += held.eq(0)", "m.d.sync += held.eq(self.grant)"),
+           "m.d.sync += held.eq(0)", "m.d.sync += held.eq(self.grant)",
+           "not served within 3 grants"),
     Mutant(ARBITER, "grant not held",
-           "        with m.Else():\n            m.d.sync += held.eq(self.grant)\n", ""),
-    Mutant(ARBITER, "all requests granted", "pool & (~pool + 1)", "pool"),
+           "        with m.Else():\n            m.d.sync += held.eq(self.grant)\n", "",
+           "grant moved while stalled", watched=True),
+    Mutant(ARBITER, "all requests granted", "pool & (~pool + 1)", "pool",
+           "grant is not one-hot", watched=True),
     Mutant(ARBITER, "grant without a request",
-           "m.d.comb += pool.eq(self.requests & behind)", "m.d.comb += pool.eq(behind)"),
+           "m.d.comb += pool.eq(self.requests & behind)", "m.d.comb += pool.eq(behind)",
+           "grant without a request", watched=True),
 
     Mutant(MEMORY, "response to the wrong requester",
            "zip(self.ports, arbiter.grant, strict=True):\n            m.d.sync +=",
-           "zip(self.ports, arbiter.grant.rotate_left(1), strict=True):\n            m.d.sync +="),
-    Mutant(MEMORY, "response to a write", ".eq(grant & reads)", ".eq(grant)"),
-    Mutant(MEMORY, "response to the requests and not to the grants",
-           ".eq(grant & reads)", ".eq(port.request.valid & reads)"),
+           "zip(self.ports, arbiter.grant.rotate_left(1), strict=True):\n            m.d.sync +=",
+           "response without a read", watched=True),
+    Mutant(MEMORY, "response to a write", ".eq(grant & reads)", ".eq(grant)",
+           "response without a read", watched=True),
     Mutant(MEMORY, "ready without grant",
-           "port.request.ready.eq(grant)", "port.request.ready.eq(1)"),
+           "port.request.ready.eq(grant)", "port.request.ready.eq(1)",
+           "more than one grant", watched=True),
     Mutant(MEMORY, "write enable of a byte lost",
-           "write.en.eq(access.write)", "write.en.eq(access.write & 1)"),
+           "write.en.eq(access.write)", "write.en.eq(access.write & 1)",
+           "reads what was not written"),
     Mutant(MEMORY, "one write enable for all bytes", "write.en.eq(access.write)",
-           "write.en.eq(access.write.any().replicate(len(write.en)))"),
-    Mutant(MEMORY, "read enable lost", "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(0)"),
+           "write.en.eq(access.write.any().replicate(len(write.en)))",
+           "reads what was not written"),
+    Mutant(MEMORY, "read enable lost", "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(0)",
+           "reads what was not written"),
     Mutant(MEMORY, "payloads not gated by the grant",
-           "Mux(grant, port.request.payload.as_value(), 0)", "port.request.payload.as_value()"),
+           "Mux(grant, port.request.payload.as_value(), 0)", "port.request.payload.as_value()",
+           "response is missing", watched=True),
     Mutant(MEMORY, "a write does not end the turn", "reads = access.write == 0",
-           "reads = access.write == 0\n        m.d.comb += arbiter.accept.eq(reads)"),
+           "reads = access.write == 0\n        m.d.comb += arbiter.accept.eq(reads)",
+           "overtaken twice by one requester", watched=True),
     Mutant(MEMORY, "requesters numbered backwards",
            "bank.ports[requester]", "bank.ports[-1 - requester]"),
 
     Mutant(ARRAY, "operands swapped",
            "self.right.eq(self.left), self.bottom.eq(self.top)",
-           "self.right.eq(self.top), self.bottom.eq(self.left)"),
+           "self.right.eq(self.top), self.bottom.eq(self.left)",
+           "is not the product"),
     Mutant(ARRAY, "late accumulate", "        with m.If(self.execute):\n",
            "        late = Signal()\n        m.d.sync += late.eq(self.execute)\n"
-           "        with m.If(late):\n"),
-    Mutant(ARRAY, "sum not cleared", "Mux(self.first, 0, self.sum)", "self.sum"),
+           "        with m.If(late):\n",
+           "is not the product"),
+    Mutant(ARRAY, "sum not cleared", "Mux(self.first, 0, self.sum)", "self.sum",
+           "is not the product"),
     Mutant(ARRAY, "unsigned operand", "self.right * self.bottom",
-           "self.right.as_unsigned() * self.bottom"),
+           "self.right.as_unsigned() * self.bottom",
+           "is not the product"),
     Mutant(ARRAY, "skew register dropped", "[self.top.payload[j], *self.skew_top[j]][-1]",
-           "[self.top.payload[j], *self.skew_top[j][1:]][-1]"),
+           "[self.top.payload[j], *self.skew_top[j][1:]][-1]",
+           "is not the product"),
     Mutant(ARRAY, "drain captured early",
-           "self.finished.eq(self.wave_last[-1])", "self.finished.eq(self.wave_last[-2])"),
+           "self.finished.eq(self.wave_last[-1])", "self.finished.eq(self.wave_last[-2])",
+           "result row of no finished fold", watched=True),
     Mutant(ARRAY, "flush a step too short",
-           "step & self.wave_last[diagonals - 2]", "step & self.wave_last[diagonals - 3]"),
+           "step & self.wave_last[diagonals - 2]", "step & self.wave_last[diagonals - 3]",
+           "operands taken before the flush was over", watched=True),
     Mutant(ARRAY, "ready for an operand alone",
-           "self.left.ready.eq(self.top.valid & ", "self.left.ready.eq("),
+           "self.left.ready.eq(self.top.valid & ", "self.left.ready.eq(",
+           "an operand was taken alone"),
     Mutant(ARRAY, "rows leave before they are taken",
-           "shift.eq(self.results.valid & self.results.ready)", "shift.eq(self.results.valid)"),
-    Mutant(ARRAY, "sink does not block", "blocked.eq(self.finished & ~capture)", "blocked.eq(0)"),
+           "shift.eq(self.results.valid & self.results.ready)", "shift.eq(self.results.valid)",
+           "results changed before it was taken", watched=True),
+    Mutant(ARRAY, "sink does not block", "blocked.eq(self.finished & ~capture)", "blocked.eq(0)",
+           "operands taken while results block the array", watched=True),
     Mutant(ARRAY, "a row less of results", "self.rows_left.eq(self.rows)",
-           "self.rows_left.eq(self.rows - 1)"),
+           "self.rows_left.eq(self.rows - 1)",
+           "result row is missing", watched=True),
+)
+
+# Edits that change nothing a user can see: the regression must not mind.
+EQUIVALENT = (
+    Mutant(MEMORY, "banks swapped", "paths[number]", "paths[-1 - number]"),
+    Mutant(MEMORY, "SRAM reads while nobody asks",
+           "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(reads)"),
 )

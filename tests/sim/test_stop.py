@@ -135,9 +135,11 @@ def test_ctrl_c(begin, tmp_path, whole_group):
         resumes(begin, tmp_path / "run", finished(tmp_path / "run"))
 
 
-def test_ctrl_c_while_a_worker_starts(begin, tmp_path):
+@pytest.mark.parametrize("seconds", [0, 0.05, 0.1, 0.2, 0.4])
+def test_ctrl_c_while_a_worker_starts(begin, tmp_path, seconds):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
     assert until(lambda: len(of_session(process.pid)) > 1)
+    time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)
     said, wrong = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "")

@@ -1,0 +1,122 @@
+"""Does the regression find faults? Each mutant of the RTL has to fail, the RTL itself to pass.
+
+Three ways, each alone: the golden model and the bounds, cycle by cycle; the same run watched by the
+bound checker; and the bound checkers in a bounded proof, without any testbench or model.
+"""
+
+import pytest
+
+from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Property
+from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.prove import prove
+from cyclebound.sim.verdict import judge
+from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
+from cyclebound.tb.sram.banked_memory_properties import BankedMemoryCheck, BankedMemoryDataCheck
+from cyclebound.tb.systolic.output_stationary_properties import (
+    OutputStationaryCheck,
+    OutputStationaryProductCheck,
+)
+
+from .mutants import ARBITER, ARRAY, EQUIVALENT, MEMORY, MUTANTS, Mutant, component_of, with_fault
+
+LIMIT = 20_000  # cycles of a test: the longest that pass take a third of it
+FIRED = "asserted by top.check"
+MEMORY_SHAPE = {"banks": 2, "requesters": 2, "words": 2, "word_bytes": 2}
+ARRAY_SHAPE = {"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6}
+CHECKS = {  # checker, parameters, cycles of the bounded proof; invariants are left out
+    ARBITER: ((RoundRobinCheck, {"count": 3}, 8),),
+    MEMORY: ((BankedMemoryCheck, MEMORY_SHAPE, 6), (BankedMemoryDataCheck, MEMORY_SHAPE, 6)),
+    ARRAY: ((OutputStationaryCheck, ARRAY_SHAPE, 10),
+            (OutputStationaryProductCheck, ARRAY_SHAPE, 10)),
+}
+
+
+def regression(name, mutant, folder, *, watched):
+    """The per-cycle testbench on the block's first configuration: why it fails, or nothing."""
+    block = with_fault(catalogue.load().find(name), mutant, watched=watched, max_cycles=LIMIT)
+    configuration, _ = block.configuration(None)
+    outcome = simulate(block, Job(name, configuration, "cycle", 0, str(folder), wall_limit=60))
+    assert "Traceback" not in outcome.reason
+    verdicts = judge(block, configuration, [(outcome.name, group) for group in outcome.groups])
+    broken = [f"{row.what}: {row.verdict}" for row in verdicts
+              if row.verdict in ("violated", "not covered")]
+    if outcome.passed:
+        assert outcome.compared > 1000
+        broken += [f"{row.what}: {row.verdict}" for row in verdicts if row.failed]
+    return "; ".join(filter(None, [outcome.reason, *broken]))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", CHECKS)
+def test_there_are_mutants_of_every_block(name):
+    names = [mutant.name for mutant in MUTANTS if mutant.block == name]
+    assert len(set(names)) == len(names) >= 5
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("mutant", [*MUTANTS, *EQUIVALENT], ids=str)
+def test_edit_fits_the_rtl(mutant):
+    assert component_of(catalogue.load().find(mutant.block), mutant) is not None
+
+
+@pytest.mark.unit
+def test_edit_that_does_not_fit_says_so():
+    mutant = Mutant(ARBITER, "some edit", "grant", "request")
+    assert mutant.edit("a grant") == "a request"
+    for source, found in (("nothing", 0), ("grant, grant", 2)):
+        message = (f"^mutant {ARBITER}: some edit: the text to edit must occur once, "
+                   f"not {found} times: 'grant'$")
+        with pytest.raises(ValueError, match=message):
+            mutant.edit(source)
+
+
+@pytest.mark.unit
+def test_mutant_is_a_class_of_its_own():
+    made = component_of(catalogue.load().find(ARBITER), None)
+    assert made is not RoundRobinArbiter
+    assert made.__name__ == RoundRobinArbiter.__name__
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("name", CHECKS)
+def test_rtl_without_a_fault_passes(tmp_path, name):
+    assert regression(name, None, tmp_path, watched=True) == ""
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("mutant", EQUIVALENT, ids=str)
+def test_edit_that_cannot_be_seen_passes(tmp_path, mutant):
+    assert regression(mutant.block, mutant, tmp_path, watched=True) == ""
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_golden_model_finds(tmp_path, mutant):
+    reason = regression(mutant.block, mutant, tmp_path, watched=False)
+    assert "expected" in reason
+    assert FIRED not in reason
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("mutant", [mutant for mutant in MUTANTS if mutant.watched], ids=str)
+def test_bound_checker_stops_the_regression(tmp_path, mutant):
+    assert FIRED in regression(mutant.block, mutant, tmp_path, watched=True)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_bound_checkers_alone_find_what_breaks_a_claim(tmp_path, mutant):
+    block = with_fault(catalogue.load().find(mutant.block), mutant, watched=True, max_cycles=LIMIT)
+    found = []
+    for checker, parameters, depth in CHECKS[mutant.block]:
+        claim = Property(checker.__name__, "", checker, (parameters,), (), depth, None)
+        found.append(prove(block, claim, parameters, folder=tmp_path))
+        if found[-1].status == "failed":
+            break
+    if mutant.says:
+        assert found[-1].status == "failed"
+        assert mutant.says in found[-1].detail
+    else:
+        assert [proof.status for proof in found] == ["bounded"] * len(CHECKS[mutant.block])
