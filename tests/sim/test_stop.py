@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import FILE, Results
 
 pytestmark = [
@@ -89,7 +90,14 @@ def finished(folder):
 
 def halfway(folder):
     """A regression of ``test.slow`` with a finished job and a running simulator."""
-    return until(lambda: finished(folder) and inside(folder), seconds=60)
+
+    def reached():
+        try:
+            return finished(folder) and inside(folder)
+        except UserError:  # the file is just being made
+            return False
+
+    return until(reached, seconds=60)
 
 
 def nothing_runs(process, folder):
