@@ -14,14 +14,14 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.golden.harness.faults import BANKED_MEMORY
 from cyclebound.hdl.harness.checker_slot import CheckerSlot
 from cyclebound.hdl.harness.latency_recorder import LatencyRecorder
 from cyclebound.hdl.harness.lfsr_source import LfsrSource
 from cyclebound.hdl.sram.banked_memory import AccessLayout, BankedMemory
 
-__all__ = ["FAULTS", "BankedMemoryHarness"]
+__all__ = ["BankedMemoryHarness"]
 
-FAULTS = ("wrong data", "answer missing", "bound exceeded", "recorder overflow")
 _MARK = 0xA55A3CC396691EE1  # what address 0 holds
 _SETTLE = 4                 # cycles from the last grant to its last effect on an output
 
@@ -61,7 +61,7 @@ class BankedMemoryHarness(wiring.Component):
         Transactions measured, and their least and greatest latency.
     histogram_count : Out(32)
         Transactions in the bin addressed in the cycle before.
-    failed : Out(len(FAULTS))
+    failed : Out(len(BANKED_MEMORY))
         Sticky: faults that occurred.
     served, checked : Out(32)
         Accesses granted to all requesters, and answers compared, since reset and modulo 2**32.
@@ -76,7 +76,7 @@ class BankedMemoryHarness(wiring.Component):
             "length": In(16), "transactions": In(32), "limit": In(32),
             "histogram_address": In(range(bins)),
             "done": Out(1), "count": Out(32), "minimum": Out(32), "maximum": Out(32),
-            "histogram_count": Out(32), "failed": Out(len(FAULTS)), "served": Out(32),
+            "histogram_count": Out(32), "failed": Out(len(BANKED_MEMORY)), "served": Out(32),
             "checked": Out(32),
         })
 
@@ -102,7 +102,7 @@ class BankedMemoryHarness(wiring.Component):
         memory = self.memory
         m.submodules.memory = memory
         m.submodules.recorder = recorder = LatencyRecorder(depth=1, bins=self.bins, in_flight=1)
-        m.submodules.slot = slot = CheckerSlot(count=len(FAULTS))
+        m.submodules.slot = slot = CheckerSlot(count=len(BANKED_MEMORY))
 
         # Settings in registers: a simulator would work out all that depends on an input again at
         # each edge of the clock and each change of any input.

@@ -15,6 +15,7 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.golden.harness.faults import OUTPUT_STATIONARY
 from cyclebound.golden.harness.lfsr_spec import COIN_SEED, COIN_STEPS, COIN_WIDTH, LANE_WIDTH
 from cyclebound.hdl.harness.checker_slot import CheckerSlot
 from cyclebound.hdl.harness.latency_recorder import LatencyRecorder
@@ -22,10 +23,8 @@ from cyclebound.hdl.harness.lfsr import Lfsr
 from cyclebound.hdl.harness.lfsr_source import LfsrSource
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 
-__all__ = ["FAULTS", "OutputStationaryHarness"]
+__all__ = ["OutputStationaryHarness"]
 
-FAULTS = ("wrong checksum", "results of no fold", "results missing", "bound exceeded",
-          "recorder overflow")
 _TOP_SEED = 0xD1B5_4A32_D192_ED03   # tells the top's operands from the left ones
 _SINK_SEED = 0x2545_F491            # and the sink's coin from both
 _FOLDS = 4    # in flight at once: draining, finished, and accepted meanwhile; one to spare
@@ -72,7 +71,7 @@ class OutputStationaryHarness(wiring.Component):
         before. Measured from the first operands accepted to the last row taken.
     macs_count, macs_minimum, macs_maximum, macs_histogram_count : Out(32)
         The same from the first MAC of a product to its last.
-    failed : Out(len(FAULTS))
+    failed : Out(len(OUTPUT_STATIONARY))
         Sticky: faults that occurred.
     checked : Out(32)
         Folds whose checksums were compared, since reset and modulo 2**32.
@@ -91,7 +90,7 @@ class OutputStationaryHarness(wiring.Component):
             "start": In(1), "k": In(16), "folds": In(16), "repetitions": In(32),
             "offers": In(9), "sink": In(9), "seed": In(LANE_WIDTH),
             "limit": In(32), "macs_limit": In(32), "histogram_address": In(range(bins)),
-            "done": Out(1), "failed": Out(len(FAULTS)), "checked": Out(32),
+            "done": Out(1), "failed": Out(len(OUTPUT_STATIONARY)), "checked": Out(32),
             **{prefix + name: Out(32) for prefix in ("", "macs_")
                for name in ("count", "minimum", "maximum", "histogram_count")},
         })
@@ -99,7 +98,7 @@ class OutputStationaryHarness(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.array = array = self.array
-        m.submodules.slot = slot = CheckerSlot(count=len(FAULTS))
+        m.submodules.slot = slot = CheckerSlot(count=len(OUTPUT_STATIONARY))
 
         # Settings in registers: a simulator would work out all that depends on an input again at
         # each edge of the clock and each change of any input.

@@ -1,7 +1,7 @@
 """Harness testbench of the banked memory: traffic and measurement in hardware."""
 
+from cyclebound.golden.harness.faults import BANKED_MEMORY
 from cyclebound.golden.sram.bounds import eq1
-from cyclebound.hdl.sram.banked_memory_harness import FAULTS
 from cyclebound.tb.bench import Bench, testbench
 
 BYTES = 4096        # the transaction of memory-composition, Table IV
@@ -24,7 +24,7 @@ async def _start(bench: Bench, **inputs: int) -> dict[str, int]:
     most = bench.parameters["banks"] * (bench.cycle - began)
     assert outputs["checked"] <= outputs["served"] <= most, (
         f"{outputs['served']} accesses and {outputs['checked']} answers in {most} cycles of banks")
-    faults = [name for bit, name in enumerate(FAULTS) if outputs["failed"] >> bit & 1]
+    faults = [name for bit, name in enumerate(BANKED_MEMORY) if outputs["failed"] >> bit & 1]
     assert not faults, f"the harness found: {', '.join(faults)}"
     bench.compared += outputs["count"]
     return outputs

@@ -2,8 +2,8 @@
 
 import itertools
 
+from cyclebound.golden.harness.faults import OUTPUT_STATIONARY
 from cyclebound.golden.systolic.bounds import completion, eq5_6
-from cyclebound.hdl.systolic.output_stationary_harness import FAULTS
 from cyclebound.tb.bench import Bench, testbench
 
 ALWAYS = 256
@@ -19,7 +19,7 @@ async def _measure(bench: Bench, **settings: int) -> dict[str, int]:
     before = bench.outputs.unpack(await bench.step(word | bench.inputs["start"].mask))
     bench.drive(word)
     seen = bench.outputs.unpack(await bench.run_until("done", poll=1000))
-    faults = [name for bit, name in enumerate(FAULTS) if seen["failed"] >> bit & 1]
+    faults = [name for bit, name in enumerate(OUTPUT_STATIONARY) if seen["failed"] >> bit & 1]
     assert not faults, f"the harness found: {', '.join(faults)}"
     products, folds = settings["repetitions"], settings["repetitions"] * settings["folds"]
     for name in ("count", "macs_count"):

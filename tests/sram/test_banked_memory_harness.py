@@ -9,10 +9,11 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
+from cyclebound.golden.harness.faults import BANKED_MEMORY
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram import banked_memory_harness
 from cyclebound.hdl.sram.banked_memory import BankedMemory
-from cyclebound.hdl.sram.banked_memory_harness import FAULTS, BankedMemoryHarness
+from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
 
 pytestmark = pytest.mark.unit
 
@@ -101,7 +102,8 @@ def run(harness, *settings, restart=False):
                 await ctx.tick()
             seen = {name: ctx.get(getattr(harness, name)) for name in
                     ("count", "minimum", "maximum", "failed", "served", "checked")}
-            seen["faults"] = [name for bit, name in enumerate(FAULTS) if seen["failed"] >> bit & 1]
+            seen["faults"] = [name for bit, name in enumerate(BANKED_MEMORY)
+                              if seen["failed"] >> bit & 1]
             seen["histogram"] = {}
             for latency in range(harness.bins):
                 ctx.set(harness.histogram_address, latency)

@@ -9,10 +9,11 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
+from cyclebound.golden.harness.faults import OUTPUT_STATIONARY
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic import output_stationary_harness
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
-from cyclebound.hdl.systolic.output_stationary_harness import FAULTS, OutputStationaryHarness
+from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
 
 pytestmark = pytest.mark.unit
 
@@ -119,7 +120,8 @@ def run(harness, *settings):
             seen["product"] = await histogram(ctx, "histogram_count")
             seen["macs"] = await histogram(ctx, "macs_histogram_count")
             failed = ctx.get(harness.failed)
-            seen["faults"] = [name for bit, name in enumerate(FAULTS) if failed >> bit & 1]
+            seen["faults"] = [name for bit, name in enumerate(OUTPUT_STATIONARY)
+                              if failed >> bit & 1]
             results.append(seen)
     simulator = Simulator(harness)
     simulator.add_clock(1e-6)

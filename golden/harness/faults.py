@@ -1,0 +1,7 @@
+"""What each harness can find: bit *i* of its output ``failed`` stands for entry *i*."""
+
+__all__ = ["BANKED_MEMORY", "OUTPUT_STATIONARY"]
+
+BANKED_MEMORY = ("wrong data", "answer missing", "bound exceeded", "recorder overflow")
+OUTPUT_STATIONARY = ("wrong checksum", "results of no fold", "results missing", "bound exceeded",
+          "recorder overflow")
