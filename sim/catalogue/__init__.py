@@ -11,6 +11,7 @@ import importlib.metadata
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Iterator
 
 from cyclebound.sim.block import Block
@@ -60,10 +61,21 @@ def load(pages: tuple[str, ...] = ()) -> Catalogue:
         sys.path.append(os.getcwd())  # a page beside the user's own block
     for page in pages:
         try:
-            found = importlib.import_module(page).BLOCKS
+            found = importlib.import_module(page)
         except ModuleNotFoundError as error:
             raise UserError(f"catalogue page {page!r}: {error}") from error
-        except AttributeError as error:
-            raise UserError(f"catalogue page {page!r} has no BLOCKS") from error
-        blocks += found
+        except Exception as error:  # whatever the user's own code does
+            raise UserError(f"catalogue page {page!r}: {type(error).__name__}: {error}"
+                            f"{_where(error)}") from error
+        if not hasattr(found, "BLOCKS"):
+            raise UserError(f"catalogue page {page!r} has no BLOCKS")
+        blocks += found.BLOCKS
     return Catalogue(blocks)
+
+
+def _where(error: Exception) -> str:
+    """Where in the user's code an error came from; a syntax error says so itself."""
+    if isinstance(error, SyntaxError):
+        return ""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f" ({last.filename}, line {last.lineno})"

@@ -175,6 +175,13 @@ def test_a_page_that_is_none(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(UserError, match=r"^catalogue page 'no_page_at_all' has no BLOCKS$"):
         load(("no_page_at_all",))
+    for name, text, says in (
+            ("page_that_cannot_be_read", "BLOCKS = (", "SyntaxError: .*was never closed.*"),
+            ("page_that_raises", "1 / 0",
+             r"ZeroDivisionError: .* \(.*page_that_raises.py, line 1\)")):
+        (tmp_path / f"{name}.py").write_text(text)
+        with pytest.raises(UserError, match=f"^catalogue page '{name}': {says}$"):
+            load((name,))
     with pytest.raises(UserError, match=r"^catalogue page 'nowhere': No module named 'nowhere'$"):
         load(("nowhere",))
 
