@@ -7,6 +7,7 @@ parallel when it is large.
 
 import concurrent.futures
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
@@ -152,7 +153,7 @@ def _compile(folder: Path, trace: str | None) -> None:
 
 
 def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] = (),
-                    trace: str | None = None, checked: bool = True,
+                    trace: str | None = None, checked: bool = True, identity: str | None = None,
                     stages: dict[str, float] | None = None) -> Build:
     """A simulator of ``top``, from the cache if its content has been compiled before.
 
@@ -168,14 +169,22 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
         Waveform format to build in. It costs speed even while it is off.
     checked : bool
         Whether `Assert` and `Assume` stop the simulation.
+    identity : str or None
+        If given, whatever has been built under it and these options before is taken without
+        elaborating ``top`` again: the caller vouches that it stands for all that ``top`` depends
+        on.
     stages : dict[str, float] or None
         Here the seconds of each stage are kept that was gone through.
 
     Raises `BuildError` with the tool's own words.
     """
     started = time.monotonic()
-    with _timed(stages, "rtlil"):
-        rtlil = to_rtlil(top, name="top", ports=ports)
+
+    @functools.cache
+    def rtlil() -> str:
+        with _timed(stages, "rtlil"):
+            return to_rtlil(top, name="top", ports=ports)
+
     names = ["clk", "rst", *(port.name for port in ports)]
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
     control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
@@ -191,7 +200,7 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
         work = folder / "work"
         work.mkdir()
         with _timed(stages, "verilog"):
-            simulation_verilog(rtlil, work, FAST_SCRIPT)
+            simulation_verilog(rtlil(), work, FAST_SCRIPT)
         (work / "ports.vlt").write_text("`verilator_config\n" + control)
         tool = verilator()
         with _timed(stages, "verilator"):
@@ -206,7 +215,13 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
 
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
-    key = key_of(rtlil, FAST_SCRIPT, control, flags, tools, compiler_version(), _FLAGS, _FAST,
-                 verilator().version, str(cocotb_tools.config.libs_dir))
+    options = (FAST_SCRIPT, control, flags, tools, compiler_version(), _FLAGS, _FAST,
+               verilator().version, str(cocotb_tools.config.libs_dir))
+    if identity is None:
+        key = key_of(rtlil(), options)
+    else:
+        known, _ = entry("content", key_of(identity, options), lambda folder: (
+            folder / "key").write_text(key_of(rtlil(), options)))
+        key = (known / "key").read_text()
     folder, cached = entry("verilator", key, make)
     return Build(folder / "sim", cached, time.monotonic() - started, trace)

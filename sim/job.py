@@ -25,8 +25,10 @@ import numpy as np
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Testbench
 from cyclebound.sim.build import Build, BuildError, build_verilator, trace_format
+from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.sources import sources
 
 __all__ = ["Group", "Job", "Outcome", "die_with_parent", "run_job", "simulate"]
 
@@ -100,7 +102,10 @@ def run_job(job: Job) -> Outcome:
     """Build and simulate. Never raises for what the block or its testbench did wrong."""
     try:
         block = catalogue.load(job.pages).find(job.block)
-        return simulate(block, job)
+        # All sources of this project's blocks are known; a user's may import from anywhere.
+        identity = None if job.pages else key_of(sources(()), job.block, job.configuration,
+                                                 job.testbench)
+        return simulate(block, job, identity=identity)
     except UserError as error:
         return Outcome(job.name, False, str(error))
     except OSError as error:
@@ -110,8 +115,11 @@ def run_job(job: Job) -> Outcome:
         return Outcome(job.name, False, traceback.format_exc(limit=8))
 
 
-def simulate(block: Block, job: Job) -> Outcome:
-    """Build ``block`` as the job says, and run its testbench."""
+def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
+    """Build ``block`` as the job says, and run its testbench.
+
+    ``identity`` stands for all that the block is made from; see `build_verilator`.
+    """
     configuration = block.configuration(job.configuration)[1]
     testbench = block.testbench(job.testbench)
     folder = Path(job.folder)
@@ -132,7 +140,8 @@ def simulate(block: Block, job: Job) -> Outcome:
             build = build_icarus(top, ports=top.ports, waves=job.waves)
         else:
             build = build_verilator(top, ports=top.ports,
-                                    trace=trace_format() if job.waves else None)
+                                    trace=trace_format() if job.waves else None,
+                                    identity=identity)
     except BuildError as error:
         return Outcome(job.name, False, str(error))
     outcome = _run(job, build, folder, testbench)

@@ -227,11 +227,13 @@ def regress(options: argparse.Namespace) -> list[Row]:
     """``cyclebound regress`` with everything built, against the sum of its simulations."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for what, more in (("first, to fill the cache", ["-o", f"{folder}/a"]),
-                           ("again in a new folder", ["-o", f"{folder}/b"]),
-                           ("resumed", ["--resume", f"{folder}/b"])):
+        for what, more in (
+                ("first, to fill the cache", ["-o", f"{folder}/a"]),
+                ("again in a new folder", ["-o", f"{folder}/b"]),
+                ("simulations alone", ["-o", f"{folder}/c", "--no-proofs", "--no-pictures"]),
+                ("the second one resumed", ["--resume", f"{folder}/b"])):
             _say(f"cyclebound regress, {what}")
-            started = time.monotonic()
+            started, cpu = time.monotonic(), _children()
             command = [sys.executable, "-m", "cyclebound.sim", "regress", *options.block, *more]
             done = subprocess.run(command, capture_output=True, text=True)
             seconds = time.monotonic() - started
@@ -242,6 +244,7 @@ def regress(options: argparse.Namespace) -> list[Row]:
             results.close()
             simulated = sum(job.run_seconds for job in jobs)
             rows.append({"regress": what, "jobs": len(jobs), "seconds": seconds,
+                         "CPU-s": _children() - cpu,
                          "sum of simulations, s": simulated,
                          "sum of builds, s": sum(job.build_seconds for job in jobs),
                          "seconds / sum of simulations": seconds / simulated})

@@ -3,19 +3,12 @@
 import concurrent.futures
 import contextlib
 import fcntl
-import functools
-import hashlib
 import os
-import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import cyclebound.golden
-import cyclebound.hdl
-import cyclebound.sim
-import cyclebound.tb
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of
@@ -25,6 +18,7 @@ from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pool import Report, each, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
+from cyclebound.sim.sources import sources
 from cyclebound.sim.toolchain import compiler_version, verilator, versions
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, draw
@@ -149,33 +143,9 @@ def _figures(block: str, only_known: bool, pages: tuple[str, ...]) -> Figures | 
         return error
 
 
-@functools.cache
-def _sources(pages: tuple[str, ...]) -> str:
-    """A hash of all code that a result may depend on: this project's and the pages' folders'."""
-    digest = hashlib.sha256()
-    roots = [Path(package.__file__).parent for package in
-             (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb)]
-    catalogue.load(pages)
-    for page in pages:
-        roots.append(Path(sys.modules[page].__file__).parent)
-    for root in roots:
-        for path in _modules(root):
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _modules(root: Path) -> Iterator[Path]:
-    """All Python files below ``root``, but not those of an environment that lives there too."""
-    for here, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders
-                            if not name.startswith(".") and name not in ("site-packages", "runs")
-                            and not Path(here, name, "pyvenv.cfg").exists())
-        yield from (Path(here, name) for name in sorted(files) if name.endswith(".py"))
-
-
 def _content(job: Job) -> str:
     """What ran: a resumed run repeats a job when this has changed."""
-    return key_of(_sources(job.pages), versions(), job.simulator, job.seed)
+    return key_of(sources(job.pages), versions(), job.simulator, job.seed)
 
 
 def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: int | None = None,
@@ -250,7 +220,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
 def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> None:
     """Note what is going to run, and forget what other code than this had shown."""
     meta = results.meta
-    code = key_of(_sources(plan.pages), versions(), plan.simulator)
+    code = key_of(sources(plan.pages), versions(), plan.simulator)
     if meta.get("code") != code:
         results.forget()
         meta.pop("planned", None)

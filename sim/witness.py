@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.cache import key_of
+from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.verdict import Verdict
@@ -42,7 +42,8 @@ class Witness:
         folder = run / "witness" / row.block / row.configuration / row.bound
         return cls(row.block, row.configuration, row.bound, row.what, testbench, int(seed),
                    row.test, row.first, row.last, str(folder.resolve()), simulator,
-                   key_of(content, row.job, row.test, row.first, row.last), pages)
+                   key_of(content, row.job, row.bound, row.what, row.test, row.first, row.last),
+                   pages)
 
     @property
     def command(self) -> str:
@@ -52,19 +53,31 @@ class Witness:
 
 
 def draw(witness: Witness) -> str:
-    """The picture as SVG, or a sentence that says why there is none."""
+    """The picture as SVG, or a sentence that says why there is none.
+
+    A picture of this project's own blocks is kept in the cache: its key stands for all code.
+    """
+    try:
+        if witness.pages:  # a user's block may import from anywhere
+            return _drawn(witness)
+        folder, _ = entry("picture", witness.key, lambda folder: (
+            folder / "picture.svg").write_text(_drawn(witness)))
+        return (folder / "picture.svg").read_text()
+    except Exception as error:  # a run does not fail for want of a picture
+        return f"No picture: {error if isinstance(error, UserError) else repr(error)}"
+
+
+def _drawn(witness: Witness) -> str:
     job = Job(witness.block, witness.configuration, witness.testbench, witness.seed,
               witness.folder, waves=True, test=witness.test, simulator=witness.simulator,
               pages=witness.pages)
-    outcome = run_job(job)
     try:
+        outcome = run_job(job)
         if outcome.waveform is None:
             raise UserError(f"no waveform was written: {outcome.reason}")
         start = outcome.starts.get(witness.test, 0)
         block = catalogue.load(witness.pages).find(witness.block)
         return render(Path(outcome.waveform), block.signals, start + witness.first,
                       start + witness.last, title=f"{witness.what} {witness.block}")
-    except Exception as error:  # a run does not fail for want of a picture
-        return f"No picture: {error if isinstance(error, UserError) else repr(error)}"
     finally:
         shutil.rmtree(witness.folder, ignore_errors=True)

@@ -1,0 +1,40 @@
+"""What results depend on: a hash of all code."""
+
+import functools
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import cyclebound.golden
+import cyclebound.hdl
+import cyclebound.sim
+import cyclebound.tb
+from cyclebound.sim import catalogue
+
+__all__ = ["sources"]
+
+
+@functools.cache
+def sources(pages: tuple[str, ...]) -> str:
+    """A hash of all code that a result may depend on: this project's and the pages' folders'."""
+    digest = hashlib.sha256()
+    roots = [Path(package.__file__).parent for package in
+             (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb)]
+    catalogue.load(pages)
+    for page in pages:
+        roots.append(Path(sys.modules[page].__file__).parent)
+    for root in roots:
+        for path in _modules(root):
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _modules(root: Path) -> Iterator[Path]:
+    """All Python files below ``root``, but not those of an environment that lives there too."""
+    for here, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders
+                            if not name.startswith(".") and name not in ("site-packages", "runs")
+                            and not Path(here, name, "pyvenv.cfg").exists())
+        yield from (Path(here, name) for name in sorted(files) if name.endswith(".py"))
