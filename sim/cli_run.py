@@ -84,6 +84,8 @@ def regress(
     fpga: Annotated[bool, typer.Option(
         "--fpga", help="Place and route the blocks too; a minute or more each, the first time.")
     ] = False,
+    page: Annotated[bool, typer.Option(
+        "--report/--no-report", help="Write the HTML report into the run's folder.")] = True,
     scheduler: Annotated[str | None, typer.Option(
         metavar="ADDRESS", help="Run the jobs on the Dask cluster of this scheduler.")] = None,
     resume: Annotated[Path | None, typer.Option(
@@ -129,7 +131,9 @@ def regress(
         print(run.as_json())
     else:
         print_run(run, console())
-        console().print(f"report: cyclebound report {plan.folder}", soft_wrap=True)
+        if page:
+            from cyclebound.sim.report import write_report  # matplotlib takes a second to load
+            console().print(f"report: {write_report(plan.folder)}", soft_wrap=True)
     return 1 if run.problems else 0
 
 
