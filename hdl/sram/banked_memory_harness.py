@@ -4,6 +4,8 @@ Requester 0 is the victim: it makes transactions in bank 0, each as soon as the 
 ended, so that it has always been served last, which is the arbiter's worst state for it. Chosen
 rivals ask for bank 0 as well; everybody else uses the other banks. All words hold a function of
 their address, so that every answer can be checked.
+
+It has no model of its own: what it must measure are the bounds in golden/sram/bounds.py.
 """
 
 from functools import reduce

@@ -7,6 +7,8 @@ tolerance: with a weight w_i for each row, the sum over i of w_i C_ij equals the
 
 Ref: Huang and Abraham, "Algorithm-based fault tolerance for matrix operations", IEEE Transactions
 on Computers C-33(6), 1984. There, all weights are 1.
+
+It has no model of its own: what it must measure are the bounds in golden/systolic/bounds.py.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed

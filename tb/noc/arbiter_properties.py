@@ -5,13 +5,13 @@
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+
+from cyclebound.tb.watcher import Watcher
 
 __all__ = ["RoundRobinCheck", "RoundRobinProof"]
 
 
-class RoundRobinCheck(wiring.Component):
+class RoundRobinCheck(Watcher):
     """Bound checker of round-robin arbitration: reads every port of its target, drives none.
 
     Assumes that a request stays until it is served. Everything is clocked: in `m.d.comb`, the
@@ -29,8 +29,7 @@ class RoundRobinCheck(wiring.Component):
     """
 
     def __init__(self, target):
-        super().__init__({path[0]: In(member.shape)
-                          for path, member, _ in target.signature.flatten(target)})
+        super().__init__(target)
         count = len(self.grant)
         self.owed = Signal(count)     # asked in the cycle before, and was not served
         self.stalled = Signal(count)  # granted in the cycle before, and not accepted

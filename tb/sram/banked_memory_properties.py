@@ -9,35 +9,27 @@ Ref: memory-composition, section III.A.
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+
+from cyclebound.tb.watcher import Watcher
 
 __all__ = ["BankedMemoryCheck", "BankedMemoryDataCheck", "BankedMemoryDataProof",
            "BankedMemoryProof"]
 
 
-def _watched(signature):
-    """The same members, all of them inputs."""
-    return {name: (In(member.shape) if member.is_port else
-                   Out(wiring.Signature(_watched(member.signature))))  # `In` would turn them
-                  .array(*member.dimensions)
-            for name, member in signature.members.items()}
-
-
-class _Watcher(wiring.Component):
-    """Has every port of its target as an input, under the same name."""
+class _MemoryWatcher(Watcher):
+    """Sees the memory's ports, bank by bank."""
 
     def __init__(self, target):
         self.banks, self.requesters = target.banks, target.requesters
         self.words, self.word_bytes = target.words, target.word_bytes
-        super().__init__(_watched(target.signature))
+        super().__init__(target)
 
     def paths(self, bank):
         """All requesters' paths to a bank."""
         return [paths[bank] for paths in self.ports]
 
 
-class BankedMemoryCheck(_Watcher):
+class BankedMemoryCheck(_MemoryWatcher):
     """Protocol and arbitration of a `BankedMemory`, bank by bank.
 
     Assumes that an access on offer stays until it is granted. Holds in any other traffic, from
@@ -190,7 +182,7 @@ class BankedMemoryProof(BankedMemoryCheck):
                           f"bank {bank}: somebody waits for {count} cycles")
 
 
-class BankedMemoryDataCheck(_Watcher):
+class BankedMemoryDataCheck(_MemoryWatcher):
     """One byte of each bank: what a read returns is what was written last.
 
     Which byte, the traffic decides: in the first cycle after reset, ``ports[0][0]`` has its address

@@ -9,31 +9,25 @@ Ref: the thesis on AI accelerators, chapter 5.2 (Eq. 5.2 to 5.6, Table 5.1).
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import data
+
+from cyclebound.tb.watcher import Watcher
 
 __all__ = ["OutputStationaryCheck", "OutputStationaryProductCheck", "OutputStationaryProof"]
 
 
-def _watched(signature):
-    """The same members, all of them inputs."""
-    return {name: In(member.shape) if member.is_port else
-            Out(wiring.Signature(_watched(member.signature)))  # `In` would turn its members
-            for name, member in signature.members.items()}
-
-
-class _Watcher(wiring.Component):
-    """Has every port of its target as an input, under the same name."""
+class _ArrayWatcher(Watcher):
+    """Sees the array's ports, and knows its shape."""
 
     def __init__(self, target):
         self.rows = target.rows
         self.columns = target.columns
         self.operand_width = target.operand_width
         self.accumulator_width = target.accumulator_width
-        super().__init__(_watched(target.signature))
+        super().__init__(target)
 
 
-class OutputStationaryCheck(_Watcher):
+class OutputStationaryCheck(_ArrayWatcher):
     """Protocol and timing of an `OutputStationaryArray`.
 
     Assumes that operands on offer stay until they are taken. Holds in any other traffic, from
@@ -170,7 +164,7 @@ class OutputStationaryCheck(_Watcher):
         return m
 
 
-class OutputStationaryProductCheck(_Watcher):
+class OutputStationaryProductCheck(_ArrayWatcher):
     """Results of an `OutputStationaryArray` are the products of its operands.
 
     It multiplies and adds each operand in the cycle in which it is accepted, with one multiplier
@@ -257,7 +251,7 @@ class OutputStationaryProductCheck(_Watcher):
         return m
 
 
-class OutputStationaryProof(_Watcher):
+class OutputStationaryProof(_ArrayWatcher):
     """Both checks, and what holds inside an `OutputStationaryArray`, so that induction closes.
 
     The ports go to the checks. The rest reads attributes of the target.
