@@ -24,6 +24,7 @@ __all__ = [
     "FlatTop",
     "ProofTop",
     "fields_json",
+    "leave_unused",
     "port_fields",
     "ports_of",
     "simulation_verilog",
@@ -171,3 +172,25 @@ def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
     if done.returncode:
         raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
     return folder / "top.v"
+
+
+def leave_unused(top: Elaboratable) -> None:
+    """Tell Amaranth that ``top``, and all that it holds, is not elaborated on purpose.
+
+    Amaranth warns of every component that is made and never used, and has no public way to say
+    that a cached result of it was used instead.
+    """
+    seen: set[int] = set()
+    pending: list[object] = [top]
+    while pending:
+        item = pending.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Elaboratable):
+            item._MustUse__used = True
+            pending += vars(item).values()
+        elif isinstance(item, list | tuple):
+            pending += item
+        elif isinstance(item, dict):
+            pending += item.values()

@@ -26,7 +26,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Testbench
 from cyclebound.sim.build import Build, BuildError, build_verilator, trace_format
 from cyclebound.sim.cache import key_of
-from cyclebound.sim.elaborate import FlatTop, fields_json
+from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.sources import sources
 
@@ -144,6 +144,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
                                     identity=identity)
     except BuildError as error:
         return Outcome(job.name, False, str(error))
+    leave_unused(top)  # a known build is not elaborated
     outcome = _run(job, build, folder, testbench)
     outcome.cached, outcome.build_seconds = build.cached, build.seconds
     return outcome

@@ -1,0 +1,40 @@
+"""A design that is not elaborated on purpose leaves no warning; any other does."""
+
+import gc
+import warnings
+
+import pytest
+
+from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
+from cyclebound.sim.elaborate import FlatTop, leave_unused
+from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
+
+pytestmark = pytest.mark.unit
+
+
+def watched_arbiter():
+    arbiter = RoundRobinArbiter(count=4)
+    return FlatTop(arbiter, RoundRobinCheck(arbiter))
+
+
+def harness():
+    return FlatTop(BankedMemoryHarness(banks=2, requesters=2, words=4, word_bytes=2))
+
+
+def said_of(make, *, on_purpose):
+    """The warnings when a top that ``make`` returns is given up."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        top = make()
+        if on_purpose:
+            leave_unused(top)
+        del top
+        gc.collect()
+    return [str(warning.message) for warning in said]
+
+
+@pytest.mark.parametrize("make", [watched_arbiter, harness])
+def test_unused_on_purpose(make):
+    assert said_of(make, on_purpose=True) == []
+    assert any("created but never used" in text for text in said_of(make, on_purpose=False))
