@@ -4,6 +4,7 @@ import gc
 import warnings
 
 import pytest
+from amaranth.back import rtlil
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
@@ -24,6 +25,7 @@ def harness():
 
 def said_of(make, *, on_purpose):
     """The warnings when a top that ``make`` returns is given up."""
+    rtlil.convert(RoundRobinArbiter(count=2))  # Amaranth is silent until something is elaborated
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         top = make()
