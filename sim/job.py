@@ -159,7 +159,8 @@ def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]
         **({"COCOTB_TEST_FILTER": rf"\.{job.test}$"} if job.test else {}),
         "COCOTB_RESULTS_FILE": str((folder / "cocotb.xml").resolve()),
         "COCOTB_RANDOM_SEED": str(job.seed),
-        "COCOTB_TRUST_INERTIAL_WRITES": "1",  # Verilator applies writes at once: a phase less
+        # Verilator applies writes at once, which saves a phase; with Icarus they would race.
+        "COCOTB_TRUST_INERTIAL_WRITES": "1" if job.simulator == "verilator" else "0",
         # Icarus knows X. Where a testbench does not look it may be there; where it looks, a random
         # value is not the one expected.
         "COCOTB_RESOLVE_X": "random",
