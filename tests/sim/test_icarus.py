@@ -1,0 +1,26 @@
+"""Icarus Verilog as a second opinion: the same testbenches, the same verdict."""
+
+import os
+import shutil
+
+import pytest
+
+from cyclebound.sim.job import Job, run_job
+
+pytestmark = pytest.mark.cosim
+
+
+@pytest.mark.parametrize(("block", "configuration"), [
+    ("noc.arbiter", "four"), ("sram.banked_memory", "tiny"), ("systolic.output_stationary", "3x3")])
+def test_sees_what_verilator_sees(block, configuration, tmp_path):
+    if shutil.which("iverilog") is None:
+        assert "CYCLEBOUND_REQUIRE_ICARUS" not in os.environ, "iverilog is not installed"
+        pytest.skip("iverilog is not installed")
+    seen = {}
+    for simulator in ("icarus", "verilator"):
+        outcome = run_job(Job(block, configuration, "cycle", 1, str(tmp_path / simulator),
+                              simulator=simulator))
+        assert outcome.passed, f"{simulator}: {outcome.reason}"
+        assert outcome.compared > 1000
+        seen[simulator] = outcome.groups
+    assert seen["icarus"] == seen["verilator"]
