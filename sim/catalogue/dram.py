@@ -1,0 +1,3 @@
+"""Blocks of the path to DRAM."""
+
+BLOCKS = ()
