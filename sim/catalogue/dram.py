@@ -1,3 +1,0 @@
-"""Blocks of the path to DRAM."""
-
-BLOCKS = ()
