@@ -1,0 +1,253 @@
+"""Golden model of the command arbiter: which command goes to DRAM, and when.
+
+It works with points in time (when is this command legal at the earliest?), and jumps from one
+command to the next; hardware counts down.
+
+Ref: Sim-D, section 3.2.2, rules 1 to 6; their tie-breaks as in its authors' model.
+"""
+
+import enum
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cyclebound.golden.dram.command_generator import CommandGeneratorModel, Entry
+from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.golden.dram.timing import Part
+
+__all__ = ["CommandArbiterModel", "Issued", "Op", "Schedule", "schedule"]
+
+_NEVER = 1 << 62
+_LONG_AGO = -(1 << 30)
+
+
+class Op(enum.IntEnum):
+    """Commands on the pins."""
+
+    NOP = 0
+    ACT = 1
+    RD = 2
+    RDA = 3
+    WR = 4
+    WRA = 5
+    PRE = 6
+    REF = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A command on the pins; ``row`` of an activate, ``column`` of a read or write."""
+
+    cycle: int
+    op: Op
+    bank: int = 0
+    row: int = 0
+    column: int = 0
+
+
+class CommandArbiterModel:
+    """The heads of all banks' FIFOs, and the clock times at which commands become legal.
+
+    Parameters
+    ----------
+    part : Part
+        The DRAM.
+    current : int
+        Lower bank of the pair that counts as active before the first read or write. Its authors'
+        model starts with 0 and then carries over the last request's; here every request starts
+        with 0, so that its delay depends on nothing but itself (docs/dram.md, errata).
+
+    Attributes
+    ----------
+    rest : int
+        The first cycle in which a refresh, and so the next request's first command, is legal.
+    """
+
+    def __init__(self, part: Part, current: int = 0) -> None:
+        self.part = part
+        banks = range(part.banks)
+        self.queues: list[deque[Entry]] = [deque() for _ in banks]
+        self._step = [0] * part.banks  # of the head: what it does next
+        self._activated = [_LONG_AGO] * part.banks
+        self._precharge = [0] * part.banks  # earliest times, by bank
+        self._activate = [0] * part.banks
+        self._cas = [0] * part.banks
+        self._group_cas = [0] * part.bank_groups
+        self._group_activate = [0] * part.bank_groups
+        self._rank_cas = self._rank_activate = 0
+        self._window = deque([_LONG_AGO] * 4, maxlen=4)  # cycles of the last four activates
+        self._current = current
+        self.rest = 0
+
+    # -- heads ---------------------------------------------------------------------------------
+
+    def push(self, bank: int, entry: Entry) -> None:
+        """Append to a bank's FIFO; the caller respects its depth."""
+        if not self.queues[bank]:
+            self._step[bank] = self._first_step(entry)
+        self.queues[bank].append(entry)
+
+    @staticmethod
+    def _first_step(entry: Entry) -> int:
+        return (_ALONE if entry.alone else _CONFLICT if entry.conflict
+                else _ACTIVATE if entry.activate else _CAS)
+
+    def earliest(self, bank: int) -> int:
+        """The first cycle in which what the head of ``bank`` does next is legal."""
+        step = self._step[bank]
+        if step == _CAS:
+            return max(self._cas[bank], self._group_cas[self.part.bank_group(bank)],
+                       self._rank_cas)
+        if step == _ACTIVATE:
+            return max(self._activate[bank], self._rank_activate,
+                       self._group_activate[self.part.bank_group(bank)],
+                       self._window[0] + self.part.nFAW)
+        return self._precharge[bank]
+
+    def next_time(self) -> int:
+        """The first cycle in which any head is legal; far away if all are empty."""
+        return min((self.earliest(bank) for bank, queue in enumerate(self.queues) if queue),
+                   default=_NEVER)
+
+    # -- the choice ----------------------------------------------------------------------------
+
+    def choose(self, cycle: int) -> int | None:
+        """The bank whose head has its turn in ``cycle``."""
+        by_step: dict[int, list[int]] = {}
+        for bank, queue in enumerate(self.queues):
+            if queue and self.earliest(bank) <= cycle:
+                by_step.setdefault(self._step[bank], []).append(bank)
+        if not by_step:
+            return None
+        step = min(by_step)
+        if step == _ACTIVATE:
+            return self._choose_activate(by_step[step])
+        return min(by_step[step], key=self._distance)
+
+    def _distance(self, bank: int) -> int:
+        return (bank - self._current) % self.part.banks
+
+    def _choose_activate(self, ready: list[int]) -> int:
+        """Rule 5 as its authors' model runs it: a later bank replaces the choice so far if it
+        has more entries waiting, or if it is nearer. (The paper has nearness as a tie-break.)"""
+        chosen = ready[0]
+        for bank in ready[1:]:
+            if (self._waiting(bank) > self._waiting(chosen)
+                    or self._distance(bank) < self._distance(chosen)):
+                chosen = bank
+        return chosen
+
+    def _waiting(self, bank: int) -> int:
+        queue = self.queues[bank]
+        return 1 if queue[0].close else len(queue) - 1
+
+    # -- the effect ----------------------------------------------------------------------------
+
+    def issue(self, cycle: int, bank: int) -> Issued:
+        """Do the next step of the head of ``bank``."""
+        part, entry, step = self.part, self.queues[bank][0], self._step[bank]
+        group = part.bank_group(bank)
+        if step == _ACTIVATE:
+            self._step[bank] = _CAS
+            self._activated[bank] = cycle
+            self._window.append(cycle)
+            self._cas[bank] = cycle + part.nRCD
+            self._precharge[bank] = cycle + part.nRAS
+            self._activate[bank] = cycle + part.nRC
+            self._rank_activate = cycle + part.nRRD_S
+            self._group_activate[group] = cycle + part.nRRD_L
+            return Issued(cycle, Op.ACT, bank, entry.row)
+        if step == _CAS:
+            self._current = bank & ~1
+            self._rank_cas = cycle + part.nCCD_S
+            self._group_cas[group] = cycle + part.nCCD_L
+            recovered = cycle + (part.nCWD + part.nBURST + part.nWR if entry.write
+                                 else part.nRTP)
+            if entry.close:
+                self._closed(bank, recovered)
+            else:
+                self._precharge[bank] = max(self._precharge[bank], recovered)
+            self._pop(bank)
+            op = ((Op.WRA if entry.close else Op.WR) if entry.write
+                  else (Op.RDA if entry.close else Op.RD))
+            return Issued(cycle, op, bank, 0, entry.column)
+        self._closed(bank, cycle)
+        if step == _CONFLICT:
+            self._step[bank] = _ACTIVATE
+        else:
+            self._pop(bank)
+        return Issued(cycle, Op.PRE, bank)
+
+    def _closed(self, bank: int, precharged: int) -> None:
+        """``bank`` is precharged in cycle ``precharged``, by a command or by itself.
+
+        A read or write with auto-precharge may come before nRAS is over: nRC then decides.
+        """
+        legal = max(precharged + self.part.nRP, self._activated[bank] + self.part.nRC)
+        self._activate[bank] = legal
+        self.rest = max(self.rest, legal)
+
+    def _pop(self, bank: int) -> None:
+        queue = self.queues[bank]
+        queue.popleft()
+        if queue:
+            self._step[bank] = self._first_step(queue[0])
+
+
+_CAS, _CONFLICT, _ACTIVATE, _ALONE = range(4)  # by priority
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The commands of one request; cycles count from its first command.
+
+    Attributes
+    ----------
+    commands : tuple of Issued
+        In order.
+    issue_delay : int
+        From the first command to the first cycle in which the next request's may issue (the
+        LID of Sim-D, section 2.3).
+    """
+
+    commands: tuple[Issued, ...]
+    issue_delay: int
+
+
+def schedule(part: Part, bursts: Sequence[int], *, write: bool = False, indexed: bool = False,
+             current: int = 0) -> Schedule:
+    """Run one request through generator and arbiter: a burst enters per cycle, if there is room.
+
+    ``bursts`` are burst numbers; ``current`` is for the errata, see `CommandArbiterModel`. Raises
+    `ValueError` if there are no bursts.
+    """
+    if not bursts:
+        raise ValueError("a request must have at least one burst")
+    arbiter = CommandArbiterModel(part, current)
+    issued = list(_run(arbiter, CommandGeneratorModel(part).steps(
+        bursts, write=write, indexed=indexed)))
+    first = issued[0].cycle
+    return Schedule(tuple(Issued(each.cycle - first, each.op, each.bank, each.row, each.column)
+                          for each in issued), arbiter.rest - first)
+
+
+def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]]
+         ) -> Iterator[Issued]:
+    queues = arbiter.queues
+    coming = next(steps, None)
+    room = True  # a FIFO that is full in one cycle takes nothing in the next
+    cycle, wake = 0, _NEVER
+    while coming is not None or wake < _NEVER:
+        if coming is not None and room:
+            for bank, entry in coming:
+                arbiter.push(bank, entry)
+                if len(queues[bank]) == 1:
+                    wake = min(wake, arbiter.earliest(bank))
+            coming = next(steps, None)
+        room = coming is not None and all(len(queues[bank]) <= FIFO_DEPTH for bank, _ in coming)
+        if wake <= cycle:
+            bank = arbiter.choose(cycle)
+            if bank is not None:
+                yield arbiter.issue(cycle, bank)
+            wake = arbiter.next_time()
+        cycle = cycle + 1 if room else max(cycle + 1, wake)
