@@ -25,7 +25,7 @@ class Place:
 
 
 def place_of(part: Part, burst: int) -> Place:
-    """Where burst number ``burst`` (byte address / 64) lies; beyond the device, rows wrap around."""
+    """Where burst number ``burst`` (byte address / 64) lies; beyond the device, rows wrap."""
     rest, sibling = divmod(burst, 2)
     rest, column = divmod(rest, part.bursts_per_row)
     row, pair = divmod(rest, part.banks // 2)

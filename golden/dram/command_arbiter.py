@@ -6,32 +6,19 @@ command to the next; hardware counts down.
 Ref: Sim-D, section 3.2.2, rules 1 to 6; their tie-breaks as in its authors' model.
 """
 
-import enum
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cyclebound.golden.dram.command_generator import CommandGeneratorModel, Entry
 from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["CommandArbiterModel", "Issued", "Op", "Schedule", "schedule"]
+__all__ = ["CommandArbiterModel", "Issued", "Schedule", "schedule"]
 
 _NEVER = 1 << 62
 _LONG_AGO = -(1 << 30)
-
-
-class Op(enum.IntEnum):
-    """Commands on the pins."""
-
-    NOP = 0
-    ACT = 1
-    RD = 2
-    RDA = 3
-    WR = 4
-    WRA = 5
-    PRE = 6
-    REF = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +26,7 @@ class Issued:
     """A command on the pins; ``row`` of an activate, ``column`` of a read or write."""
 
     cycle: int
-    op: Op
+    op: Command
     bank: int = 0
     row: int = 0
     column: int = 0
@@ -156,7 +143,7 @@ class CommandArbiterModel:
             self._activate[bank] = cycle + part.nRC
             self._rank_activate = cycle + part.nRRD_S
             self._group_activate[group] = cycle + part.nRRD_L
-            return Issued(cycle, Op.ACT, bank, entry.row)
+            return Issued(cycle, Command.ACT, bank, entry.row)
         if step == _CAS:
             self._current = bank & ~1
             self._rank_cas = cycle + part.nCCD_S
@@ -168,15 +155,15 @@ class CommandArbiterModel:
             else:
                 self._precharge[bank] = max(self._precharge[bank], recovered)
             self._pop(bank)
-            op = ((Op.WRA if entry.close else Op.WR) if entry.write
-                  else (Op.RDA if entry.close else Op.RD))
+            op = ((Command.WRA if entry.close else Command.WR) if entry.write
+                  else (Command.RDA if entry.close else Command.RD))
             return Issued(cycle, op, bank, 0, entry.column)
         self._closed(bank, cycle)
         if step == _CONFLICT:
             self._step[bank] = _ACTIVATE
         else:
             self._pop(bank)
-        return Issued(cycle, Op.PRE, bank)
+        return Issued(cycle, Command.PRE, bank)
 
     def _closed(self, bank: int, precharged: int) -> None:
         """``bank`` is precharged in cycle ``precharged``, by a command or by itself.
@@ -245,9 +232,11 @@ def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]]
                     wake = min(wake, arbiter.earliest(bank))
             coming = next(steps, None)
         room = coming is not None and all(len(queues[bank]) <= FIFO_DEPTH for bank, _ in coming)
+        again = room
         if wake <= cycle:
             bank = arbiter.choose(cycle)
             if bank is not None:
                 yield arbiter.issue(cycle, bank)
+                again = coming is not None  # it may have made room
             wake = arbiter.next_time()
-        cycle = cycle + 1 if room else max(cycle + 1, wake)
+        cycle = cycle + 1 if again else max(cycle + 1, wake)

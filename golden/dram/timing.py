@@ -19,6 +19,7 @@ __all__ = [
     "PARTS",
     "Number",
     "Part",
+    "part_named",
     "part_of",
 ]
 
@@ -34,8 +35,8 @@ class Number:
     clocks : int
         Clocks; 0 if only a time is given.
     picoseconds : int
-        Time; 0 if only clocks are given. With both, the larger of the two holds
-        (JEDEC's "max(4 nCK, 7.5 ns)").
+        Time; 0 if only clocks are given. With both, both hold: of a minimum the larger
+        (JEDEC's "max(4 nCK, 7.5 ns)"), of a maximum the smaller.
     source : str
         Where it is printed.
     """
@@ -46,8 +47,11 @@ class Number:
 
     def cycles(self, tck_ps: int, *, maximum: bool = False) -> int:
         """In clocks of ``tck_ps``: a minimum rounded up, a maximum rounded down."""
-        up = 0 if maximum else tck_ps - 1
-        return max(self.clocks, (self.picoseconds + up) // tck_ps)
+        if maximum:
+            down = self.picoseconds // tck_ps
+            return min(self.clocks, down) if self.clocks and self.picoseconds else (
+                self.clocks or down)
+        return max(self.clocks, -(-self.picoseconds // tck_ps))
 
 
 @dataclass(frozen=True)
@@ -251,3 +255,14 @@ PARTS: dict[str, Part] = {
     "ddr3-1600-module": DDR3_1600_MODULE,
 }
 """The named parts, by the names that the command line and the catalogue use."""
+
+
+def part_named(part: Part | str) -> Part:
+    """A part as it is, or a named one. Raises `ValueError` for a name that nobody knows."""
+    if isinstance(part, Part):
+        return part
+    if not isinstance(part, str):
+        raise TypeError(f"part must be a Part or the name of one, not {part!r}")
+    if part not in PARTS:
+        raise ValueError(f"part must be one of {', '.join(PARTS)}, not {part!r}")
+    return PARTS[part]

@@ -1,0 +1,96 @@
+"""The FIFO of one bank's work, with its head in registers.
+
+Ref: Sim-D, section 3.2.2.
+"""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dram.request import FIFO_DEPTH
+
+__all__ = ["BankQueue", "EntryLayout"]
+
+
+class EntryLayout(data.StructLayout):
+    """Work for one bank: ``conflict`` precharge, ``activate``, read or write, ``close``.
+
+    An entry that is ``alone`` is a single precharge. ``column`` counts bursts.
+    """
+
+    def __init__(self, *, part):
+        super().__init__({
+            "row": (part.rows - 1).bit_length(), "column": (part.bursts_per_row - 1).bit_length(),
+            "write": 1, "conflict": 1, "activate": 1, "close": 1, "alone": 1})
+
+
+class BankQueue(wiring.Component):
+    """A head and a FIFO behind it.
+
+    Latency: what is pushed into an empty queue is its head in the next cycle. Throughput: a push
+    and a pop in every cycle.
+
+    Parameters
+    ----------
+    shape : layout
+        Of an entry.
+    depth : int
+        Entries behind the head, a power of two.
+
+    Members
+    -------
+    push : In(1)
+        Append ``entry``; never while ``full``.
+    entry : In(shape)
+        What to append.
+    pop : In(1)
+        Remove the head; never without ``valid``.
+    valid : Out(1)
+        There is a head.
+    head : Out(shape)
+        The oldest entry.
+    waiting : Out(range(depth + 1))
+        Entries behind the head.
+    full : Out(1)
+        As many wait as can.
+    """
+
+    def __init__(self, *, shape, depth=FIFO_DEPTH):
+        if depth < 1 or depth & depth - 1:
+            raise ValueError(f"depth must be a power of two, not {depth!r}")
+        self.depth = depth
+        super().__init__({"push": In(1), "entry": In(shape), "pop": In(1), "valid": Out(1),
+                          "head": Out(shape), "waiting": Out(range(depth + 1)), "full": Out(1)})
+        self._memory = Memory(shape=shape, depth=depth, init=[])
+        self._write = self._memory.write_port()
+        self._read = self._memory.read_port(domain="comb")
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = self._memory
+        write, read = self._write, self._read
+        level, newest, oldest = self.waiting, Signal(range(self.depth)), Signal(range(self.depth))
+
+        # The head is replaced when it is popped, or when there is none: by the oldest that
+        # waits, or by what is pushed if none does.
+        free = ~self.valid | self.pop
+        straight = Signal()
+        m.d.comb += straight.eq(free & (level == 0))
+        stored, fetched = Signal(), Signal()
+        m.d.comb += [
+            stored.eq(self.push & ~straight),
+            fetched.eq(free & (level != 0)),
+            self.full.eq(level == self.depth),
+            write.addr.eq(newest), write.data.eq(self.entry), write.en.eq(stored),
+            read.addr.eq(oldest),
+        ]
+        m.d.sync += [
+            newest.eq(newest + stored),
+            oldest.eq(oldest + fetched),
+            level.eq(level + stored - fetched),
+            self.valid.eq(Mux(free, self.push | (level != 0), 1)),
+        ]
+        with m.If(free):
+            m.d.sync += self.head.eq(Mux(level == 0, self.entry, read.data))
+        return m

@@ -1,0 +1,167 @@
+"""Command generator: bursts become entries of the banks' FIFOs.
+
+Ref: Sim-D, section 3.2.2; address mapping in golden/dram/address.py.
+"""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dram.request import SLOTS
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.hdl.dram.bank_queue import BankQueue, EntryLayout
+from cyclebound.hdl.dram.dq_scheduler import DescribeLayout
+from cyclebound.hdl.dram.layouts import BurstLayout, Strobe
+
+__all__ = ["CommandGenerator", "HeadLayout"]
+
+
+class HeadLayout(data.StructLayout):
+    """The head of a bank's FIFO, and how many entries wait behind it."""
+
+    def __init__(self, *, part):
+        super().__init__({"valid": 1, "entry": EntryLayout(part=part), "waiting": 4})
+
+
+class CommandGenerator(wiring.Component):
+    """Address mapping, precharge policy, and a FIFO for each bank.
+
+    A burst waits until the one behind it is known, then enters the FIFO of its bank. A full FIFO
+    stops everything behind it. Tiles close a pair of banks when they leave it; indexed requests
+    close a row when its bank needs another, and all of them at their end.
+
+    Latency: a burst is at the head of an empty FIFO three cycles after it was taken, if the next
+    one follows at once or if it is the last. Throughput: one burst per cycle.
+
+    Parameters
+    ----------
+    part : Part or str
+        The DRAM, or its name.
+
+    Members
+    -------
+    bursts : In(stream.Signature(BurstLayout))
+        What to read or write, request by request.
+    heads : Out(HeadLayout).array(banks)
+        The oldest entry of each bank.
+    pop : In(banks)
+        The bank's head has been worked off.
+    describe : Out(Strobe(DescribeLayout))
+        A burst that has just entered a FIFO, for the DQ scheduler; the slots of a bank are used in
+        turn.
+    busy : Out(1)
+        A request is under way: a burst waits here, or its last one has not come yet.
+    """
+
+    def __init__(self, *, part):
+        self.part = part = part_named(part)
+        super().__init__({
+            "bursts": In(stream.Signature(BurstLayout)),
+            "heads": Out(HeadLayout(part=part)).array(part.banks),
+            "pop": In(part.banks),
+            "describe": Out(Strobe(DescribeLayout(banks=part.banks))),
+            "busy": Out(1),
+        })
+
+    def _place(self, address):
+        """Bank, row and column (in bursts) of a burst's address: bits of it, no logic."""
+        columns = (self.part.bursts_per_row - 1).bit_length()
+        pairs = (self.part.banks // 2 - 1).bit_length()
+        bank = Cat(address[0], address[1 + columns:1 + columns + pairs])
+        return bank, address[1 + columns + pairs:], address[1:1 + columns]
+
+    def elaborate(self, platform):
+        m = Module()
+        part = self.part
+        rows = (part.rows - 1).bit_length()
+
+        # -- first stage: what comes next? -----------------------------------------------------
+        held, held_valid = Signal(BurstLayout), Signal()
+        known, move = Signal(), Signal()
+        bank, row, _ = self._place(held.address)
+        next_bank, next_row, _ = self._place(self.bursts.payload.address)
+        m.d.comb += [
+            known.eq(held_valid & (held.last | self.bursts.valid)),
+            self.bursts.ready.eq(~held_valid | (known & move)),
+        ]
+        with m.If(self.bursts.ready):
+            m.d.sync += held_valid.eq(self.bursts.valid)
+        with m.If(self.bursts.ready & self.bursts.valid):
+            m.d.sync += held.eq(self.bursts.payload)
+
+        # -- second stage: what does its bank need? --------------------------------------------
+        work, work_valid = Signal(BurstLayout), Signal()
+        work_bank, work_row, work_column = self._place(work.address)
+        leaves, enter = Signal(), Signal()
+        m.d.comb += move.eq(~work_valid | enter)
+        with m.If(move):
+            m.d.sync += [
+                work_valid.eq(known),
+                work.eq(held),
+                leaves.eq(held.last | (~held.indexed & (Cat(bank[1:], row)
+                                                        != Cat(next_bank[1:], next_row)))),
+            ]
+
+        is_open = Signal(part.banks)
+        open_row = [Signal(rows, name=f"open_row_{number}") for number in range(part.banks)]
+        mine = Signal(part.banks)       # one-hot: the burst's bank
+        others = Signal(part.banks)     # open banks that this burst's end of stay closes
+        hit = Signal(part.banks)
+        m.d.comb += [
+            mine.eq(1 << work_bank),
+            Cat(hit).eq(Cat(known_row == work_row[:rows] for known_row in open_row)),
+        ]
+        siblings = Cat(*(mine[number ^ 1] for number in range(part.banks)))
+        with m.If(leaves):
+            with m.If(work.indexed):
+                m.d.comb += others.eq(is_open & ~mine)
+            with m.Else():
+                m.d.comb += others.eq(is_open & siblings)
+
+        # -- the FIFOs -------------------------------------------------------------------------
+        queues = [BankQueue(shape=EntryLayout(part=part)) for _ in range(part.banks)]
+        full = Signal(part.banks)
+        m.d.comb += enter.eq(work_valid & ~((mine | others) & full).any())
+        was_open, was_hit = Signal(), Signal()
+        m.d.comb += [was_open.eq((mine & is_open).any()), was_hit.eq((mine & hit).any())]
+        for number, queue in enumerate(queues):
+            m.submodules[f"queue_{number}"] = queue
+            head = self.heads[number]
+            m.d.comb += [
+                full[number].eq(queue.full),
+                queue.push.eq(enter & (mine[number] | others[number])),
+                queue.pop.eq(self.pop[number]),
+                queue.entry.row.eq(work_row), queue.entry.column.eq(work_column),
+                queue.entry.write.eq(work.write),
+                queue.entry.alone.eq(~mine[number]),
+                queue.entry.activate.eq(~(was_open & was_hit)),
+                queue.entry.conflict.eq(was_open & ~was_hit),
+                queue.entry.close.eq(leaves),
+                head.valid.eq(queue.valid), head.entry.eq(queue.head),
+                head.waiting.eq(queue.waiting),
+            ]
+            with m.If(enter & mine[number]):
+                m.d.sync += [is_open[number].eq(~leaves), open_row[number].eq(work_row)]
+            with m.If(enter & others[number]):
+                m.d.sync += is_open[number].eq(0)
+
+        # -- descriptors, and whether anything is under way ------------------------------------
+        slots = [Signal(range(SLOTS), name=f"slot_{number}") for number in range(part.banks)]
+        slot = Signal(range(SLOTS))
+        for number, counter in enumerate(slots):
+            with m.If(mine[number]):
+                m.d.comb += slot.eq(counter)
+            with m.If(enter & mine[number]):
+                m.d.sync += counter.eq(counter + 1)
+        described = self.describe.payload
+        m.d.sync += [
+            self.describe.valid.eq(enter),
+            described.bank.eq(work_bank), described.slot.eq(slot),
+            *(described[name].eq(work[name])
+              for name in ("mask", "targets", "destination", "transform")),
+        ]
+        within = Signal()  # a request's first burst has come, its last has not
+        with m.If(self.bursts.valid & self.bursts.ready):
+            m.d.sync += within.eq(~self.bursts.payload.last)
+        m.d.comb += self.busy.eq(within | held_valid | work_valid)
+        return m

@@ -1,0 +1,78 @@
+"""Counts of cycles in which a command is not legal yet."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Countdown", "Window"]
+
+
+class Countdown(wiring.Component):
+    """Ready again ``cycles`` after ``start``.
+
+    Parameters
+    ----------
+    cycles : int
+        At least 1.
+
+    Members
+    -------
+    start : In(1)
+        A command in this cycle.
+    ready : Out(1)
+        The last start was ``cycles`` or more cycles ago; set after reset. A register.
+    """
+
+    def __init__(self, *, cycles):
+        if cycles < 1:
+            raise ValueError(f"cycles must be at least 1, not {cycles!r}")
+        self.cycles = cycles
+        super().__init__({"start": In(1), "ready": Out(1, init=1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        left = Signal(range(self.cycles))  # cycles until ready, less one
+        with m.If(self.start):
+            m.d.sync += [left.eq(max(self.cycles - 2, 0)), self.ready.eq(self.cycles == 1)]
+        with m.Elif(~self.ready):
+            m.d.sync += [left.eq(left - 1), self.ready.eq(left == 0)]
+        return m
+
+
+class Window(wiring.Component):
+    """Ready while fewer than ``most`` starts lie within the last ``cycles`` - 1 cycles.
+
+    For the four-activate window: the next may come ``cycles`` after the fourth before it.
+
+    Parameters
+    ----------
+    cycles : int
+        Length of the window; 0 or 1: always ready.
+    most : int
+        Starts that fit into a window.
+
+    Members
+    -------
+    start : In(1)
+        A command in this cycle.
+    ready : Out(1)
+        One more is legal in this cycle.
+    """
+
+    def __init__(self, *, cycles, most=4):
+        if cycles < 0 or most < 1:
+            raise ValueError(f"a window of {cycles!r} cycles for {most!r} commands")
+        self.cycles, self.most = cycles, most
+        super().__init__({"start": In(1), "ready": Out(1, init=1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        if self.cycles < 2:
+            return m
+        # a start counts in each of the `cycles - 1` cycles that follow it
+        past = Signal(self.cycles - 1)
+        within, after = Signal(range(self.most + 1)), Signal(range(self.most + 1))
+        m.d.comb += after.eq(Mux(self.start, within + ~past[-1], within - past[-1]))
+        m.d.sync += [past.eq((past << 1) | self.start), within.eq(after),
+                     self.ready.eq(after < self.most)]
+        return m
