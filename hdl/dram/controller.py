@@ -1,0 +1,200 @@
+"""DRAM controller: buffer requests in, one command per cycle and data out; no refresh is missed.
+
+    request -> buffer table -> stride sequencer --> command generator -> command arbiter -> command
+                            -> index iterator --/         | describe            | issue
+                                                          '----> DQ scheduler <-'  <-> data
+
+Ref: Sim-D, section 3.2.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dram.request import ADDRESS_BITS, BEAT_WORDS, WORD_BITS, Refusal
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.hdl.dram.buffer_table import BufferTable
+from cyclebound.hdl.dram.command_arbiter import CommandArbiter, CommandLayout
+from cyclebound.hdl.dram.command_generator import CommandGenerator
+from cyclebound.hdl.dram.dq_scheduler import DqScheduler
+from cyclebound.hdl.dram.index_iterator import IndexIterator
+from cyclebound.hdl.dram.layouts import (
+    Beat,
+    BufferRequest,
+    DriveLayout,
+    FetchLayout,
+    IndexLayout,
+    Mapping,
+    StoreLayout,
+    Strobe,
+)
+from cyclebound.hdl.dram.refresh_timer import RefreshTimer
+from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
+
+__all__ = ["DramController"]
+
+# Cycles from taking a request into the front end to choosing its first command.
+_TILE_LEAD = 7 + 3   # stride sequencer, then command generator
+_INDEX_LEAD = 4 + 3  # index iterator, if its indexes wait there
+
+
+class DramController(wiring.Component):
+    """The path from mapped buffers to DRAM, with closed pages between requests.
+
+    A request is looked up in the buffer table. It starts when the one before has closed all banks:
+    so early that its first command is on the pins in the first cycle in which it is legal. A
+    refresh that is owed goes first. Requests are completed in order, refused ones among them.
+
+    Latency: 17 cycles and the request's issue delay from taking it to its completion, both
+    included, if nothing else is under way; a command is on the pins one cycle after it was chosen.
+    Bounds: ``golden.dram.bounds``.
+
+    Parameters
+    ----------
+    part : Part or str
+        The DRAM, or its name.
+    capacity : int or None
+        Words in the device, if fewer than the part has, or can be addressed.
+    carry : bool
+        See `CommandArbiter`; for the errata only.
+
+    Members
+    -------
+    mapping : In(stream of Mapping)
+        Maps a buffer; ``mapped`` and ``mapping_refusal`` answer, see `BufferTable`.
+    request : In(stream of BufferRequest)
+        What to read or write.
+    indexes : In(stream of IndexLayout)
+        For indexed requests: the words, and an end behind each request's last.
+    completion : Out(Strobe(Refusal))
+        A request is over: its data have moved, and the next one's first command may follow.
+        0, or why it was refused.
+    deliver : Out(Strobe(Beat))
+        Words read.
+    fetch : Out(Strobe(FetchLayout))
+        Words wanted for a write; ``store`` holds them two cycles later.
+    store : In(StoreLayout)
+        See ``fetch``.
+    command : Out(CommandLayout)
+        To DRAM.
+    dq_in, dq_out
+        The data bus, see `DqScheduler`.
+    started : Out(1)
+        A request is taken into the front end in this cycle.
+    late : Out(1)
+        A refresh came too late, once; from then on.
+    """
+
+    def __init__(self, *, part, capacity=None, carry=False):
+        self.part = part = part_named(part)
+        if part.nRTP + part.nRP < part.nCAS + part.nBURST + 1:
+            raise ValueError(f"{part.name}: nRTP + nRP must be at least nCAS + nBURST + 1 "
+                             f"({part.nCAS + part.nBURST + 1}), or a request is completed before "
+                             f"its data, not {part.nRTP + part.nRP}")
+        most = min(part.bursts * 16, 1 << ADDRESS_BITS)
+        self.table = BufferTable(capacity=most if capacity is None else capacity)
+        self.sequencer, self.iterator = StrideSequencer(), IndexIterator()
+        self.generator = CommandGenerator(part=part)
+        self.arbiter = CommandArbiter(part=part, carry=carry)
+        self.dq = DqScheduler(part=part)
+        self.timer = RefreshTimer(interval=part.nREFI)
+        super().__init__({
+            "mapping": In(stream.Signature(data.Layout.cast(Mapping))),
+            "mapped": Out(1), "mapping_refusal": Out(3),
+            "request": In(stream.Signature(data.Layout.cast(BufferRequest))),
+            "indexes": In(stream.Signature(data.Layout.cast(IndexLayout))),
+            "completion": Out(Strobe(unsigned(3))),
+            "deliver": Out(Strobe(Beat)),
+            "fetch": Out(Strobe(FetchLayout)),
+            "store": In(data.Layout.cast(StoreLayout)),
+            "command": Out(CommandLayout(part=part)),
+            "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
+            "dq_out": Out(Strobe(DriveLayout)),
+            "started": Out(1), "late": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        table, sequencer, iterator = self.table, self.sequencer, self.iterator
+        generator, arbiter, dq, timer = self.generator, self.arbiter, self.dq, self.timer
+        for name in ("table", "sequencer", "iterator", "generator", "arbiter", "dq", "timer"):
+            m.submodules[name] = getattr(self, name)
+
+        for name in ("mapping", "mapped", "mapping_refusal", "request"):
+            self._through(m, name, table)
+        self._through(m, "indexes", iterator)
+        for name in ("deliver", "fetch", "store", "dq_in", "dq_out"):
+            self._through(m, name, dq)
+        wiring.connect(m, generator.describe, dq.describe)
+        wiring.connect(m, arbiter.issue, dq.issue)
+        for ours, theirs in zip(generator.heads, arbiter.heads, strict=True):
+            m.d.comb += theirs.eq(ours)
+        m.d.comb += [
+            generator.pop.eq(arbiter.pop),
+            self.command.eq(arbiter.command),
+            timer.done.eq(arbiter.refreshed),
+            self.late.eq(timer.late),
+        ]
+
+        # -- one request at a time -------------------------------------------------------------
+        active, indexed = Signal(), Signal()  # a request is under way, and of which kind
+        entered = Signal()                    # its last burst is in the generator, or there is none
+        over = Signal()                       # its last command was chosen in the cycle before
+        closing = Signal()                    # a request is over, its banks are not closed yet
+        refused, verdict = Signal(), Signal(3)
+        tile = table.tile.payload
+        nothing = iterator.done & iterator.empty
+        m.d.comb += over.eq(active & entered & ~generator.busy
+                            & ~Cat(head.valid for head in generator.heads).any())
+        start = self.started
+        m.d.comb += [
+            start.eq(table.tile.valid & (~active | over) & ~timer.request
+                     & (arbiter.rest <= Mux(tile.indexed, _INDEX_LEAD, _TILE_LEAD))),
+            sequencer.tile.payload.eq(tile), sequencer.tile.valid.eq(start & ~tile.indexed),
+            iterator.tile.payload.eq(tile), iterator.tile.valid.eq(start & tile.indexed),
+            iterator.limit.eq(table.limit),
+            table.tile.ready.eq(start),
+        ]
+        with m.If(start):
+            m.d.sync += [active.eq(1), indexed.eq(tile.indexed), entered.eq(0), refused.eq(0)]
+        with m.Else():
+            with m.If(over):
+                m.d.sync += active.eq(0)
+            with m.If((generator.bursts.valid & generator.bursts.ready
+                       & generator.bursts.payload.last) | nothing):
+                m.d.sync += entered.eq(1)
+            with m.If(iterator.done):
+                m.d.sync += refused.eq(iterator.refused)
+
+        # -- bursts and refreshes --------------------------------------------------------------
+        with m.If(indexed):
+            wiring.connect(m, iterator.bursts, generator.bursts)
+        with m.Else():
+            wiring.connect(m, sequencer.bursts, generator.bursts)
+        m.d.comb += [
+            arbiter.within.eq(active & ~over),
+            arbiter.refresh.eq(timer.request),  # nothing starts while it is set
+        ]
+
+        # -- completion ------------------------------------------------------------------------
+        done = closing & (arbiter.rest == 0)
+        m.d.comb += [
+            self.completion.valid.eq(done | (table.refusal.valid & table.refusal.ready)),
+            self.completion.payload.eq(Mux(done, verdict, table.refusal.payload)),
+            table.refusal.ready.eq(~active & ~closing),
+        ]
+        with m.If(over):
+            m.d.sync += [closing.eq(1), verdict.eq(Mux(refused, Refusal.INDEX, Refusal.NONE))]
+        with m.Elif(done):
+            m.d.sync += closing.eq(0)
+        return m
+
+    def _through(self, m, name, inner):
+        """A port of ours is a port of ``inner``."""
+        member = self.signature.members[name]
+        if not member.is_port:
+            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(inner, name))
+        elif member.flow is In:
+            m.d.comb += getattr(inner, name).eq(getattr(self, name))
+        else:
+            m.d.comb += getattr(self, name).eq(getattr(inner, name))
