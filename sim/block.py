@@ -50,6 +50,11 @@ class Testbench:
         Simulated cycles after which a test is taken to hang.
     configurations : tuple[str, ...] or None
         Those it runs on; None: all.
+    thorough : bool
+        It takes minutes: a regression runs it only with ``--thorough``, or if it is named.
+    checker : callable or None
+        Makes the bound checker that watches ``top``. The block's own checker watches the block
+        itself only.
     """
 
     name: str
@@ -58,6 +63,8 @@ class Testbench:
     seeds: int = 1
     max_cycles: int = 2_000_000
     configurations: tuple[str, ...] | None = None
+    thorough: bool = False
+    checker: Callable[[wiring.Component], wiring.Component] | None = None
 
 
 @dataclass(frozen=True)

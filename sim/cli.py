@@ -101,6 +101,9 @@ def parameters_of(block: Block, configuration: str | None, settings: list[str] |
             raise UserError(f"--set takes NAME=VALUE, not {setting!r}")
         if name not in parameters and name not in more:
             raise unknown(f"parameter of {block.name}", name, [*parameters, *more])
+        if isinstance(parameters.get(name), str):
+            parameters[name] = text
+            continue
         try:
             parameters[name] = int(text, 0)
         except ValueError:
@@ -188,7 +191,8 @@ def main() -> None:
     """Entry point: a user's mistake is one line and status 2, Ctrl-C is status 130."""
     warnings.simplefilter("ignore", UnusedElaboratable)  # some are made only to be asked
     try:
-        from cyclebound.sim import cli_evidence, cli_run  # noqa: F401 - they add their commands
+        # they add their commands
+        from cyclebound.sim import cli_dram, cli_evidence, cli_run  # noqa: F401
 
         status = app(standalone_mode=False)
         sys.stdout.flush()

@@ -77,6 +77,8 @@ def regress(
         "--configuration", "-c", metavar="C", help="Only this configuration.")] = None,
     testbench: Annotated[str | None, typer.Option(
         "--testbench", metavar="T", help="Only this testbench.")] = None,
+    thorough: Annotated[bool, typer.Option(
+        "--thorough", help="Run the exhaustive sweeps too, which take minutes each.")] = False,
     seed: Seed = 1,
     waves: Waves = False,
     proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
@@ -105,8 +107,8 @@ def regress(
     if resume is not None and output is not None:
         raise UserError("--resume names the folder already; leave out --output")
     options = {"blocks": blocks, "configuration": configuration, "testbench": testbench,
-               "seed": seed, "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
-               "simulator": simulator, "wall_limit": wall_limit}
+               "thorough": thorough, "seed": seed, "waves": waves, "proofs": proofs,
+               "pictures": pictures, "fpga": fpga, "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])

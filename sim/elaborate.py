@@ -72,6 +72,8 @@ def _parts(name: str, shape: object, offset: int) -> Iterator[Field]:
     """The field of a port, and those of the fields and elements inside it."""
     plain = Shape.cast(shape)
     yield Field(name, offset, plain.width, plain.signed)
+    if isinstance(shape, type) and issubclass(shape, data.Struct | data.Union):
+        shape = data.Layout.cast(shape)
     if isinstance(shape, data.Layout):
         for key, field in shape:
             yield from _parts(f"{name}.{key}", field.shape, offset + field.offset)

@@ -128,7 +128,8 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
         old.unlink()
     parameters = dict(configuration.parameters)
     component = (testbench.top or block.component)(**parameters)
-    checker = block.checker(component) if block.checker and not testbench.top else None
+    watches = testbench.checker or (None if testbench.top else block.checker)
+    checker = watches(component) if watches else None
     top = FlatTop(component, checker)
     (folder / "job.json").write_text(json.dumps({
         "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,

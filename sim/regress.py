@@ -40,6 +40,8 @@ class Plan:
         The blocks, with every configuration unless ``configuration`` names one.
     seed : int
         First seed of every testbench.
+    thorough : bool
+        Whether testbenches run that take minutes; one that is named runs anyway.
     proofs, pictures, fpga : bool
         Whether properties are proved, whether worst requests are drawn from waveforms, and whether
         blocks are placed and routed; FPGA figures that are known already are taken over anyway.
@@ -50,6 +52,7 @@ class Plan:
     seed: int = 1
     configuration: str | None = None
     testbench: str | None = None
+    thorough: bool = False
     waves: bool = False
     proofs: bool = True
     pictures: bool = True
@@ -63,8 +66,8 @@ class Plan:
     @property
     def options(self) -> dict[str, object]:
         """What a resumed run repeats, unless it is told otherwise."""
-        kept = ("seed", "configuration", "testbench", "waves", "proofs", "pictures", "fpga",
-                "simulator", "wall_limit", "pages")
+        kept = ("seed", "configuration", "testbench", "thorough", "waves", "proofs", "pictures",
+                "fpga", "simulator", "wall_limit", "pages")
         return {"blocks": [block.name for block in self.blocks],
                 **{name: getattr(self, name) for name in kept}}
 
@@ -99,6 +102,8 @@ def jobs_of(plan: Plan) -> list[Job]:
             for bench in block.testbenches:
                 if plan.testbench not in (None, bench.name) or (
                         bench.configurations and configuration not in bench.configurations):
+                    continue
+                if bench.thorough and not plan.thorough and plan.testbench != bench.name:
                     continue
                 for seed in range(plan.seed, plan.seed + bench.seeds):
                     folder = plan.folder / "jobs" / block.name / configuration

@@ -3,6 +3,267 @@
 The formulas of the DRAM itself, the longest issue delays, are in ``bounds.py``.
 """
 
-from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = []
+__all__ = ["arbiter_refresh", "arbiter_refresh_wait", "buffer_lookup", "buffer_mapping",
+           "buffer_wait", "dq_deliver", "dq_drive", "dq_fetch", "generator_burst", "index_burst",
+           "index_request", "refresh_deadline", "refresh_gap", "refresh_request", "snoop_answer",
+           "snoop_capture", "stride_sequencer", "stride_sequencer_anywhere", "tile_bursts",
+           "with_refreshes"]
+
+
+_LOOKUP = 7
+
+
+@bound(formula="7", source="this project")
+def buffer_lookup(*, refusal: int) -> int:
+    """Cycles from taking a buffer request to its tile or refusal on offer, both included.
+
+    One cycle each: the request is taken; its mapping is read; partial products, beside the sums of
+    the checks; the products' middle sum, beside the comparisons; the product; the address; and in
+    the seventh the answer is on offer, whatever the ``refusal`` (a `Refusal`, 0 for none): a
+    refusal takes as long as a tile.
+    """
+    check_count("refusal", refusal, least=0)
+    return _LOOKUP
+
+
+@bound(formula="7", source="this project")
+def buffer_mapping(*, refusal: int) -> int:
+    """Cycles from taking a mapping to its report, both included, whatever the ``refusal``.
+
+    A mapping's size is the same kind of product as a tile's offset, and it passes through the
+    same seven cycles; in the last one it is written to the table.
+    """
+    check_count("refusal", refusal, least=0)
+    return _LOOKUP
+
+
+@bound(formula="7 * (1 + mappings)", source="this project")
+def buffer_wait(*, mappings: int) -> int:
+    """Cycles from offering a buffer request to its being taken, both included.
+
+    The sinks of tiles and refusals are ready. ``mappings`` that go first: 0 or 1, for mappings and
+    requests take turns. At worst, a request is offered in the cycle after one was taken; its answer
+    leaves in the sixth cycle from then, and the table is free in the seventh. A mapping that goes
+    first occupies it for seven cycles more.
+    """
+    check_count("mappings", mappings, least=0)
+    if mappings > 1:
+        raise NotCovered(f"mappings must be 0 or 1, not {mappings}")
+    return _LOOKUP * (1 + mappings)
+
+
+@bound(formula="4 + refused", source="this project")
+def index_burst(*, refused: int) -> int:
+    """Cycles from taking an index to its burst on offer, both included.
+
+    An element arrives in every cycle, and every burst is taken at once. ``refused`` indexes lie
+    between this one and the next legal one, or the end: only then is known whether the burst is
+    the last. That element is taken ``refused`` + 1 cycles after the index, judged in the next
+    cycle, and the burst is on offer in the one after that.
+    """
+    check_count("refused", refused, least=0)
+    return 4 + refused
+
+
+@bound(formula="indexes + 5", source="this project")
+def index_request(*, indexes: int) -> int:
+    """Cycles from taking an indexed request to its ``done``, both included.
+
+    An element arrives in every cycle, and every burst is taken at once. One cycle for the request,
+    one for each of the ``indexes``, whether legal or refused, one for the end; then the end is
+    judged, the last burst (or nothing, if none was legal) leaves, and ``done`` says so.
+    """
+    check_count("indexes", indexes, least=0)
+    return indexes + 5
+
+
+@bound(formula="nCAS + nBURST + 1", source="this project")
+def dq_deliver(*, nCAS: int, nBURST: int) -> int:
+    """Cycles from a read on the pins to its last words on the chip, both included.
+
+    The part puts the first beat on the bus nCAS cycles after the command and the last one
+    nBURST - 1 cycles after that; a register at the pins adds one cycle, and both ends count.
+    """
+    check_count("nCAS", nCAS)
+    check_count("nBURST", nBURST)
+    return nCAS + nBURST + 1
+
+
+@bound(formula="nCWD + nBURST", source="this project")
+def dq_drive(*, nCWD: int, nBURST: int) -> int:
+    """Cycles from a write on the pins to its last words there, both included.
+
+    The part demands the first beat nCWD cycles after the command, no sooner and no later, and
+    the last one nBURST - 1 cycles after that.
+    """
+    check_count("nCWD", nCWD)
+    check_count("nBURST", nBURST)
+    return nCWD + nBURST
+
+
+@bound(formula="fetch_latency + 2", source="this project")
+def dq_fetch(*, fetch_latency: int) -> int:
+    """Cycles from asking the chip for words to those words on the pins, both included.
+
+    The chip answers after ``fetch_latency`` cycles; a register holds the answer for the pins.
+    """
+    check_count("fetch_latency", fetch_latency)
+    return fetch_latency + 2
+
+
+@bound(formula="latency + 1", source="this project")
+def snoop_answer(*, latency: int) -> int:
+    """Cycles from asking the CAMs (a fetch, or a lane's read-out) to the answer, both included.
+
+    One cycle compares, ``latency - 1`` climb the tree, and each ends in a register; the answer is
+    there in the cycle that follows.
+    """
+    check_count("latency", latency, least=2)
+    return latency + 1
+
+
+@bound(formula="latency + 2", source="this project")
+def snoop_capture(*, latency: int) -> int:
+    """Cycles from a word on the bus to the first answer that holds it, both included.
+
+    A question in the cycle after the beat is the first to find it. In that cycle the lane takes
+    the word, and it is there for the tree in the next; the answer comes ``latency`` cycles after
+    the question.
+    """
+    check_count("latency", latency, least=2)
+    return latency + 2
+
+
+_TILE_START = 8
+
+
+def tile_bursts(*, start: int, words: int, gap: int, count: int) -> int:
+    """Bursts that hold a word of a tile.
+
+    ``start``: place of the first word within its burst; ``words`` in a line, ``gap`` of so many
+    words between two lines, ``count`` lines.
+
+    A gap of fewer than 16 words leaves no burst without a word: all between the first and the last
+    count. With a wider one, no burst has words of two lines, and the lines add up: a line that
+    starts at word *x* of a burst takes ``1 + (x + words - 1) // 16`` bursts, and *x* returns
+    after 16 lines at the latest.
+    """
+    for name, value, least in (("start", start, 0), ("words", words, 1), ("gap", gap, 0),
+                               ("count", count, 1)):
+        check_count(name, value, least=least)
+    if start > 15:
+        raise NotCovered(f"start must be at most 15, not {start}")
+    period = words + gap
+    if gap < 16:
+        return -(-(start + (count - 1) * period + words) // 16)
+    return sum((count - line + 15) // 16 * (1 + ((start + line * period) % 16 + words - 1) // 16)
+               for line in range(min(count, 16)))
+
+
+@bound(formula="7 + bursts(start, words, gap, count)", source="this project")
+def stride_sequencer(*, start: int, words: int, gap: int, count: int) -> int:
+    """Cycles from taking a tile to taking its last burst, both included, with a ready consumer.
+
+    The arguments and the number of bursts are those of `tile_bursts`. Derivation: seven cycles
+    before the first burst, for the tile is taken in one; constants that it is known by in the next;
+    the walk is at the first burst in the third, and five registers separate it from the port, of
+    which the last shows the burst in the eighth. All of them move in each cycle, and the walk goes
+    from a burst to the next one that holds a word in one step: one cycle for each burst.
+    """
+    return _TILE_START - 1 + tile_bursts(start=start, words=words, gap=gap, count=count)
+
+
+@bound(formula="7 + max over start of bursts(start, words, gap, count)", source="this project")
+def stride_sequencer_anywhere(*, words: int, gap: int, count: int) -> int:
+    """`stride_sequencer` for a tile whose address is not known: the worst of its 16 alignments."""
+    return max(stride_sequencer(start=start, words=words, gap=gap, count=count)
+               for start in range(16))
+
+
+@bound(formula="1", source="this project")
+def refresh_request(*, interval: int) -> int:
+    """Cycles from a refresh falling due to its being owed: the very same cycle, which counts.
+
+    The timer knows a cycle before that the ``interval`` ends.
+    """
+    check_count("interval", interval, least=2)
+    return 1
+
+
+@bound(formula="most * interval", source="this project")
+def refresh_deadline(*, interval: int, most: int) -> int:
+    """Cycles from a refresh falling due to its REF, both included, as long as none is late.
+
+    The oldest is done first. ``most`` intervals later, as many have fallen due behind it, and the
+    last of them found ``most`` owed unless the REF came before: in the cycle before that at the
+    latest.
+    """
+    check_count("interval", interval, least=2)
+    check_count("most", most)
+    return most * interval
+
+
+@bound(formula="(most + 1) * interval - 1", source="this project")
+def refresh_gap(*, interval: int, most: int) -> int:
+    """Cycles from one REF to the next, the first of the two not counted, as long as none is late.
+
+    At worst the first REF is issued in the cycle in which its refresh falls due, and leaves none
+    owed. The next one falls due ``interval`` cycles later, and a `refresh_deadline` begins with
+    that cycle. Before the first REF, the gap begins with cycle 0.
+    """
+    check_count("interval", interval, least=2)
+    check_count("most", most)
+    return (most + 1) * interval - 1
+
+
+@bound(formula="4 + gap", source="this project")
+def generator_burst(*, gap: int) -> int:
+    """Cycles from taking a burst to its entry at the head of its bank's FIFO, both included.
+
+    The bank's FIFO is empty, and no FIFO is full. The burst is taken in one cycle and held in the
+    next, where the burst behind it has to be on offer, unless there is none: ``gap`` cycles more
+    if it comes so much later. In the third cycle its entry is made, and in the fourth it is the
+    head.
+    """
+    check_count("gap", gap, least=0)
+    return 4 + gap
+
+
+@bound(formula="nRFC", source="this project")
+def arbiter_refresh(*, part: Part | str) -> int:
+    """Cycles from choosing a refresh to the next command's first chance, which does not count.
+
+    Nothing is legal within nRFC of a REF [JESD79-4]; a command is chosen in any cycle after that.
+    """
+    return part_named(part).nRFC
+
+
+@bound(formula="rest + 1", source="this project")
+def arbiter_refresh_wait(*, rest: int) -> int:
+    """Cycles from the first in which a refresh is wanted to the one that chooses it, both included.
+
+    Nothing is under way, and all banks will have been closed for nRP in ``rest`` cycles.
+    """
+    check_count("rest", rest, least=0)
+    return rest + 1
+
+
+@bound(formula="c + (owed + ceil((c + owed * nRFC) / (nREFI - nRFC))) * nRFC",
+       source="this project, from Eq. 19")
+def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
+    """DRAM clocks for requests whose issue delays add up to ``cycles``, refreshes among them.
+
+    ``owed`` refreshes had been put off when the first request began, and are done; *d* fall due
+    while this lasts. That is L = c + (owed + d) * nRFC clocks, in which at most ceil(L / nREFI)
+    fall due. The least d that satisfies d >= (c + (owed + d) * nRFC) / nREFI is
+    ceil((c + owed * nRFC) / (nREFI - nRFC)). For owed = 0 this is Eq. 19, which does not know that
+    a controller that puts off refreshes leaves them to whoever comes next.
+    """
+    known = part_named(part)
+    check_count("cycles", cycles, least=0)
+    check_count("owed", owed, least=0)
+    due = -(-(cycles + owed * known.nRFC) // (known.nREFI - known.nRFC))
+    return cycles + (owed + due) * known.nRFC

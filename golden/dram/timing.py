@@ -258,11 +258,19 @@ PARTS: dict[str, Part] = {
 
 
 def part_named(part: Part | str) -> Part:
-    """A part as it is, or a named one. Raises `ValueError` for a name that nobody knows."""
+    """A part as it is, a named one, or one from a file ``....toml``.
+
+    Raises `ValueError` for a name that nobody knows, or a file that describes no part.
+    """
     if isinstance(part, Part):
         return part
     if not isinstance(part, str):
         raise TypeError(f"part must be a Part or the name of one, not {part!r}")
+    if part.endswith(".toml"):
+        from cyclebound.golden.dram.part_file import load_part  # which needs this module
+
+        return load_part(part)
     if part not in PARTS:
-        raise ValueError(f"part must be one of {', '.join(PARTS)}, not {part!r}")
+        raise ValueError(f"part must be one of {', '.join(PARTS)}, or a file that ends in .toml, "
+                         f"not {part!r}")
     return PARTS[part]

@@ -4,11 +4,14 @@ Ref: golden/dram/request.py, which says what each field means.
 """
 
 from amaranth.hdl import unsigned
-from amaranth.lib import data
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
+from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
     BEAT_WORDS,
+    BUFFERS,
     BURST_BITS,
     BURST_WORDS,
     COUNT_BITS,
@@ -16,7 +19,38 @@ from cyclebound.golden.dram.request import (
     WORD_BITS,
 )
 
-__all__ = ["Beat", "BurstLayout", "IndexLayout", "TileLayout"]
+__all__ = ["Beat", "BufferRequest", "BurstLayout", "Descriptor", "DriveLayout", "FetchLayout",
+           "IndexLayout", "Mapping", "StoreLayout", "Strobe", "TileLayout"]
+
+
+class Mapping(data.Struct):
+    """A buffer of ``y`` lines of ``x`` words from word ``address`` on; none, if not ``valid``."""
+
+    buffer: ceil_log2(BUFFERS)
+    valid: 1
+    address: ADDRESS_BITS
+    x: COUNT_BITS
+    y: COUNT_BITS
+
+
+class BufferRequest(data.Struct):
+    """``count`` lines of ``words`` words from column ``x`` and line ``y`` of a mapped buffer.
+
+    The other fields are those of a `TileRequest`. ``indexed``: words of the buffer wherever the
+    index stream says.
+    """
+
+    buffer: ceil_log2(BUFFERS)
+    x: COUNT_BITS
+    y: COUNT_BITS
+    words: COUNT_BITS
+    count: COUNT_BITS
+    indexed: 1
+    write: 1
+    destination: 2
+    base: TARGET_BITS
+    pitch: TARGET_BITS
+    transform: 2
 
 
 class TileLayout(data.Struct):
@@ -66,3 +100,44 @@ class Beat(data.Struct):
     words: data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)
     destination: 2
     transform: 2
+
+
+class Descriptor(data.Struct):
+    """What the DQ scheduler keeps of a burst: `Burst` without address and direction."""
+
+    mask: BURST_WORDS
+    targets: data.ArrayLayout(unsigned(TARGET_BITS), BURST_WORDS)
+    destination: 2
+    transform: 2
+
+
+class FetchLayout(data.Struct):
+    """A `Beat` without words: those are asked for."""
+
+    enable: BEAT_WORDS
+    targets: data.ArrayLayout(unsigned(TARGET_BITS), BEAT_WORDS)
+    destination: 2
+    transform: 2
+
+
+class StoreLayout(data.Struct):
+    """The answer to a fetch; ``enable``: the words that somebody has."""
+
+    words: data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)
+    enable: BEAT_WORDS
+
+
+class DriveLayout(data.Struct):
+    """Four words on the pins; ``mask`` has a bit for each word that DRAM writes."""
+
+    words: data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)
+    mask: BEAT_WORDS
+
+
+class Strobe(wiring.Signature):
+    """A payload that has to be taken in the cycle in which ``valid`` marks it: nobody waits."""
+
+    def __init__(self, shape):
+        if isinstance(shape, type) and issubclass(shape, data.Struct):
+            shape = data.Layout.cast(shape)  # a testbench sees the fields of a layout
+        super().__init__({"valid": Out(1), "payload": Out(shape)})

@@ -5,10 +5,12 @@ import warnings
 
 import pytest
 from amaranth.back import rtlil
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.elaborate import FlatTop, leave_unused
+from cyclebound.sim.elaborate import FlatTop, leave_unused, port_fields
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
 
 pytestmark = pytest.mark.unit
@@ -40,3 +42,16 @@ def said_of(make, *, on_purpose):
 def test_unused_on_purpose(make):
     assert said_of(make, on_purpose=True) == []
     assert any("created but never used" in text for text in said_of(make, on_purpose=False))
+
+
+def test_fields_of_structs_written_as_classes():
+    """A testbench sees the fields of a `data.Struct` as it sees those of a layout."""
+
+    class Pair(data.Struct):
+        low: 4
+        high: data.ArrayLayout(2, 2)
+
+    component = type("Component", (wiring.Component,), {"__annotations__": {"pair": In(Pair)}})()
+    assert [(f.name, f.offset, f.width) for f in port_fields(component, In)] == [
+        ("pair", 0, 8), ("pair.low", 0, 4), ("pair.high", 4, 4), ("pair.high.0", 4, 2),
+        ("pair.high.1", 6, 2)]

@@ -1,0 +1,146 @@
+"""DRAM parts from files, for parts of the user's own.
+
+A part file is TOML with two tables: ``[part]`` with the organisation, and ``[timing]`` with each of
+the part's numbers, as its data sheet prints them::
+
+    [part]
+    name = "DDR4-2400R x16"
+    generation = "DDR4"
+    tck_ps = 833
+    banks = 8
+    bank_groups = 2
+    rows = 65536
+    columns = 1024
+
+    [timing]
+    nRCD = {ns = 13.32}
+    nCAS = {ck = 16}
+    nRTP = {ck = 4, ns = 7.5, source = "JESD79-4, tRTP"}
+    nBURST = 4
+    # ... and all others of `Part`
+
+``ck`` are clocks and ``ns`` is a time; of a minimum, the larger of the two holds. A plain number
+counts clocks. ``docs/parts/ddr4-2400.toml`` is a whole one.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import NoReturn
+
+from cyclebound.golden.dram.timing import TIMINGS, Number, Part, part_of
+
+__all__ = ["PartFileError", "load_part"]
+
+_TEXTS = ("name", "generation")
+_COUNTS = ("tck_ps", "banks", "bank_groups", "rows", "columns")
+_NUMBER = ("ck", "ns", "source")
+
+
+class PartFileError(ValueError):
+    """A part file that describes no part. Says the file, the thing, the rule and the value."""
+
+
+class _File:
+    """The file on which all complaints are made."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def refuse(self, text: str) -> NoReturn:
+        raise PartFileError(f"{self._path}: {text}") from None
+
+    def read(self) -> dict[str, object]:
+        try:
+            text = self._path.read_bytes().decode()
+        except OSError as error:
+            self.refuse(f"cannot be read: {error.strerror}")
+        except UnicodeDecodeError:
+            self.refuse("must be UTF-8")
+        try:
+            return tomllib.loads(text, parse_float=Decimal)
+        except tomllib.TOMLDecodeError as error:
+            self.refuse(f"must be TOML: {error}")
+
+    def names(self, where: str, found: Iterable[str], known: tuple[str, ...],
+              needed: tuple[str, ...]) -> None:
+        """Refuse names that there are not, and then those that are missing."""
+        found = list(found)
+        for name in found:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+                self.refuse(f"unknown {name!r} in {where}; {hint}")
+        missing = [name for name in needed if name not in found]
+        if missing:
+            self.refuse(f"{where} must have {', '.join(missing)}")
+
+    def table(self, tables: Mapping[str, object], name: str) -> dict[str, object]:
+        table = tables[name]
+        if not isinstance(table, dict):
+            self.refuse(f"[{name}] must be a table, not {table!r}")
+        return table
+
+    def count(self, thing: str, value: object, least: int) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.refuse(f"{thing} must be a whole number, not {_shown(value)}")
+        if value < least:
+            self.refuse(f"{thing} must be at least {least}, not {value}")
+        return value
+
+    def number(self, name: str, value: object) -> Number:
+        if not isinstance(value, dict):
+            return Number(clocks=self.count(name, value, 0))
+        self.names(name, value, _NUMBER, ())
+        source = value.get("source", "")
+        if not isinstance(source, str):
+            self.refuse(f"source of {name} must be a text, not {_shown(source)}")
+        if not {"ck", "ns"} & value.keys():
+            self.refuse(f"{name} must have ck, ns, or both")
+        clocks = self.count(f"ck of {name}", value.get("ck", 0), 0)
+        return Number(clocks, self.picoseconds(f"ns of {name}", value.get("ns", 0)), source)
+
+    def picoseconds(self, thing: str, value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | Decimal):
+            self.refuse(f"{thing} must be a number, not {_shown(value)}")
+        value = Decimal(value)
+        if not value.is_finite():
+            self.refuse(f"{thing} must be finite, not {value}")
+        if value < 0:
+            self.refuse(f"{thing} must not be negative, not {value}")
+        if value * 1000 % 1:
+            self.refuse(f"{thing} must be whole picoseconds, not {value}")
+        return int(value * 1000)
+
+
+def _shown(value: object) -> str:
+    return str(value) if isinstance(value, Decimal) else repr(value)
+
+
+def load_part(path: str | PathLike[str]) -> Part:
+    """The part that a file describes.
+
+    Raises
+    ------
+    PartFileError
+        The file cannot be read or is not TOML; something in it is missing, unknown, of the wrong
+        kind, out of range, or contradicts something else.
+    """
+    file = _File(Path(path))
+    tables = file.read()
+    file.names("the file", tables, ("part", "timing"), ("part", "timing"))
+    part, timing = file.table(tables, "part"), file.table(tables, "timing")
+    file.names("[part]", part, _TEXTS + _COUNTS, _TEXTS + _COUNTS)
+    file.names("[timing]", timing, TIMINGS, TIMINGS)
+    for name in _TEXTS:
+        if not isinstance(part[name], str) or not part[name]:
+            file.refuse(f"{name} must be a text, not {_shown(part[name])}")
+    counts = {name: file.count(name, part[name], 1) for name in _COUNTS}
+    numbers = {name: file.number(name, value) for name, value in timing.items()}
+    try:
+        return part_of(name=part["name"], generation=part["generation"], numbers=numbers, **counts)
+    except ValueError as error:
+        file.refuse(str(error))

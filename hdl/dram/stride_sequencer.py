@@ -1,0 +1,332 @@
+"""Stride sequencer: the bursts of a tile, one in each cycle.
+
+Ref: Naber et al., Sim-D, section 3.2.1.
+
+Which way a tile goes depends on its period.
+
+- *Wide*, 16 words and more: a burst has words of two lines at most. The walk follows one line, and
+  at its end moves on to the burst in which the next one begins, however far that is: a line
+  whose successor begins in the same burst always has words behind that burst as well.
+- *Narrow*, fewer than 16 words: no burst between the first and the last is without a word. The
+  walk takes the tile for one long line, and a window on the pattern of words and gaps, which
+  repeats with the period, says which words of a burst belong to it.
+
+Targets need no walk of lanes: lane *i* has the target of lane 0, plus *i*, plus ``pitch - period``
+for each line that begins between the two.
+"""
+
+import itertools
+from types import SimpleNamespace
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dram.request import BURST_BITS, BURST_WORDS, COUNT_BITS, TARGET_BITS
+from cyclebound.hdl.dram.layouts import BurstLayout, TileLayout
+
+__all__ = ["StrideSequencer"]
+
+_LENGTH_BITS = COUNT_BITS + 4  # of a narrow tile, and of all words counted from a burst's first
+_STAGES = 5  # registers of a burst before the port, the walk's included
+_GROUP = 4  # lanes that share the adders for the lines that begin before them
+
+
+def _count(bits):
+    """How many of up to four bits are set; three functions of four inputs."""
+    a, b, c, d = [*bits, *[Const(0, 1)] * (4 - len(bits))]
+    return Cat(a ^ b ^ c ^ d, (a & b) ^ (a & c) ^ (a & d) ^ (b & c) ^ (b & d) ^ (c & d),
+               a & b & c & d)[:len(bits).bit_length()]
+
+
+def _times(value, triple, digit):
+    """``digit * value`` for a digit of two bits, from ``value`` and its triple."""
+    return Mux(digit[1], Mux(digit[0], triple, value << 1), Mux(digit[0], value, 0))
+
+
+class StrideSequencer(wiring.Component):
+    """Bursts of a 1D or 2D tile, in ascending order, each that holds a word of it, and no other.
+
+    Latency: the first burst is on offer in the seventh cycle behind the one in which the tile is
+    taken. Throughput: a burst in each cycle from then on, also across gaps between lines of any
+    width. The next tile is taken behind the last burst. Bound:
+    ``golden.dram.pipeline_bounds.stride_sequencer``.
+
+    A tile has to be legal, as `TileRequest` says it: at least one word and one line, a period of at
+    least the words, an end within the address space. Others are for the stage before to refuse;
+    here, they may make a sequence without an end.
+
+    Members
+    -------
+    tile : In(stream of TileLayout)
+        Taken while no tile is under way; ``indexed`` is not looked at.
+    bursts : Out(stream of BurstLayout)
+        ``targets`` of words that are not enabled continue their neighbours', where ``pitch`` is
+        ``period`` (always for the CAM); elsewhere they have no meaning. ``indexed`` is 0.
+    busy : Out(1)
+        From the cycle behind a tile until its last burst is taken.
+
+    Attributes
+    ----------
+    taken : Signal
+        A tile was taken in the cycle before.
+    valids, lasts : list of Signal
+        Of the registers before the port, from the walk on: whether they hold a burst, and the last.
+    """
+
+    tile: In(stream.Signature(TileLayout))
+    bursts: Out(stream.Signature(BurstLayout))
+    busy: Out(1)
+
+    def __init__(self):
+        super().__init__()
+        self.taken = Signal()
+        self.valids = [Signal(name=f"valid_{stage}") for stage in range(_STAGES)]
+        self.lasts = [Signal(name=f"last_{stage}") for stage in range(_STAGES)]
+
+    def elaborate(self, platform):
+        m = Module()
+
+        tile = Signal(TileLayout)  # the one under way
+        advance = Signal()         # whether the pipeline moves
+        m.d.comb += [
+            self.tile.ready.eq(~self.busy),
+            advance.eq(~self.bursts.valid | self.bursts.ready),
+        ]
+        m.d.sync += self.taken.eq(self.tile.valid & self.tile.ready)
+        with m.If(self.tile.ready):
+            m.d.sync += [tile.eq(self.tile.payload), self.busy.eq(self.tile.valid)]
+        with m.Elif(self.bursts.valid & self.bursts.ready & self.bursts.payload.last):
+            m.d.sync += self.busy.eq(0)
+
+        known = self._constants(m, tile)
+        at = self._walk(m, tile, known, advance)
+        self._lanes(m, tile, known, at, advance)
+
+        return m
+
+    def _constants(self, m, tile):
+        """What the walk and the lanes need to know about a tile, ready before they need it."""
+        offered, sync = self.tile.payload, m.d.sync
+
+        def register(name, shape, value):
+            signal = Signal(shape, name=name)
+            m.d.sync += signal.eq(value)
+            return signal
+
+        # Cycle 0, from the ports: they may change behind it.
+        extra, narrow, short = Signal(TARGET_BITS), Signal(), Signal(signed(6))
+        count3, reach = Signal(COUNT_BITS + 2), Signal(COUNT_BITS + 1)
+        with m.If(self.tile.ready):
+            sync += [
+                extra.eq(offered.pitch - offered.period),  # what each line adds to the targets
+                narrow.eq(offered.period[4:] == 0),
+                count3.eq(offered.count + (offered.count << 1)),
+                reach.eq(offered.words + offered.address[:4]),
+                short.eq(offered.words[:4] + offered.address[:4] - offered.period[:4]),
+            ]
+
+        # Cycle 1: the walk begins at its end.
+        start, words, period = tile.address[:4], tile.words[:4], tile.period[:4]
+        lines = (_times(tile.count, count3, period[:2])
+                 + (_times(tile.count, count3, period[2:]) << 2))
+        length = Mux(narrow, lines + short, reach)  # from the burst's start to the line's end
+        first = Signal(8)  # looked up: phase of lane 0, and lines that begin before the first word
+        with m.Switch(Cat(start, period)):
+            for each, at in itertools.product(range(1, 16), range(16)):
+                with m.Case(each << 4 | at):
+                    m.d.comb += first.eq(-at % each | -(-at // each) << 4)
+        phase, before = first[:4], Mux(narrow, first[4:], 0)
+        advances = Signal(4)  # phases that a burst advances, modulo the period
+        columns, pattern, begins = Signal(16), Signal(31), Signal(31)
+        m.d.comb += columns.eq(Cat(column < words for column in range(15)))
+        with m.Switch(period):
+            for each in range(1, 16):
+                with m.Case(each):
+                    m.d.comb += [
+                        advances.eq(16 % each),
+                        pattern.eq(Cat(columns[place % each] for place in range(31))),
+                        begins.eq(sum(1 << place for place in range(0, 31, each))),
+                    ]
+        big, small = Signal(TARGET_BITS), Signal(TARGET_BITS)  # 16 // period lines, in two parts
+        with m.If(narrow):
+            with m.Switch(period):
+                for each in range(1, 16):
+                    with m.Case(each):
+                        whole = 16 // each
+                        top = 1 << whole.bit_length() - 1
+                        assert whole - top in (0, 1)
+                        m.d.comb += [big.eq(extra << (top.bit_length() - 1)),
+                                     small.eq(extra if whole > top else 0)]
+        before_1 = register("before", 4, before)
+        triple = register("triple", TARGET_BITS, extra + (extra << 1))
+        burst_lines = register("burst_lines", TARGET_BITS, big + small)
+        next_line = register("next_line", TARGET_BITS, extra + BURST_WORDS)
+
+        # Later: the lanes are some cycles behind.
+        behind = register("behind", TARGET_BITS, _times(extra, triple, before_1[:2])
+                          + (_times(extra, triple, before_1[2:]) << 2))
+        ahead = [register(f"ahead_{lines}", TARGET_BITS, value - behind)
+                 for lines, value in enumerate((0, extra, extra << 1, triple))]
+        column = {(lane, lines): register(f"column_{lane}_{lines}", TARGET_BITS, value + lane)
+                  for lane in range(1, _GROUP)
+                  for lines, value in enumerate((0, extra, extra << 1, triple)[:lane + 1])}
+
+        return SimpleNamespace(
+            narrow=narrow, length=length, phase=phase, extra=extra, triple=triple, ahead=ahead,
+            column=column,
+            advances=register("advances", 4, advances),
+            wraps=register("wraps", 4, period - advances),
+            pattern=register("pattern", 31, Mux(narrow, pattern, -1)),
+            begins=register("begins", 31, Mux(narrow, begins, 0)),
+            step=register("step", TARGET_BITS, burst_lines + BURST_WORDS),
+            step_wrap=register("step_wrap", TARGET_BITS, burst_lines + next_line))
+
+    def _walk(self, m, tile, known, advance):
+        """One burst in each cycle: its address, and where in its line it lies.
+
+        ``end`` and ``next`` are the lanes, possibly far behind the burst, in which its line ends
+        and the next one begins. At a line's end, the walk goes on by ``whole`` bursts; there, the
+        next line begins in lane ``before``, or, if that is negative, began before the burst.
+        """
+        at = SimpleNamespace(
+            valid=self.valids[0], last=self.lasts[0], address=Signal(BURST_BITS),
+            end=Signal(_LENGTH_BITS), next=Signal(COUNT_BITS + 1), low=Signal(4),
+            phase=Signal(4), last_line=Signal(), wrapped=Signal(), anchor=Signal(),
+            before=Signal(signed(6)))
+        left = Signal(COUNT_BITS)  # lines behind this one
+
+        more, near, whole, before = Signal(), Signal(), Signal(COUNT_BITS), Signal(signed(6))
+        wraps = Signal()
+        m.d.comb += [
+            more.eq(at.end[4:].any() & ((at.end[:4] != 0) | at.end[5:].any())),
+            near.eq(~at.next[4:].any()),
+            whole.eq(Mux(near, 1, at.next[4:])),
+            before.eq(Cat(at.next[:4], near, near)),
+            at.last.eq(at.last_line & ~more),
+            wraps.eq(at.phase >= known.wraps),
+        ]
+
+        with m.If(self.taken):
+            m.d.sync += [
+                at.valid.eq(1), at.address.eq(tile.address[4:]), at.end.eq(known.length),
+                at.next.eq(tile.period + tile.address[:4]), at.low.eq(tile.address[:4]),
+                at.phase.eq(known.phase), at.wrapped.eq(0), at.anchor.eq(1),
+                at.before.eq(tile.address[:4]), left.eq(tile.count - 1),
+                at.last_line.eq(known.narrow | (tile.count == 1)),
+            ]
+        with m.Elif(advance & at.valid):
+            m.d.sync += [
+                at.valid.eq(~at.last), at.address.eq(at.address + Mux(more, 1, whole)),
+                at.phase.eq(Mux(wraps, at.phase - known.wraps, at.phase + known.advances)),
+                at.wrapped.eq(wraps & known.narrow), at.anchor.eq(~more), at.before.eq(before),
+            ]
+            with m.If(more):
+                m.d.sync += [at.end.eq(at.end - BURST_WORDS), at.next.eq(at.next - BURST_WORDS),
+                             at.low.eq(0)]
+            with m.Else():
+                m.d.sync += [at.end.eq(tile.words + before), at.next.eq(tile.period + before),
+                             at.low.eq(Mux(near, 0, at.next[:4])), left.eq(left - 1),
+                             at.last_line.eq(left == 1)]
+        return at
+
+    def _lanes(self, m, tile, known, at, advance):
+        """Masks and targets, behind the walk: five registers, one each for
+
+        which words, and target of lane 0; lines that begin before each lane; two for the first lane
+        of each group, by the two digits of their number; and all other lanes.
+        """
+        out = self.bursts.payload
+        lanes, groups = range(BURST_WORDS), range(0, BURST_WORDS, _GROUP)
+        control = [at]
+        for stage in range(1, _STAGES):
+            here = SimpleNamespace(
+                valid=self.valids[stage], last=self.lasts[stage],
+                address=Signal(BURST_BITS, name=f"address_{stage}"))
+            if stage > 1:
+                here.mask = Signal(BURST_WORDS, name=f"mask_{stage}")
+            control.append(here)
+
+        # 1: words before `end` and not before `low`, where the pattern has a word, and those of
+        # the next line. Target of lane 0: from the line's, where the walk comes to a new one.
+        placed, line = Signal(TARGET_BITS), Signal(TARGET_BITS)
+        mask, begins = (Signal(BURST_WORDS, name=name) for name in ("mask_1", "begins_1"))
+        control[1].mask = mask
+        far_end, far_next = at.end[4:].any(), at.next[4:].any()
+        words = [(far_end | (lane < at.end[:4])) & (lane >= at.low)
+                 | ~far_next & (lane >= at.next[:4]) & ~at.last_line for lane in lanes]
+        pattern, window = Signal(BURST_WORDS), Signal(BURST_WORDS)
+        m.d.comb += [pattern.eq(known.pattern >> at.phase), window.eq(known.begins >> at.phase)]
+        with m.If(advance):
+            m.d.sync += [
+                mask.eq(Cat(words) & pattern),
+                begins.eq(Mux(known.narrow, window,
+                              Cat(~far_next & (at.next[:4] == lane) for lane in lanes))),
+            ]
+            with m.If(at.anchor):
+                m.d.sync += [placed.eq(line - at.before)]
+            with m.Else():
+                m.d.sync += placed.eq(placed + Mux(at.wrapped, known.step_wrap, known.step))
+            with m.If(at.valid & at.anchor):
+                m.d.sync += line.eq(line + tile.pitch)
+        with m.If(self.tile.ready):
+            m.d.sync += line.eq(self.tile.payload.base)
+
+        # 2: lines that begin in front of a group's first lane, and within the group
+        first = [Signal(TARGET_BITS, name=f"first_{lane}") for lane in groups]
+        before = [Signal(4, name=f"before_{lane}") for lane in groups]
+        inside = {lane: Signal(range(lane % _GROUP + 1), name=f"inside_{lane}")
+                  for lane in lanes if lane % _GROUP}
+        counts = [_count(begins[lane + 1:lane + _GROUP + 1]) for lane in groups]
+        with m.If(advance):
+            for number, lane in enumerate(groups):
+                m.d.sync += [first[number].eq(placed + lane),
+                             before[number].eq(sum(counts[1:number], counts[0]) if number else 0)]
+            for lane, count in inside.items():
+                m.d.sync += count.eq(_count(begins[lane // _GROUP * _GROUP + 1:lane + 1]))
+
+        # 3 and 4: the targets of the groups' first lanes
+        low, high = ([Signal(TARGET_BITS, name=f"{name}_{lane}") for lane in groups]
+                     for name in ("low", "high"))
+        digit = [Signal(2, name=f"digit_{lane}") for lane in groups]
+        passed = [inside]
+        for stage in (3, 4):
+            passed.append({lane: Signal.like(count, name=f"inside_{lane}_{stage}")
+                           for lane, count in inside.items()})
+        with m.If(advance):
+            for number in range(len(groups)):
+                ones = before[number][:2]
+                m.d.sync += [
+                    low[number].eq(first[number] + Mux(
+                        ones[1], Mux(ones[0], known.ahead[3], known.ahead[2]),
+                        Mux(ones[0], known.ahead[1], known.ahead[0]))),
+                    digit[number].eq(before[number][2:]),
+                    high[number].eq(low[number]
+                                    + (_times(known.extra, known.triple, digit[number]) << 2)),
+                ]
+            for earlier, later in itertools.pairwise(passed):
+                m.d.sync += [later[lane].eq(earlier[lane]) for lane in inside]
+
+        # 5: all targets
+        with m.If(advance):
+            for lane in lanes:
+                head, place = high[lane // _GROUP], lane % _GROUP
+                if not place:
+                    m.d.sync += out.targets[lane].eq(head)
+                    continue
+                chosen = known.column[place, 0]
+                for lines in range(1, place + 1):
+                    chosen = Mux(passed[-1][lane] == lines, known.column[place, lines], chosen)
+                m.d.sync += out.targets[lane].eq(head + chosen)
+
+        # The rest moves along.
+        with m.If(advance):
+            for earlier, later in itertools.pairwise(control):
+                m.d.sync += [later.valid.eq(earlier.valid), later.last.eq(earlier.last),
+                             later.address.eq(earlier.address)]
+                if earlier is not at:
+                    m.d.sync += later.mask.eq(earlier.mask)
+            m.d.sync += [self.bursts.valid.eq(control[-1].valid), out.last.eq(control[-1].last),
+                         out.address.eq(control[-1].address), out.mask.eq(control[-1].mask)]
+        m.d.comb += [out.write.eq(tile.write), out.destination.eq(tile.destination),
+                     out.transform.eq(tile.transform)]

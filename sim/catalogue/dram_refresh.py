@@ -1,0 +1,53 @@
+"""Blocks of the DRAM path: refreshes."""
+
+from cyclebound.golden.dram import pipeline_bounds as bounds
+from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X16
+from cyclebound.hdl.dram.refresh_timer import RefreshTimer
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dram.refresh_timer_properties import RefreshTimerCheck, RefreshTimerProof
+
+_SMALL = {"interval": 2, "most": 2}
+_PAPER = {"interval": DDR4_3200AA_X16.nREFI, "most": 8}
+_DDR3 = {"interval": DDR3_1600_MODULE.nREFI, "most": 8}
+
+BLOCKS = (
+    Block(
+        name="dram.refresh_timer",
+        summary="counts the refreshes that a DRAM is owed, of which some may be postponed",
+        component=RefreshTimer,
+        configurations={
+            "small": Configuration(_SMALL),
+            "paper": Configuration(_PAPER),  # Sim-D, Table 1
+            "ddr3": Configuration(_DDR3),    # memory-composition, Table I
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer"),),
+        bounds=(
+            Observed("request", bounds.refresh_request, proved_by=("owed",)),
+            Observed("deadline", bounds.refresh_deadline, proved_by=("owed",)),
+            Observed("gap", bounds.refresh_gap, proved_by=("owed",)),
+        ),
+        properties=(
+            Property(
+                name="owed",
+                says="from the cycle in which a refresh falls due, exactly as many are owed as "
+                     "fell due and were not done; if not late, no two are further apart than one "
+                     "interval more than may be owed",
+                checker=RefreshTimerProof,
+                instances=(_SMALL, {"interval": 5, "most": 8}, {"interval": 3, "most": 1}, _PAPER,
+                           _DDR3),
+                decides=("interval", "most"),
+                induction=3,
+            ),
+        ),
+        checker=RefreshTimerCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.left", "top.dut.owed", "top.dut.done", "top.dut.late"),
+    ),
+)

@@ -1,0 +1,51 @@
+"""Blocks of the DRAM path: from tiles to bursts."""
+
+from cyclebound.golden.dram import pipeline_bounds as bounds
+from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dram.stride_sequencer_properties import (
+    StrideSequencerCheck,
+    StrideSequencerProof,
+)
+
+BLOCKS = (
+    Block(
+        name="dram.stride_sequencer",
+        summary="the bursts of a tile: one in each cycle, with masks and targets",
+        component=StrideSequencer,
+        configurations={
+            # gap: words between two lines; from 16 on, no burst has words of both
+            "paper": Configuration({}, domain={"start": range(16), "words": range(1, 21),
+                                               "gap": range(20), "count": range(1, 4)}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.stride_sequencer"),),
+        bounds=(
+            Observed("tile", bounds.stride_sequencer, exhaustive=True),
+            Observed("tile_anywhere", bounds.stride_sequencer_anywhere),
+        ),
+        properties=(
+            Property(
+                name="timing",
+                says="the first burst is on offer in the seventh cycle behind a tile's, and one in "
+                     "every cycle until the last is taken; none is withdrawn or changed while it "
+                     "waits",
+                checker=StrideSequencerProof,
+                instances=({},),
+                decides=(),
+                depth=9,
+                induction=4,
+            ),
+        ),
+        checker=StrideSequencerCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.tile__valid", "top.dut.tile__ready", "top.dut.tile__payload",
+                 "top.dut.bursts__valid", "top.dut.bursts__ready", "top.dut.bursts__payload"),
+    ),
+)

@@ -1,0 +1,103 @@
+"""What a refresh timer must keep, as a bound checker; and the invariants that prove it.
+
+`RefreshTimerCheck` knows only the ports; `RefreshTimerProof` adds what induction needs to know
+about the inside of `RefreshTimer`.
+"""
+
+from amaranth.hdl import Assert, Const, Cover, Module, Mux, Signal
+
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["RefreshTimerCheck", "RefreshTimerProof"]
+
+
+class RefreshTimerCheck(Watcher):
+    """Counts intervals and refreshes by itself: reads every port of its target, drives none.
+
+    Parameters
+    ----------
+    target : wiring.Component
+        The timer, with its attributes ``interval`` and ``most``.
+
+    Members
+    -------
+    done, request, owed, urgent, late : In
+        The target's ports.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.interval, self.most = target.interval, target.most
+        self.longest = (self.most + 1) * self.interval - 1
+        self.phase = Signal(range(self.interval))  # this cycle, in its interval
+        # Both wrap around: only their difference counts, which is `most` at the most.
+        self.fallen, self.served = (Signal.like(self.owed, name=name)
+                                    for name in ("fallen", "served"))
+        self.missed = Signal()
+        self.since = Signal(range(self.longest + 2))  # cycles from the last refresh to this
+
+    def elaborate(self, platform):
+        m = Module()
+
+        falls, counts, over = Signal(), Signal(), Signal()
+        m.d.comb += [
+            falls.eq(self.phase == self.interval - 1),  # one falls due in the next cycle
+            counts.eq(self.done & (self.fallen != self.served)),
+            over.eq(falls & ~counts & (self.owed == self.most)),
+        ]
+        m.d.sync += self.phase.eq(Mux(falls, 0, self.phase + 1))
+        with m.If(falls & ~over):
+            m.d.sync += self.fallen.eq(self.fallen + 1)
+        with m.If(counts):
+            m.d.sync += self.served.eq(self.served + 1)
+        with m.If(over):
+            m.d.sync += self.missed.eq(1)
+        with m.If(counts):
+            m.d.sync += self.since.eq(1)
+        with m.Elif(self.since <= self.longest):
+            m.d.sync += self.since.eq(self.since + 1)
+
+        balance = Signal.like(self.owed)
+        m.d.comb += balance.eq(self.fallen - self.served)
+        m.d.sync += Assert(self.owed == balance, "owed is not what fell due less what was done")
+        m.d.sync += Assert(self.owed <= self.most, "more are owed than may be")
+        m.d.sync += Assert(self.request == (self.owed != 0), "request is not owed")
+        m.d.sync += Assert(self.urgent == (self.owed == self.most), "urgent is not the most owed")
+        m.d.sync += Assert(self.late == self.missed, "late is not a refresh that was missed")
+        m.d.sync += Assert(self.late | (self.since <= self.longest),
+                           f"no refresh within {self.longest} cycles, and not late")
+
+        return m
+
+
+class RefreshTimerProof(RefreshTimerCheck):
+    """`RefreshTimerCheck`, with invariants about the state of a `RefreshTimer`.
+
+    Whoever has waited for a refresh has seen them fall due: in every ``interval`` cycles another
+    is owed, so that as long as none was missed ``since`` is at most ``owed * interval`` and the
+    cycles of this interval.
+
+    Parameters
+    ----------
+    target : RefreshTimer
+        The timer, with its state ``left``.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._left = target.left
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        waited = Signal(range(self.longest + 2))
+        steps = [Mux(self.owed[bit], Const(self.interval << bit), 0)
+                 for bit in range(len(self.owed))]
+        m.d.comb += waited.eq(sum(steps, self.phase))
+        m.d.sync += Assert(self._left + self.phase == self.interval - 1,
+                           "invariant: the timer's place in the interval")
+        m.d.sync += Assert(self.late | (self.since <= waited),
+                           "invariant: refreshes fell due while none was done")
+        if (self.most + 2) * self.interval < 10:  # within reach of a bounded check
+            m.d.sync += Cover(self.since == self.longest, "the longest gap is reached")
+            m.d.sync += Cover(self.late, "one is late")
+        return m
