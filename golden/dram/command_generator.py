@@ -7,13 +7,16 @@ entry that is nothing but a precharge.
 Ref: Sim-D, section 3.2.2.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.request import FIFO_DEPTH, SLOTS, Burst
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["CommandGeneratorModel", "Entry"]
+__all__ = ["CommandGeneratorCycleModel", "CommandGeneratorModel", "Described", "Entry",
+           "GeneratorCycle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,87 @@ class CommandGeneratorModel:
         return [*((other, Entry(alone=True)) for other in alone),
                 (bank, Entry(row, place.column, write, activate=was != row,
                              conflict=was is not None and was != row, close=close))]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A burst that has just entered the FIFO of ``bank``; ``slot`` counts the bank's bursts."""
+
+    burst: Burst
+    bank: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorCycle:
+    """What the generator shows in one cycle; the FIFOs are `CommandGeneratorCycleModel.queues`.
+
+    ``entered`` is the burst whose entries are made in this cycle, ``described`` the one of the
+    cycle before; ``blocked`` says that a burst had to wait for room in a FIFO.
+    """
+
+    ready: bool
+    busy: bool
+    described: Described | None
+    entered: Described | None
+    blocked: bool
+
+
+class CommandGeneratorCycleModel:
+    """The generator with its times: a line of bursts that have been taken, and the FIFOs.
+
+    A burst that was taken in one cycle is *held* in the next, until the one behind it is known. It
+    is *at work* in the cycle after that, until all FIFOs that it needs have room, and its
+    entries are in them one cycle later. Both places hold one burst each.
+
+    Parameters
+    ----------
+    part : Part
+        The DRAM.
+
+    Attributes
+    ----------
+    queues : list of deque of Entry
+        What each bank has to do; the first is its head, which takes no room in the FIFO.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self._policy = CommandGeneratorModel(part)
+        self.queues: list[deque[Entry]] = [deque() for _ in range(part.banks)]
+        self._held: Burst | None = None
+        self._work: tuple[Burst, list[tuple[int, Entry]]] | None = None
+        self._described: Described | None = None
+        self._slots = [0] * part.banks
+        self._under_way = False  # more bursts of the request that was taken last will come
+
+    def step(self, offer: Burst | None, pops: int = 0) -> GeneratorCycle:
+        """One cycle: a burst on offer or none, and the banks whose heads are popped, as bits."""
+        held, work, described = self._held, self._work, self._described
+        busy = self._under_way or held is not None or work is not None
+        self._described = None
+        entered = None
+        blocked = False
+        if work is not None:
+            burst, entries = work
+            blocked = any(len(self.queues[bank]) > FIFO_DEPTH for bank, _ in entries)
+            if not blocked:
+                own = entries[-1][0]
+                entered = Described(burst, own, self._slots[own])
+                self._slots[own] = (self._slots[own] + 1) % SLOTS
+                self._described, self._work = entered, None
+        for bank, queue in enumerate(self.queues):
+            if pops >> bank & 1:
+                queue.popleft()
+        if entered is not None:
+            for bank, entry in work[1]:
+                self.queues[bank].append(entry)
+        if self._work is None and held is not None and (held.last or offer is not None):
+            after = None if held.last else offer.address
+            self._work = held, self._policy.step(held.address, after, write=held.write,
+                                                 indexed=held.indexed)
+            self._held = None
+        ready = self._held is None
+        if ready and offer is not None:
+            self._held, self._under_way = offer, not offer.last
+        return GeneratorCycle(ready, busy, described, entered, blocked)

@@ -57,6 +57,8 @@ class BankQueue(wiring.Component):
     """
 
     def __init__(self, *, shape, depth=FIFO_DEPTH):
+        if not isinstance(depth, int) or isinstance(depth, bool):
+            raise TypeError(f"depth must be an integer, not {depth!r}")
         if depth < 1 or depth & depth - 1:
             raise ValueError(f"depth must be a power of two, not {depth!r}")
         self.depth = depth

@@ -3,7 +3,10 @@
 Ref: Sim-D, section 3.2.2, rules 1 to 6.
 """
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -117,19 +120,17 @@ class CommandArbiter(wiring.Component):
 
         # -- what is legal, and who of them is chosen ------------------------------------------
         legal_pre, legal_act, legal_cas = (Signal(banks) for _ in range(3))
-        current = Signal(range(max(2, banks // 2)))  # the active pair
-        behind = Signal(banks)  # banks at or behind it
-        m.d.comb += behind.eq(~((1 << (2 * current)) - 1))
+        behind = Signal(banks, init=(1 << banks) - 1)  # banks at or behind the active pair
         turns = [self._nearest(m, "cas", cas & legal_cas, behind),
                  self._nearest(m, "conflict", conflict & legal_pre, behind),
                  self._fullest(m, activate & legal_act, behind),
                  self._nearest(m, "alone", alone & legal_pre, behind)]
         chosen = [Signal(banks, name=f"chosen_{name}")
                   for name in ("cas", "conflict", "activate", "alone")]
-        free = 1
-        for turn, mine in zip(turns, chosen, strict=True):
-            m.d.comb += mine.eq(Mux(free, turn, 0))
-            free = free & ~turn.any()
+        free = Signal(len(turns))
+        for number, (turn, mine) in enumerate(zip(turns, chosen, strict=True)):
+            m.d.comb += [free[number].eq(~Cat(turns[:number]).any()),
+                         mine.eq(Mux(free[number], turn, 0))]
         do_cas, do_conflict, do_act, do_alone = chosen
 
         # -- the heads' progress ---------------------------------------------------------------
@@ -140,18 +141,25 @@ class CommandArbiter(wiring.Component):
         ]
 
         # -- the pins --------------------------------------------------------------------------
-        index = Signal(range(banks))
-        hot = Signal(banks)
-        m.d.comb += [hot.eq(do_cas | do_conflict | do_act | do_alone),
-                     index.eq(sum(Mux(hot[i], i, 0) for i in range(banks)))]
-        entry = Array(head)[index]
+        # Row and column are those of the activate, read or write that would have its turn: they
+        # need not wait for the choice among the four kinds.
+        turn_cas, turn_act = turns[0], turns[2]
+        any_cas = Signal()
+        hot, slot = Signal(banks), Signal(range(SLOTS))
         write, close = Signal(), Signal()
-        m.d.comb += [write.eq(entry.write), close.eq(entry.close)]
-        slots = Array(Signal(range(SLOTS), name=f"slot_{i}") for i in range(banks))
-        with m.If(do_cas.any()):
-            m.d.sync += [self.command.op.eq(Mux(write, Mux(close, Command.WRA, Command.WR),
-                                                Mux(close, Command.RDA, Command.RD))),
-                         slots[index].eq(slots[index] + 1)]
+        m.d.comb += [
+            any_cas.eq(turn_cas.any()), hot.eq(do_cas | do_conflict | do_act | do_alone),
+            write.eq((turn_cas & Cat(entry.write for entry in head)).any()),
+            close.eq((turn_cas & Cat(entry.close for entry in head)).any()),
+        ]
+        slots = [Signal(range(SLOTS), name=f"slot_{i}") for i in range(banks)]
+        for i, counter in enumerate(slots):
+            with m.If(do_cas[i]):
+                m.d.sync += counter.eq(counter + 1)
+        m.d.comb += slot.eq(_select(turn_cas, slots))
+        with m.If(any_cas):
+            m.d.sync += self.command.op.eq(Mux(write, Mux(close, Command.WRA, Command.WR),
+                                               Mux(close, Command.RDA, Command.RD)))
         with m.Elif(do_act.any()):
             m.d.sync += self.command.op.eq(Command.ACT)
         with m.Elif((do_conflict | do_alone).any()):
@@ -159,19 +167,21 @@ class CommandArbiter(wiring.Component):
         with m.Else():
             m.d.sync += self.command.op.eq(Mux(self.refreshed, Command.REF, Command.NOP))
         m.d.sync += [
-            self.command.bank.eq(index), self.command.row.eq(entry.row),
-            self.command.column.eq(entry.column),
-            self.issue.valid.eq(do_cas.any()), self.issue.payload.write.eq(write),
-            self.issue.payload.bank.eq(index), self.issue.payload.slot.eq(slots[index]),
+            self.command.bank.eq(_select(hot, range(banks))),
+            self.command.row.eq(_select(turn_act, [entry.row for entry in head])),
+            self.command.column.eq(_select(turn_cas, [entry.column for entry in head])),
+            self.issue.valid.eq(any_cas), self.issue.payload.write.eq(write),
+            self.issue.payload.bank.eq(_select(turn_cas, range(banks))),
+            self.issue.payload.slot.eq(slot),
         ]
 
         # -- requests --------------------------------------------------------------------------
         m.d.comb += [self.idle.eq(~valid.any() & ~self.within),
                      self.refreshed.eq(self.refresh & self.idle & (self.rest == 0))]
-        with m.If(do_cas.any()):
-            m.d.sync += current.eq(index >> 1)
+        with m.If(any_cas):
+            m.d.sync += behind.eq(Cat(turn_cas[:(i | 1) + 1].any() for i in range(banks)))
         with m.Elif(self.idle & (not self.carry)):
-            m.d.sync += current.eq(0)
+            m.d.sync += behind.eq(behind.init)
 
         self._count(m, do_cas, do_conflict | do_alone, do_act, legal_pre, legal_act, legal_cas)
         return m
@@ -179,37 +189,31 @@ class CommandArbiter(wiring.Component):
     @staticmethod
     def _nearest(m, name, ready, behind):
         """One-hot: the first at or behind the active pair, or else the first of all."""
-        pool, turn = (Signal(len(behind), name=f"{part}_{name}") for part in ("pool", "turn"))
-        m.d.comb += [pool.eq(Mux((ready & behind).any(), ready & behind, ready)),
-                     turn.eq(pool & -pool)]
+        near, turn = (Signal(len(behind), name=f"{part}_{name}") for part in ("near", "turn"))
+        m.d.comb += near.eq(ready & behind)
+        for i in range(len(behind)):
+            m.d.comb += turn[i].eq(Mux(behind[i], near[i] & ~near[:i].any(),
+                                       ready[i] & ~ready[:i].any() & ~near.any()))
         return turn
 
     def _fullest(self, m, ready, behind):
         """One-hot: at or behind the active pair if there is one, then the most entries, then the
-        lowest bank; a bank that is left after this entry counts as one with one entry."""
-        contest = []  # (who, as one-hot; key)
+        lowest bank; a bank that is left after this entry counts as one with one entry.
+
+        Any two banks are compared whether they are ready or not, while that is being found out.
+        """
+        banks = len(behind)
+        turn = Signal(banks, name="turn_activate")
+        keys = [Signal(5, name=f"key_{i}") for i in range(banks)]
+        beaten = [Signal(banks, name=f"beaten_{i}") for i in range(banks)]  # by whom
         for i, each in enumerate(self.heads):
-            who, key = Signal(len(behind), name=f"who_{i}"), Signal(6, name=f"key_{i}")
-            m.d.comb += [
-                who.eq(Mux(ready[i], 1 << i, 0)),
-                key.eq(Cat(Mux(each.entry.close, 1, each.waiting), behind[i], ready[i])),
-            ]
-            contest.append((who, key))
-        level = 0
-        while len(contest) > 1:
-            level += 1
-            winners = []
-            for number in range(0, len(contest), 2):
-                (who, key), (other, other_key) = contest[number:number + 2]
-                name = f"{level}_{number}"
-                best, best_key = (Signal.like(who, name=f"who_{name}"),
-                                  Signal.like(key, name=f"key_{name}"))
-                better = other_key > key
-                m.d.comb += [best.eq(Mux(better, other, who)),
-                             best_key.eq(Mux(better, other_key, key))]
-                winners.append((best, best_key))
-            contest = winners
-        return contest[0][0]
+            m.d.comb += keys[i].eq(Cat(Mux(each.entry.close, 1, each.waiting), behind[i]))
+            for j in range(i):
+                m.d.comb += [beaten[j][i].eq(keys[i] > keys[j]),
+                             beaten[i][j].eq(~beaten[j][i])]
+        for i in range(banks):
+            m.d.comb += turn[i].eq(ready[i] & ~(ready & beaten[i]).any())
+        return turn
 
     def _count(self, m, do_cas, do_pre, do_act, legal_pre, legal_act, legal_cas):
         """All timing counters, of banks, bank groups and the rank."""
@@ -253,17 +257,27 @@ class CommandArbiter(wiring.Component):
             ]
 
         # Whatever closes a bank, or will have to, holds back the next request.
-        left, load = Signal.like(self.rest), Signal.like(self.rest)
-        closes = Cat(do_cas[i] & each.entry.close for i, each in enumerate(self.heads))
-        with m.If((closes & writes).any()):
-            m.d.comb += load.eq(recovery + part.nRP - 1)
-        with m.Elif(closes.any()):
-            m.d.comb += load.eq(part.nRTP + part.nRP - 1)
-        with m.Elif(do_pre.any()):
-            m.d.comb += load.eq(part.nRP - 1)
-        with m.Elif(do_act.any()):
-            m.d.comb += load.eq(part.nRC - 1)
-        with m.Elif(self.refreshed):
-            m.d.comb += load.eq(part.nRFC - 1)
+        left = Signal.like(self.rest)
         m.d.comb += left.eq(Mux(self.rest == 0, 0, self.rest - 1))
-        m.d.sync += self.rest.eq(Mux(load > left, load, left))
+        closes = Cat(do_cas[i] & each.entry.close for i, each in enumerate(self.heads))
+
+        def at_least(cycles):
+            return Mux(left < cycles, cycles, left)
+
+        with m.If((closes & writes).any()):
+            m.d.sync += self.rest.eq(at_least(recovery + part.nRP - 1))
+        with m.Elif(closes.any()):
+            m.d.sync += self.rest.eq(at_least(part.nRTP + part.nRP - 1))
+        with m.Elif(do_pre.any()):
+            m.d.sync += self.rest.eq(at_least(part.nRP - 1))
+        with m.Elif(do_act.any()):
+            m.d.sync += self.rest.eq(at_least(part.nRC - 1))
+        with m.Elif(self.refreshed):
+            m.d.sync += self.rest.eq(at_least(part.nRFC - 1))
+        with m.Else():
+            m.d.sync += self.rest.eq(left)
+
+
+def _select(hot, values):
+    """The value that a one-hot signal marks, or 0."""
+    return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(hot, values, strict=True)))

@@ -56,7 +56,7 @@ class CommandGenerator(wiring.Component):
     def __init__(self, *, part):
         self.part = part = part_named(part)
         super().__init__({
-            "bursts": In(stream.Signature(BurstLayout)),
+            "bursts": In(stream.Signature(data.Layout.cast(BurstLayout))),
             "heads": Out(HeadLayout(part=part)).array(part.banks),
             "pop": In(part.banks),
             "describe": Out(Strobe(DescribeLayout(banks=part.banks))),
@@ -68,7 +68,8 @@ class CommandGenerator(wiring.Component):
         columns = (self.part.bursts_per_row - 1).bit_length()
         pairs = (self.part.banks // 2 - 1).bit_length()
         bank = Cat(address[0], address[1 + columns:1 + columns + pairs])
-        return bank, address[1 + columns + pairs:], address[1:1 + columns]
+        rows = (self.part.rows - 1).bit_length()
+        return bank, address[1 + columns + pairs:][:rows], address[1:1 + columns]
 
     def elaborate(self, platform):
         m = Module()
@@ -109,7 +110,7 @@ class CommandGenerator(wiring.Component):
         hit = Signal(part.banks)
         m.d.comb += [
             mine.eq(1 << work_bank),
-            Cat(hit).eq(Cat(known_row == work_row[:rows] for known_row in open_row)),
+            Cat(hit).eq(Cat(known_row == work_row for known_row in open_row)),
         ]
         siblings = Cat(*(mine[number ^ 1] for number in range(part.banks)))
         with m.If(leaves):

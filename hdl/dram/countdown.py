@@ -24,8 +24,7 @@ class Countdown(wiring.Component):
     """
 
     def __init__(self, *, cycles):
-        if cycles < 1:
-            raise ValueError(f"cycles must be at least 1, not {cycles!r}")
+        _check("cycles", cycles, least=1)
         self.cycles = cycles
         super().__init__({"start": In(1), "ready": Out(1, init=1)})
 
@@ -60,8 +59,8 @@ class Window(wiring.Component):
     """
 
     def __init__(self, *, cycles, most=4):
-        if cycles < 0 or most < 1:
-            raise ValueError(f"a window of {cycles!r} cycles for {most!r} commands")
+        _check("cycles", cycles, least=0)
+        _check("most", most, least=1)
         self.cycles, self.most = cycles, most
         super().__init__({"start": In(1), "ready": Out(1, init=1)})
 
@@ -76,3 +75,10 @@ class Window(wiring.Component):
         m.d.sync += [past.eq((past << 1) | self.start), within.eq(after),
                      self.ready.eq(after < self.most)]
         return m
+
+
+def _check(thing, value, *, least):
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{thing} must be an integer, not {value!r}")
+    if value < least:
+        raise ValueError(f"{thing} must be at least {least}, not {value!r}")

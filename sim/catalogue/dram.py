@@ -1,8 +1,16 @@
 """The DRAM controller: the path from a request to DRAM, whole."""
 
+from cyclebound.golden.dram import bounds, pipeline_bounds
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Testbench
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
+
+
+def pins(component):
+    """The checker of a component's DRAM pins."""
+    return DramTimingCheck(part=component.part)
+
 
 BLOCKS = (
     Block(
@@ -10,15 +18,25 @@ BLOCKS = (
         summary="mapped buffers, tiles and indexes to DRAM, closed pages between requests",
         component=DramController,
         configurations={
-            # Sim-D, Table 1
-            "2bg": Configuration({"part": "ddr4-3200aa-x16"}),
-            "4bg": Configuration({"part": "ddr4-3200aa-x8"}),
+            # Sim-D, Table 1; all alignments in a row of all banks
+            "2bg": Configuration({"part": "ddr4-3200aa-x16"},
+                                 domain={"bursts": range(1, 65), "write": range(2),
+                                         "alignments": range(1024, 1025)}),
+            "4bg": Configuration({"part": "ddr4-3200aa-x8"},
+                                 domain={"bursts": range(1, 65), "write": range(2),
+                                         "alignments": range(2048, 2049)}),
         },
         testbenches=(
             Testbench("harness", "cyclebound.tb.dram.controller_harness",
-                      top=DramControllerHarness, max_cycles=400_000_000),
+                      top=DramControllerHarness, max_cycles=50_000_000, checker=pins),
+            Testbench("sweep", "cyclebound.tb.dram.controller_sweep", top=DramControllerHarness,
+                      max_cycles=400_000_000, checker=pins, thorough=True),
         ),
-        bounds=(),
+        bounds=(
+            Observed("tile", bounds.tile_issue_delay, exhaustive=True),
+            Observed("load", pipeline_bounds.with_refreshes),
+        ),
+        checker=pins,
         fpga=FpgaTarget("2bg"),
     ),
 )

@@ -1,31 +1,109 @@
-"""Harness testbench of the DRAM controller: every alignment of a tile, measured in hardware."""
+"""Harness testbench of the DRAM controller: tiles near the ends of rows, and refresh under load.
 
-from cyclebound.golden.dram.timing import part_named
+The worst alignments of a tile are those in which it leaves a pair of banks soon after it began;
+here are these, for every size. `controller_sweep.py` has all alignments.
+"""
+
+from collections import Counter
+
+from cyclebound.golden.dram.bounds import tile_issue_delay
+from cyclebound.golden.dram.request import BURST_WORDS
+from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.harness.faults import DRAM_CONTROLLER
 from cyclebound.tb.bench import Bench, testbench
 
-WORDS = 16  # of a burst
+SIZES = (*range(1, 65), 128, 256)  # bursts
+_LINE = (1 << 20) - 1              # words in the buffer's one line
+_NEAR = 20                         # bursts before the end of a pair's row that matter
+_WORST_4KIB = 253                  # a burst at which 16 bursts take longest on any part
+_LOAD = 8_000                      # requests: a million cycles
 
 
-async def measure(bench: Bench, **settings: int) -> dict[str, int]:
-    """Run requests of one shape; the harness' outputs when they are over."""
-    word = bench.inputs.pack(settings)
+async def measure(bench: Bench, *, bursts: int, write: int, first: int, requests: int,
+                  words: int | None = None, step: int = BURST_WORDS) -> dict[str, int]:
+    """Tiles of ``bursts`` bursts from word ``first`` on, each ``step`` words further; the outputs.
+
+    Raises `AssertionError` for anything the harness finds, a delay beyond the bound among it.
+    """
+    part = bench.parameters["part"]
+    bound = tile_issue_delay(part=part, bursts=bursts, write=write)
+    word = bench.inputs.pack({
+        "dimension": _LINE, "lines": 1, "count": 1, "write": write, "first": first, "step": step,
+        "words": words or BURST_WORDS * bursts, "requests": requests, "limit": bound})
     await bench.step(word | bench.inputs["start"].mask)
     bench.drive(word)
-    outputs = bench.outputs.unpack(await bench.run_until("done", poll=2_000))
+    outputs = bench.outputs.unpack(await bench.run_until("done", poll=500))
     faults = [name for bit, name in enumerate(DRAM_CONTROLLER) if outputs["failed"] >> bit & 1]
-    assert not faults, f"the harness found: {', '.join(faults)}"
-    assert outputs["measured"] == settings["requests"], (
-        f"{outputs['measured']} of {settings['requests']} requests were measured")
-    bench.compared += outputs["measured"]
+    assert not faults, (f"{requests} tiles of {bursts} bursts from word {first} on, write {write}: "
+                        f"{', '.join(faults)} (worst {outputs['maximum']}, bound {bound})")
+    assert outputs["measured"] == requests, f"{outputs['measured']} of {requests} were measured"
+    bench.compared += requests
     return outputs
 
 
+async def delays(bench: Bench, outputs: dict[str, int]) -> Counter[int]:
+    """The histogram of the last measurement."""
+    found: Counter[int] = Counter()
+    for delay in range(outputs["minimum"], outputs["maximum"] + 1):
+        word = bench.inputs.pack({"histogram_address": delay})
+        await bench.step(word)
+        if count := bench.outputs["histogram_count"].of(await bench.step(word)):
+            found[delay] = count
+    assert found.total() == outputs["measured"], f"the histogram holds {found.total()}"
+    return found
+
+
+async def sizes(bench: Bench, part: Part, ranges: dict[int, list[tuple[int, int]]]) -> None:
+    """Observe tiles of all sizes, both ways, at ranges of alignments (first burst, how many).
+
+    And with all sixteen alignments of words, at the worst alignment of bursts.
+    """
+    for bursts in SIZES:
+        for write in (0, 1):
+            found: Counter[int] = Counter()
+            worst = worst_first = 0
+            for first, count in ranges[bursts]:
+                outputs = await measure(bench, bursts=bursts, write=write,
+                                        first=BURST_WORDS * first, requests=count)
+                found += await delays(bench, outputs)
+                if outputs["maximum"] > worst:
+                    worst, worst_first = outputs["maximum"], first + outputs["worst"]
+            alignments = found.total()
+            outputs = await measure(
+                bench, bursts=bursts, write=write, first=BURST_WORDS * worst_first, step=1,
+                words=BURST_WORDS * (bursts - 1) + 1, requests=BURST_WORDS)
+            assert outputs["minimum"] == outputs["maximum"] == worst, (
+                f"{bursts} bursts from burst {worst_first}: {outputs['minimum']} to "
+                f"{outputs['maximum']} where words begin elsewhere, not {worst}")
+            for delay, count in found.items():
+                bench.observe_counted("tile", delay, count, bursts=bursts, write=write,
+                                      alignments=alignments)
+
+
 @testbench
-async def speed(bench: Bench) -> None:
+async def tiles_that_leave_a_pair_of_banks(bench: Bench) -> None:
+    """All sizes, around the end of each pair's row; the last is the end of all banks' row."""
     part = part_named(bench.parameters["part"])
-    import time
-    for b in (1, 8, 16):
-        t=time.time(); c=bench.cycle
-        o = await measure(bench, dimension=(1<<20)-1, lines=1, words=WORDS*b, count=1, write=1, first=0, step=16, requests=part.bursts_per_sweep)
-        print("RESULT", b, o["minimum"], o["maximum"], o["worst"], o["elapsed"], o["refreshes"], o["moved"], o["total"], (bench.cycle-c)/(time.time()-t), "cycles/s")
+    pair = 2 * part.bursts_per_row
+    ends = [pair * (number + 1) for number in range(part.banks // 2)]
+    await sizes(bench, part, {
+        bursts: [(end - before, before + 1) for end in ends[:2] + ends[-1:]]
+        for bursts in SIZES for before in [min(bursts + 1, _NEAR)]})
+
+
+async def load(bench: Bench, requests: int) -> None:
+    """Worst-case reads of 4 KiB without a pause: how long they take, refreshes and all."""
+    part = part_named(bench.parameters["part"])
+    outputs = await measure(bench, bursts=16, write=0, first=BURST_WORDS * _WORST_4KIB,
+                            requests=requests, step=0)
+    assert outputs["refreshes"] >= outputs["elapsed"] // part.nREFI - 1, "too few refreshes"
+    assert outputs["elapsed"] == outputs["total"] + outputs["refreshes"] * part.nRFC, (
+        "the time is more than that of requests and refreshes")
+    assert outputs["moved"] == requests * 16 * BURST_WORDS, f"{outputs['moved']} words moved"
+    bench.observe_counted("load", outputs["elapsed"], 1, cycles=outputs["total"])
+
+
+@testbench
+async def refresh_under_full_load(bench: Bench) -> None:
+    """A million cycles: no refresh is late, and the time is inside Eq. 19."""
+    await load(bench, _LOAD)

@@ -1,5 +1,6 @@
 """What a regression says about blocks that go wrong, and what it does again and what not."""
 
+import dataclasses
 import json
 import re
 import shutil
@@ -241,6 +242,21 @@ def test_jobs_of_a_plan(pages):
         *(f"test.slow/d3/cycle/{seed}" for seed in range(4, 8)),
         "test.good/d3/cycle/4", "test.good/d5/cycle/4"]
     assert len({job.folder for job in jobs}) == len(jobs)
+
+
+@unit
+def test_what_takes_minutes_runs_on_request(pages):
+    block = catalogue.load(pages).find("test.good")
+    long = dataclasses.replace(block.testbenches[0], name="sweep", thorough=True)
+    block = dataclasses.replace(block, testbenches=(*block.testbenches, long))
+
+    def benches(**options):
+        return [job.testbench for job in jobs_of(Plan([block], Path("run"), configuration="d3",
+                                                      **options))]
+
+    assert benches() == ["cycle"]
+    assert benches(thorough=True) == ["cycle", "sweep"]
+    assert benches(testbench="sweep") == ["sweep"]
 
 
 @unit

@@ -1,0 +1,105 @@
+"""Longest issue delays of indexed requests: one burst for each word, wherever it lies.
+
+What can be known of an indexed request is its number of words and how many *rows* its buffer
+covers. A row, here and in Sim-D, is one bank's row of 128 bursts: consecutive bursts lie in two
+banks by turns, so that a buffer of more than one burst covers two rows at least. Rows of a buffer
+follow each other through the banks; up to nB of them, no bank holds two.
+"""
+
+from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.dram.bounds import check_request, part_named, recovery, tile_bursts
+from cyclebound.golden.dram.timing import Part
+
+__all__ = ["activate_times", "buffer_rows", "indexed_issue_delay", "rows_tool"]
+
+
+def buffer_rows(*, part: str | Part, words: int) -> int:
+    """Rows that a buffer of ``words`` words covers at most, over all alignments.
+
+    The worst alignments begin with the last burst, or the last two, before a pair's row ends.
+    """
+    known = part_named(part)
+    bursts = tile_bursts(words=words)
+    pair = 2 * known.bursts_per_row
+
+    def behind(head: int) -> int:
+        pairs, rest = divmod(bursts - head, pair)
+        return head + 2 * pairs + min(rest, 2)
+
+    return max(behind(head) for head in (1, 2) if head <= bursts)
+
+
+def rows_tool(*, words: int) -> int:
+    """The same as the authors' tool computes it: up to 1 fewer within a class of Eq. 16."""
+    check_count("words", words)
+    if words == 1:
+        return 1
+    return 2 if words <= 17 else 2 + -(-(words - 17) // 2048)
+
+
+def activate_times(part: Part, *, bursts: int, rows: int) -> list[int]:
+    """The latest times of the first, second, ... activate of an indexed request without conflicts.
+
+    See `indexed_issue_delay`.
+    """
+    times = [0]
+    for count in range(2, min(bursts, rows) + 1):
+        same = count - 1
+        in_group = -(-rows // part.bank_groups)
+        if in_group == 1:
+            same = 0
+        elif bursts <= part.nRRD_S + 1:
+            def fits(last: int, count: int = count, in_group: int = in_group) -> bool:
+                before = (count - last - 1) // 2 if part.bank_groups == 2 else 0
+                return last + 1 + before <= in_group
+            same = max(last for last in range(count) if last == 0 or fits(last))
+        chain: list[int] = [0]
+        for i in range(1, count):
+            gap = part.nRRD_L if i >= count - same else part.nRRD_S
+            at = max(chain[-1] + gap, chain[-4] + part.nFAW if i >= 4 else 0)
+            chain.append(at + (at >= part.nRCD))
+        times.append(max(chain[-1], times[-1]))
+    return times
+
+
+@bound(formula="max over k of (T(k) + nRCD + (b - k) nCCD_L) + nRTP + nRP, at least T(min(b, rows)) "
+               "+ nRC; beyond nB rows b * max(nRC, nRCD + nRTP + nRP); "
+               "writes: nCWD + nBURST + nWR for nRTP", source="this project")
+def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int) -> int:
+    """LID of an indexed request of b = ``bursts`` words in a buffer of ``rows`` rows.
+
+    **More than nB rows.** All words may lie in different rows of one bank. Each costs a row cycle:
+    nRC, or activate, column command and recovery, if that is longer. Reached: for any b.
+
+    **Up to nB rows**, no bank holds two rows: no row is left before the end of the request, and
+    each of the banks is activated once.
+
+    *Activates.* Let T(k) be the latest time of the k-th. They are nRRD_S apart, or nRRD_L if only
+    banks of the same group wait; the fifth follows the first by nFAW; and an activate that meets a
+    column command comes one clock later (rule 3), which can happen from nRCD on. With up to nBG
+    rows, all lie in different groups. If all bursts have arrived before the second activate is due
+    (b <= nRRD_S + 1), an activate follows one of the same group only if no other group is left: so
+    do the last ones only, and no more than a group has banks. Otherwise any may.
+
+    *Column commands.* Look back from the last one: each comes no more than nCCD_L behind another
+    which held it up, until one was held up by its activate, the k-th. That one came at T(k) + nRCD
+    at the latest, and since the k - 1 banks before had each had its first by then, no more than
+    b - k followed it. *Closing*: the last column command's bank recovers; and the bank activated
+    last may not be activated again within nRC.
+
+    Safe for the part with two groups, where activates are further apart than column commands. With
+    four groups, k - 1 banks may not have been served yet when the k-th opens, but then the
+    activates are so close that k = 1, b commands nCCD_L apart, or nFAW decides. Searched (exhaustive up
+    to symmetry for short requests, hill climbing for up to 64 bursts): never exceeded. Exact for
+    one row, for two rows, and up to a clock or two for b <= rows; beyond, rule 5 opens the fuller
+    banks first, and what was found stays below by 17 clocks at most, whatever b.
+    """
+    known = part_named(part)
+    check_request(bursts, write)
+    check_count("rows", rows)
+    closing = recovery(known, write)
+    if rows > known.banks:
+        return bursts * max(known.nRC, known.nRCD + closing)
+    times = activate_times(known, bursts=bursts, rows=rows)
+    access = max(time + (bursts - k) * known.nCCD_L for k, time in enumerate(times, 1))
+    return max(known.nRCD + access + closing, times[-1] + known.nRC)

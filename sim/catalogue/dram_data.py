@@ -1,0 +1,81 @@
+"""Blocks of the DRAM path that move data."""
+
+from cyclebound.golden.dram import pipeline_bounds as bounds
+from cyclebound.hdl.dram.dq_scheduler import DqScheduler
+from cyclebound.hdl.dram.snoop_cam import SnoopCam
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dram.dq_scheduler_properties import DqSchedulerCheck
+from cyclebound.tb.dram.snoop_cam_properties import SnoopCamCheck, SnoopCamProof
+
+BLOCKS = (
+    Block(
+        name="dram.dq_scheduler",
+        summary="moves the words of each burst between the data bus and the chip, on time",
+        component=DqScheduler,
+        configurations={
+            "ddr4-3200": Configuration({"part": "ddr4-3200aa-x16", "fetch_latency": 2}),
+            "ddr4-3200-x8": Configuration({"part": "ddr4-3200aa-x8", "fetch_latency": 2}),
+            "ddr4-1866": Configuration({"part": "ddr4-1866m-x16", "fetch_latency": 1}),
+            "ddr3-1600": Configuration({"part": "ddr3-1600-module", "fetch_latency": 3}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler"),),
+        bounds=(
+            Observed("deliver", bounds.dq_deliver),
+            Observed("drive", bounds.dq_drive),
+            Observed("fetch", bounds.dq_fetch),
+        ),
+        checker=DqSchedulerCheck,
+        fpga=FpgaTarget("ddr4-3200"),
+        signals=("top.dut.issue__valid", "top.dut.issue__payload", "top.dut.moving",
+                 "top.dut.beat", "top.dut.fetch__valid", "top.dut.deliver__valid",
+                 "top.dut.dq_out__valid"),
+    ),
+    Block(
+        name="dram.snoop_cam",
+        summary="lanes that take the word of their index from passing beats, or give it",
+        component=SnoopCam,
+        configurations={
+            "tiny": Configuration({"lanes": 5, "index_width": 5, "latency": 2}),
+            "slow": Configuration({"lanes": 11, "index_width": 6, "latency": 4}),
+            "warp": Configuration({"lanes": 64, "index_width": 20, "latency": 2}),
+            # Sim-D: a lane for each of a work-group's items
+            "paper": Configuration({"lanes": 1024, "index_width": 20, "latency": 2}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dram.snoop_cam",
+                      configurations=("tiny", "slow", "warp")),
+            # two minutes from Amaranth to a simulator
+            Testbench("whole", "cyclebound.tb.dram.snoop_cam", configurations=("paper",),
+                      thorough=True),
+        ),
+        bounds=(
+            Observed("store", bounds.snoop_answer),
+            Observed("answer", bounds.snoop_answer),
+            Observed("capture", bounds.snoop_capture),
+        ),
+        properties=(
+            Property(
+                name="lane",
+                says="a lane has what it was loaded with or captured last when it is read out, its "
+                     "word is stored whenever it matches, and lane 0's own word is",
+                checker=SnoopCamProof,
+                instances=({"lanes": 5, "index_width": 5, "latency": 2},),
+                decides=("lanes", "index_width", "latency"),
+                depth=6,
+                induction=4,
+            ),
+        ),
+        checker=SnoopCamCheck,
+        fpga=FpgaTarget("warp"),
+        signals=("top.dut.snoop__valid", "top.dut.fetch__valid", "top.dut.read__valid",
+                 "top.dut.taking", "top.dut.chosen_0", "top.dut.store__enable",
+                 "top.dut.answer__valid"),
+    ),
+)

@@ -1,0 +1,97 @@
+"""Blocks at the entrance of the DRAM path: which words a request may touch."""
+
+from cyclebound.golden.dram import pipeline_bounds as bounds
+from cyclebound.hdl.dram.buffer_table import BufferTable
+from cyclebound.hdl.dram.index_iterator import IndexIterator
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dram.buffer_table_properties import (
+    BufferTableCheck,
+    BufferTableProof,
+    BufferTableTimingProof,
+)
+from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
+
+BLOCKS = (
+    Block(
+        name="dram.buffer_table",
+        summary="mapped buffers: a request becomes a tile inside its buffer, or is refused",
+        component=BufferTable,
+        configurations={
+            "tiny": Configuration({"buffers": 2, "address_bits": 6, "count_bits": 3,
+                                   "capacity": 50}),
+            # Sim-D, section 3.2.4 and its model: 32 buffers; a 4 GiB device
+            "paper": Configuration({"buffers": 32}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table"),),
+        bounds=(
+            Observed("lookup", bounds.buffer_lookup, proved_by=("timing",)),
+            Observed("mapping", bounds.buffer_mapping, proved_by=("timing",)),
+            Observed("wait", bounds.buffer_wait),
+        ),
+        properties=(
+            Property(
+                name="timing",
+                says="a request is taken within 14 cycles of ready sinks, and answered in the "
+                     "seventh cycle, once, by a tile or a refusal; a mapping is reported in the "
+                     "seventh cycle",
+                checker=BufferTableTimingProof,
+                instances=({"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50},
+                           {"buffers": 32}),
+                decides=("buffers",),
+                depth=16,
+                induction=2,
+            ),
+            # Widths do not change what is multiplied and compared; z3 multiplies narrow ones.
+            Property(
+                name="inside",
+                says="every tile that leaves has words and lines, and all of them in its buffer, "
+                     "which lies in the device; whatever is requested and mapped. A refusal is "
+                     "for the first reason that applies",
+                checker=BufferTableProof,
+                instances=({"buffers": 2, "address_bits": 4, "count_bits": 2, "capacity": 13},),
+                decides=("buffers", "address_bits", "count_bits", "capacity"),
+                depth=16,
+                induction=8,
+            ),
+        ),
+        checker=BufferTableCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.stage",
+                 "top.dut.tile__valid", "top.dut.refusal__valid"),
+    ),
+    Block(
+        name="dram.index_iterator",
+        summary="one burst for each index of an indexed request, one index in a cycle",
+        component=IndexIterator,
+        configurations={"paper": Configuration({}, domain={"indexes": range(41)})},
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.index_iterator"),),
+        bounds=(
+            Observed("burst", bounds.index_burst),
+            Observed("request", bounds.index_request, exhaustive=True),
+        ),
+        properties=(
+            Property(
+                name="inside",
+                says="every burst enables one word, and that lies in the buffer, whatever the "
+                     "indexes; it is on offer in the third cycle from the element that decides "
+                     "about it, unless a burst stalls; done follows the last burst",
+                checker=IndexIteratorProof,
+                instances=({},),
+                decides=(),
+                depth=6,
+                induction=2,
+            ),
+        ),
+        checker=IndexIteratorCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.tile__valid", "top.dut.indexes__valid", "top.dut.indexes__ready",
+                 "top.dut.bursts__valid", "top.dut.done"),
+    ),
+)

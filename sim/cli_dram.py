@@ -1,0 +1,172 @@
+"""Commands about DRAM requests: their commands, cycle by cycle, and their issue delay."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from cyclebound.golden.bound import Bound, NotCovered
+from cyclebound.golden.dram import bounds
+from cyclebound.golden.dram.command_arbiter import Schedule, schedule
+from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_WORDS, WORD_BYTES, TileRequest
+from cyclebound.golden.dram.stride_sequencer import bursts_of
+from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
+from cyclebound.sim.cli import AsJson, app, console
+from cyclebound.sim.dram_picture import draw
+from cyclebound.sim.errors import UserError
+
+dram = typer.Typer(no_args_is_help=True, help="DRAM requests: their commands and issue delays, "
+                                              "from the golden model.")
+app.add_typer(dram, name="dram")
+
+PartName = Annotated[str, typer.Option(
+    "--part", "-p", metavar="PART", help="A part, as `dram parts` names it, or a .toml file.")]
+Write = Annotated[bool, typer.Option("--write", help="To DRAM; the default is to read.")]
+Carry = Annotated[int, typer.Option(
+    "--after-bank", metavar="B", help="Let the request begin as its authors' model does after one "
+    "that ended in this bank (docs/dram.md, errata).")]
+Picture = Annotated[Path | None, typer.Option(
+    "--picture", metavar="FILE", help="Draw banks and data bus over time: .svg, .png or .pdf.")]
+_DEFAULT = next(iter(PARTS))
+
+
+def _part(name: str) -> Part:
+    try:
+        return part_named(name)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+@dram.command()
+def parts(name: Annotated[str | None, typer.Argument(
+        metavar="[PART]", help="One part, or a .toml file: its numbers and their sources.")] = None
+          ) -> None:
+    """The known DRAM parts; or one part's timing numbers, each with unit, direction and source."""
+    table = Table()
+    if name is None:
+        for column in ("name", "part", "clock", "banks", "bank groups"):
+            table.add_column(column)
+        for key, part in PARTS.items():
+            table.add_row(key, part.name, f"{part.tck_ps} ps", str(part.banks),
+                          str(part.bank_groups))
+    else:
+        part = _part(name)
+        for column in ("number", "clocks", "as printed", "direction", "source"):
+            table.add_column(column)
+        for timing in TIMINGS:
+            number = part.numbers[timing]
+            printed = [f"{number.clocks} clocks"] if number.clocks else []
+            printed += [f"{number.picoseconds / 1000:g} ns"] if number.picoseconds else []
+            table.add_row(timing, str(getattr(part, timing)), " or ".join(printed) or "0",
+                          "at most" if timing in MAXIMA else "at least", number.source)
+    console().print(table)
+
+
+@dram.command()
+def tile(part: PartName = _DEFAULT,
+         address: Annotated[str, typer.Option(
+             metavar="BYTES", help="Of the first word; 0x for hexadecimal.")] = "0",
+         words: Annotated[int, typer.Option(metavar="N", help="32-bit words in a line.")] = 1024,
+         period: Annotated[int, typer.Option(
+             metavar="N", help="Words from line to line; the default is those of a line.")] = 0,
+         count: Annotated[int, typer.Option(metavar="N", help="Lines.")] = 1,
+         write: Write = False, after_bank: Carry = 0, picture: Picture = None,
+         as_json: AsJson = False) -> None:
+    """A tile's commands and issue delay: ``cyclebound dram tile --address 0x3f00 --words 128``."""
+    found = _part(part)
+    try:
+        byte = int(address, 0)
+    except ValueError:
+        raise UserError(f"--address takes a number of bytes, not {address!r}") from None
+    if byte % WORD_BYTES:
+        raise UserError(f"--address must be a multiple of {WORD_BYTES}, not {address}")
+    try:
+        request = TileRequest(address=byte // WORD_BYTES, words=words, period=period, count=count,
+                              write=write)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    _inside(found, request.end)
+    bursts = [burst.address for burst in bursts_of(request)]
+    known: list[tuple[Bound, dict]] = []
+    if count == 1 or period in (0, words):
+        values = {"part": found, "bursts": len(bursts), "write": int(write)}
+        known = [(bounds.tile_issue_delay, values), (bounds.eq15, values)]
+    _show(found, bursts, schedule(found, bursts, write=write, current=after_bank & ~1), known,
+          picture, as_json)
+
+
+@dram.command()
+def indexed(indexes: Annotated[list[int], typer.Argument(
+                metavar="WORD...", help="Word offsets in the buffer, in order.")],
+            part: PartName = _DEFAULT,
+            address: Annotated[str, typer.Option(
+                metavar="BYTES", help="Of the buffer.")] = "0",
+            write: Write = False, picture: Picture = None, as_json: AsJson = False) -> None:
+    """Commands and issue delay of an indexed request: one burst for each word."""
+    found = _part(part)
+    try:
+        first = int(address, 0) // WORD_BYTES
+    except ValueError:
+        raise UserError(f"--address takes a number of bytes, not {address!r}") from None
+    for index in indexes:
+        if index < 0:
+            raise UserError(f"an index must be at least 0, not {index}")
+    _inside(found, first + max(indexes) + 1)
+    bursts = [(first + index) // BURST_WORDS for index in indexes]
+    _show(found, bursts, schedule(found, bursts, write=write, indexed=True), [], picture, as_json)
+
+
+@dram.command()
+def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
+          part: PartName = _DEFAULT, write: Write = False) -> None:
+    """The longest issue delay of a tile of so many bursts, by simulating every alignment."""
+    from cyclebound.golden.dram.worst_case import worst_issue_delay
+    found = _part(part)
+    delay, alignment = worst_issue_delay(found, bursts, write=write)
+    console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} bursts takes "
+                    f"{delay} cycles at most, first from byte {64 * alignment:#x}",
+                    highlight=False)
+
+
+def _inside(part: Part, end: int) -> None:
+    most = min(part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
+    if end > most:
+        raise UserError(f"the request must end by byte {WORD_BYTES * most:#x}, the end of "
+                        f"{part.name}, not {WORD_BYTES * end:#x}")
+
+
+def _show(part: Part, bursts: Sequence[int], found: Schedule,
+          known: Iterable[tuple[Bound, dict]], picture: Path | None, as_json: bool) -> None:
+    allowed = {}
+    for bound, values in known:
+        try:
+            allowed[bound.name] = bound.of(values)
+        except NotCovered as error:
+            allowed[bound.name] = str(error)
+    if picture is not None:
+        draw(part, found, picture)
+    if as_json:
+        print(json.dumps({
+            "part": part.name, "bursts": list(bursts), "issue_delay": found.issue_delay,
+            "bounds": allowed, "commands": [
+                {"cycle": c.cycle, "command": c.op.name, "bank": c.bank,
+                 "bank_group": part.bank_group(c.bank), "row": c.row, "column": c.column}
+                for c in found.commands]}, indent=2))
+        return
+    table = Table(title=f"{part.name}: {len(bursts)} bursts", title_justify="left")
+    for column in ("cycle", "command", "bank", "group", "row", "column"):
+        table.add_column(column, justify="right")
+    for command in found.commands:
+        name = command.op.name
+        table.add_row(str(command.cycle), name, str(command.bank),
+                      str(part.bank_group(command.bank)),
+                      hex(command.row) if name == "ACT" else "",
+                      str(command.column) if name[:2] in ("RD", "WR") else "")
+    console().print(table)
+    console().print(f"issue delay: {found.issue_delay} cycles", highlight=False)
+    for name, value in allowed.items():
+        over = isinstance(value, int) and value < found.issue_delay
+        console().print(f"bound {name}: {value}{' - exceeded' if over else ''}", highlight=False)

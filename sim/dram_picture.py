@@ -1,0 +1,56 @@
+"""A picture of one DRAM request: what every bank does, and what the data bus carries."""
+
+from pathlib import Path
+
+from cyclebound.golden.dram.command_arbiter import Schedule
+from cyclebound.golden.dram.rules import CAS, READS, WRITES, Command
+from cyclebound.golden.dram.timing import Part
+from cyclebound.sim.errors import UserError
+
+__all__ = ["draw"]
+
+_COLOURS = {Command.ACT: "#4477aa", Command.PRE: "#888888", Command.RD: "#228833",
+            Command.RDA: "#228833", Command.WR: "#cc6677", Command.WRA: "#cc6677"}
+_FORMATS = (".svg", ".png", ".pdf")
+
+
+def draw(part: Part, found: Schedule, path: Path) -> None:
+    """Write the picture to ``path``. Raises `UserError` for a format that is none, or no place."""
+    if path.suffix not in _FORMATS:
+        raise UserError(f"--picture takes a file that ends in {', '.join(_FORMATS)}, not {path}")
+    from matplotlib.figure import Figure  # it takes a second to load
+
+    banks = sorted({command.bank for command in found.commands})
+    rows = {bank: number + 1 for number, bank in enumerate(reversed(banks))}
+    figure = Figure(figsize=(max(8, found.issue_delay / 12), 1.4 + 0.5 * len(banks)),
+                    layout="constrained")
+    axes = figure.subplots()
+    opened: dict[int, int] = {}
+    for command in found.commands:
+        y, op = rows[command.bank], command.op
+        if op is Command.ACT:
+            opened[command.bank] = command.cycle
+        if op in (Command.PRE, Command.RDA, Command.WRA):
+            start = opened.pop(command.bank)
+            axes.barh(y, command.cycle - start, left=start, height=0.3, color="#dddddd")
+        axes.plot(command.cycle, y, "|", color=_COLOURS[op], markersize=16, markeredgewidth=2)
+        axes.annotate(op.name, (command.cycle, y), (1, 7), textcoords="offset points", fontsize=6)
+        if op in CAS:
+            begin = command.cycle + (part.nCAS if op in READS else part.nCWD)
+            axes.barh(0, part.nBURST, left=begin, height=0.6, edgecolor="white",
+                      color=_COLOURS[op], hatch="//" if op in WRITES else None)
+    axes.axvline(found.issue_delay, color="black", linestyle="--", linewidth=1)
+    axes.annotate(f"issue delay {found.issue_delay}", (found.issue_delay, len(banks) + 0.55),
+                  (-3, 0), textcoords="offset points", ha="right", fontsize=8)
+    axes.set_yticks([0, *rows.values()],
+                    ["data", *(f"bank {bank} (group {part.bank_group(bank)})" for bank in rows)])
+    axes.set_ylim(-0.6, len(banks) + 0.9)
+    axes.set_xlim(-2, found.issue_delay + 4)
+    axes.set_xlabel("DRAM clocks from the first command")
+    axes.set_title(part.name, loc="left", fontsize=9)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    try:
+        figure.savefig(path, dpi=120)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,242 @@
+"""Testbench of the table of mapped buffers: every port compared in every cycle."""
+
+import dataclasses
+from collections.abc import Iterator
+
+from cyclebound.golden.dram.buffer_table import (
+    BufferRequest,
+    BufferTableModel,
+    Mapping,
+    Offered,
+)
+from cyclebound.golden.dram.pipeline_bounds import buffer_lookup
+from cyclebound.golden.dram.request import Destination
+from cyclebound.tb.bench import Bench, testbench
+
+_COPIED = ("words", "count", "write", "destination", "base", "transform", "indexed")
+
+
+class Scene:
+    """The table, its model, and queues before it; one `cycle` at a time."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, bench.parameters
+        self.address_bits, self.count_bits = p.get("address_bits", 30), p.get("count_bits", 20)
+        self.buffers = p.get("buffers", 32)
+        self.capacity = p.get("capacity") or 1 << self.address_bits
+        self.model = BufferTableModel(capacity=self.capacity, latency=buffer_lookup(refusal=0))
+        self.mapping: Mapping | None = None
+        self.request: BufferRequest | None = None
+        self.answered: dict[int, int] = {}  # by refusal, how many
+        self.mapped = 0
+        self._offered = self._ahead = 0
+        self._stalled = False           # a sink has made the request on offer wait
+        self._taken: int | None = None  # when, and not answered yet
+
+    async def cycle(self, tile_ready: bool = True, refusal_ready: bool = True) -> Offered:
+        """Offer, compare every output, and observe what is taken and answered."""
+        bench, now = self.bench, self.bench.cycle
+        values = {"tile.ready": tile_ready, "refusal.ready": refusal_ready,
+                  "mapping.valid": self.mapping is not None,
+                  "request.valid": self.request is not None}
+        for port, offer in (("mapping", self.mapping), ("request", self.request)):
+            if offer is not None:
+                values |= {f"{port}.payload.{name}": int(value)
+                           for name, value in dataclasses.asdict(offer).items()}
+        seen = await bench.step(bench.inputs.pack(values))
+        shown = self.model.step(self.mapping, self.request, tile_ready=tile_ready,
+                                refusal_ready=refusal_ready)
+        self._compare(seen, shown)
+        if shown.answer is not None:
+            self._stalled |= not (refusal_ready if shown.answer.refusal else tile_ready)
+        if shown.mapped is not None and self._taken is not None:
+            bench.observe("mapping", self._taken, now, refusal=int(shown.mapped.refusal))
+            self.mapped += 1
+        if shown.answer is not None and self._taken is not None:
+            code = int(shown.answer.refusal)
+            bench.observe("lookup", self._taken, now, refusal=code)
+            self.answered[code] = self.answered.get(code, 0) + 1
+            self._taken = None  # observed; it may stay on offer
+        if self.mapping is not None and shown.takes_mapping:
+            self.mapping, self._taken = None, now
+            self._ahead += 1
+        elif self.request is not None and shown.takes_request:
+            if not self._stalled:
+                bench.observe("wait", self._offered, now, mappings=self._ahead)
+            self.request, self._taken = None, now
+        return shown
+
+    def ask(self, request: BufferRequest) -> None:
+        """Offer a request from the coming cycle on."""
+        self.request, self._offered = request, self.bench.cycle
+        self._ahead, self._stalled = 0, False
+
+    def _compare(self, seen: int, shown: Offered) -> None:
+        answer, request = shown.answer, shown.request
+        expected = {"mapping.ready": shown.takes_mapping, "request.ready": shown.takes_request,
+                    "mapped": shown.mapped is not None,
+                    "tile.valid": answer is not None and not answer.refusal,
+                    "refusal.valid": answer is not None and bool(answer.refusal)}
+        if shown.mapped is not None:
+            expected["mapping_refusal"] = shown.mapped.refusal
+        if answer is not None and answer.refusal:
+            expected["refusal.payload"] = answer.refusal
+        elif answer is not None and request is not None:
+            expected |= {"limit": answer.limit, "tile.payload.address": answer.address,
+                         "tile.payload.period": answer.period,
+                         "tile.payload.pitch": answer.pitch}
+            expected |= {f"tile.payload.{name}": int(getattr(request, name)) for name in _COPIED
+                         if not (request.indexed and name == "words")}
+        outputs, care = self.bench.outputs, 0
+        for name in expected:
+            care |= outputs[name].mask
+        self.bench.check(seen, outputs.pack(expected), care)
+
+    async def settle(self) -> None:
+        """Until nothing is on offer, and nothing under way."""
+        while self.mapping is not None or self.request is not None:
+            await self.cycle()
+        for _ in range(buffer_lookup(refusal=0)):
+            await self.cycle()
+
+    async def put(self, mapping: Mapping) -> None:
+        """Map a buffer."""
+        self.mapping = mapping
+        await self.settle()
+
+    async def get(self, request: BufferRequest) -> None:
+        """Ask for a tile."""
+        self.ask(request)
+        await self.settle()
+
+
+class Traffic:
+    """Random buffers and requests that lie at the buffers' edges more often than not."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.rng = scene, scene.bench.rng
+        self.most = (1 << scene.count_bits) - 1
+
+    def number(self) -> int:
+        """A count: of any size, small ones and the greatest among them."""
+        rng = self.rng
+        if rng.random() < 0.1:
+            return rng.choice((0, 1, self.most))
+        return rng.getrandbits(rng.randint(1, self.scene.count_bits))
+
+    def mapping(self) -> Mapping:
+        """Ends at the device's end, one beyond it, or anywhere; now and then it unmaps."""
+        rng, capacity = self.rng, self.scene.capacity
+        x, y = self.number(), self.number()
+        room = capacity - x * y
+        most = (1 << self.scene.address_bits) - 1
+        address = rng.choice((room, room + 1, room - 1, rng.randint(0, most),
+                              rng.randint(0, max(room, 0))))
+        return Mapping(rng.randrange(self.scene.buffers), min(max(address, 0), most), x, y,
+                       rng.random() < 0.9)
+
+    def _side(self, size: int) -> tuple[int, int]:
+        """Where a side begins and how long it is: up to the edge, one beyond, or anything."""
+        rng = self.rng
+        start = rng.randint(0, size) if rng.random() < 0.8 else self.number()
+        length = rng.choice((size - start, size - start + 1, rng.randint(0, max(size - start, 0)),
+                             0 if rng.random() < 0.3 else 1, self.number()))
+        return start, min(max(length, 0), self.most)
+
+    def request(self) -> BufferRequest:
+        """In a mapped buffer as a rule."""
+        rng, known = self.rng, list(self.scene.model.buffers.values())
+        if known and rng.random() < 0.9:
+            buffer = rng.choice(known)
+        else:
+            buffer = Mapping(rng.randrange(self.scene.buffers), 0, self.number(), self.number())
+        (x, words), (y, count) = self._side(buffer.x), self._side(buffer.y)
+        return BufferRequest(buffer.buffer, min(x, self.most), min(y, self.most), words, count,
+                             rng.random() < 0.2, rng.random() < 0.5, rng.choice(list(Destination)),
+                             rng.getrandbits(20), rng.getrandbits(20), rng.randrange(3))
+
+
+def _edges(size: int, most: int) -> Iterator[tuple[int, int]]:
+    """Starts and lengths at a side's limit, one before and one beyond, and the extremes."""
+    for start in {0, 1, size - 1, size, most}:
+        for length in {0, 1, size - start - 1, size - start, size - start + 1, size, most}:
+            if 0 <= start <= most and 0 <= length <= most:
+                yield start, length
+
+
+@testbench
+async def every_edge_of_a_buffer(bench: Bench) -> None:
+    """All pairs of sides at their limits; unmapped, mapped, remapped and unmapped again."""
+    scene = Scene(bench)
+    most = (1 << scene.count_bits) - 1
+    x, y = min(5, most), min(3, most)
+    await scene.get(BufferRequest(1, 0, 0, 1, 1))
+    await scene.get(BufferRequest(1, indexed=True))
+    await scene.put(Mapping(1, 2, x, y))
+    await scene.put(Mapping(0, 0, y, x))
+    for column, words in _edges(x, most):
+        for line, count in _edges(y, most):
+            await scene.get(BufferRequest(1, column, line, words, count, pitch=2,
+                                          destination=bench.rng.choice(list(Destination))))
+    await scene.get(BufferRequest(1, most, most, 0, 0, indexed=True))
+    await scene.put(Mapping(1, 1, y, x))
+    await scene.get(BufferRequest(1, y - 1, x - 1, 1, 1))
+    await scene.get(BufferRequest(1, x - 1, y - 1, 1, 1))
+    await scene.put(Mapping(1, valid=False))
+    await scene.get(BufferRequest(1, 0, 0, 1, 1))
+    assert set(scene.answered) == {0, 1, 2, 4, 5}
+
+
+@testbench
+async def edges_of_the_device(bench: Bench) -> None:
+    """Buffers that end with the device, and one word beyond it; the whole device, and nothing."""
+    scene = Scene(bench)
+    most, top = (1 << scene.count_bits) - 1, (1 << scene.address_bits) - 1
+    refused = 0
+    for x, y in ((1, 1), (2, 3), (3, 1), (0, 0), (0, most), (most, 0), (most, most), (1, most)):
+        for beyond in (-1, 0, 1):
+            address = scene.capacity - x * y + beyond
+            if 0 <= address <= top:
+                await scene.put(Mapping(1, address, x, y))
+                await scene.get(BufferRequest(1, max(x - 1, 0), max(y - 1, 0), 1, 1))
+                await scene.get(BufferRequest(1, indexed=True))
+                refused += beyond > 0
+    assert refused
+    await scene.put(Mapping(1, top, most, most))
+    await scene.put(Mapping(0, top, most, most, False))
+    await scene.get(BufferRequest(1, indexed=True))
+
+
+@testbench
+async def at_once_again_and_in_turns(bench: Bench) -> None:
+    """The next request in the cycle after each is taken, with and without mappings between."""
+    scene = Scene(bench)
+    traffic = Traffic(scene)
+    for mappings in (False, True):
+        await scene.settle()
+        for _ in range(150):
+            scene.ask(traffic.request())
+            while scene.request is not None:
+                if mappings and scene.mapping is None:
+                    scene.mapping = traffic.mapping()
+                await scene.cycle()
+    await scene.settle()
+    assert sum(scene.answered.values()) == 300
+
+
+@testbench
+async def random_requests_and_stalls(bench: Bench) -> None:
+    """Everything at random; no sink is ready before long, and each stalls by itself."""
+    scene = Scene(bench)
+    traffic, rng = Traffic(scene), bench.rng
+    for load in (0.05, 0.5, 1.0):
+        for ready in (0.1, 0.6, 1.0):
+            for _ in range(600):
+                if scene.mapping is None and rng.random() < load / 4:
+                    scene.mapping = traffic.mapping()
+                if scene.request is None and rng.random() < load:
+                    scene.ask(traffic.request())
+                await scene.cycle(rng.random() < ready, rng.random() < ready)
+    await scene.settle()
+    assert set(scene.answered) == {0, 1, 2, 4, 5}
+    assert scene.mapped > 50

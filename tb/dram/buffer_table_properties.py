@@ -1,0 +1,261 @@
+"""Bound checkers of the table of mapped buffers: they read its ports and drive none.
+
+`BufferTableTiming` knows when answers come, `BufferTableCheck` also which: it watches simulations.
+That every tile lies in its buffer is memory protection, Sim-D's reason for the table. Each has a
+`...Proof`, which looks inside `BufferTable` as well; they are for induction.
+
+Ref: Sim-D, section 3.2.4.
+"""
+
+from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+
+from cyclebound.golden.dram.pipeline_bounds import buffer_lookup, buffer_wait
+from cyclebound.golden.dram.request import Refusal
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof"]
+
+_LAST = buffer_lookup(refusal=0) - 1  # cycles from being taken to being answered
+_WAIT = buffer_wait(mappings=1)
+
+
+class BufferTableTiming(Watcher):
+    """What is taken, and when it is answered. Assumes that offers stay until they are taken.
+
+    Parameters
+    ----------
+    target : BufferTable
+        The table, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    age : Signal
+        Cycles since the mapping or request under way was taken, 0 if there is none.
+    maps : Signal
+        Whether the one taken last is a mapping.
+    waited : Signal
+        Cycles for which a request has been on offer; those in which a sink stalls do not count.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.buffers, self.capacity = target.buffers, target.capacity
+        self.age, self.maps = Signal(range(_LAST + 1)), Signal()
+        self.waited = Signal(range(_WAIT + 1))
+
+    def elaborate(self, platform):
+        m = Module()
+        tile, refusal, age, maps = self.tile, self.refusal, self.age, self.maps
+        maps_now, asks_now, answered, leaves = Signal(), Signal(), Signal(), Signal()
+        stalls, due = Signal(), Signal()
+        m.d.comb += [
+            maps_now.eq(self.mapping.valid & self.mapping.ready),
+            asks_now.eq(self.request.valid & self.request.ready),
+            answered.eq(tile.valid | refusal.valid),
+            stalls.eq((tile.valid & ~tile.ready) | (refusal.valid & ~refusal.ready)),
+            due.eq(age == _LAST),
+            leaves.eq(due & (maps | ~stalls)),
+        ]
+
+        for name in ("mapping", "request"):  # offers stay
+            port = getattr(self, name)
+            waits, offer = Signal(name=f"{name}_waits"), Signal.like(Value.cast(port.payload))
+            m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(port.payload)]
+            m.d.sync += Assume(~waits | (port.valid & (offer == Value.cast(port.payload))),
+                               f"{name} on offer withdrawn or changed")
+
+        m.d.sync += [
+            Assert(~(maps_now & asks_now), "a mapping and a request are taken at once"),
+            Assert((age == 0) | ~(maps_now | asks_now), "taken while another is under way"),
+            Assert(~(tile.valid & refusal.valid), "tile and refusal at once"),
+            Assert(~answered | (due & ~maps), "answer without a request that is due"),
+            Assert(answered | ~due | maps, "answer is missing"),
+            Assert(~self.mapped | (due & maps), "report without a mapping that is due"),
+            Assert(self.mapped | ~due | ~maps, "report is missing"),
+        ]
+        with m.If(maps_now | asks_now):
+            m.d.sync += [age.eq(1), maps.eq(maps_now)]
+        with m.Elif(leaves):
+            m.d.sync += age.eq(0)
+        with m.Elif((age != 0) & ~due):
+            m.d.sync += age.eq(age + 1)
+
+        # The bound: one mapping at most goes before a request.
+        waits = self.request.valid & ~self.request.ready
+        m.d.sync += self.waited.eq(Mux(waits, self.waited + ~stalls, 0))
+        m.d.sync += Assert(~waits | stalls | (self.waited < _WAIT - 1),
+                           f"request not taken within {_WAIT} cycles")
+        return m
+
+
+class BufferTableCheck(BufferTableTiming):
+    """`BufferTableTiming`, and a map of its own, against which every answer is held.
+
+    Parameters and members as there.
+
+    Attributes
+    ----------
+    known : Signal
+        A bit for each mapped buffer.
+    buffer : list
+        Address and dimensions of each buffer, as in a mapping's payload.
+    coming, wanted : View
+        The mapping and the request taken last.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.known = Signal(self.buffers)
+        shape = self.mapping.payload.shape()
+        self.buffer = [Signal(shape, name=f"buffer_{n}") for n in range(self.buffers)]
+        self.coming, self.wanted = Signal(shape), Signal(self.request.payload.shape())
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        coming, wanted, tile = self.coming, self.wanted, self.tile.payload
+        with m.If(self.mapping.valid & self.mapping.ready):
+            m.d.sync += coming.eq(self.mapping.payload)
+        with m.If(self.request.valid & self.request.ready):
+            m.d.sync += wanted.eq(self.request.payload)
+
+        # The map; a buffer that leaves the device is not in it.
+        beyond = Signal()
+        m.d.comb += beyond.eq(coming.address + coming.x * coming.y > self.capacity)
+        m.d.sync += Assert(
+            ~self.mapped | (self.mapping_refusal == Mux(coming.valid & beyond, Refusal.DEVICE,
+                                                        Refusal.NONE)),
+            "mapping is reported wrongly")
+        for number, buffer in enumerate(self.buffer):
+            with m.If(self.mapped & (coming.buffer == number)):
+                m.d.sync += [buffer.eq(coming), self.known[number].eq(coming.valid & ~beyond)]
+
+        # What has to become of a request.
+        mine, known = Signal(coming.shape()), Signal()
+        m.d.comb += [Value.cast(mine).eq(Array(map(Value.cast, self.buffer))[wanted.buffer]),
+                     known.eq(self.known.bit_select(wanted.buffer, 1))]
+        code, reasons = Signal(3), (
+            (~known, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
+            ((wanted.words == 0) | (wanted.count == 0), Refusal.EMPTY),
+            (wanted.x + wanted.words > mine.x, Refusal.WIDTH),
+            (wanted.y + wanted.count > mine.y, Refusal.HEIGHT))
+        for applies, reason in reversed(reasons):
+            with m.If(applies):
+                m.d.comb += code.eq(reason)
+        m.d.sync += [
+            Assert(~self.refusal.valid | ((code != 0) & (self.refusal.payload == code)),
+                   "refusal is not for the first reason"),
+            Assert(~self.tile.valid | (code == 0), "tile of a request to be refused"),
+        ]
+
+        # An answer stays as it is.
+        offers = self.tile, self.refusal
+        seen = Cat(self.tile.valid, self.refusal.valid,
+                   Mux(self.tile.valid, Cat(self.tile.payload, self.limit), 0),
+                   Mux(self.refusal.valid, self.refusal.payload, 0))
+        stalled, before = Signal(), Signal(len(seen))
+        m.d.sync += [stalled.eq(Cat(offer.valid & ~offer.ready for offer in offers).any()),
+                     before.eq(seen),
+                     Assert(~stalled | (before == seen), "answer changed while it waited")]
+
+        # Protection, from the tile as it leaves: none of its words is outside the buffer.
+        size, reach = Signal(range(1 << 2 * len(mine.x))), Signal(range(1 << 2 * len(mine.x)))
+        m.d.comb += [size.eq(mine.x * mine.y),
+                     reach.eq((tile.count - 1)[:len(tile.count)] * tile.period)]
+        plain, indexed = (self.tile.valid & which for which in (~tile.indexed, tile.indexed))
+        m.d.sync += [
+            Assert(~plain | (tile.words != 0) & (tile.count != 0), "tile is empty"),
+            Assert(~plain | (tile.period >= tile.words), "lines of a tile overlap"),
+            Assert(~plain | (tile.address >= mine.address), "tile begins before its buffer"),
+            Assert(~plain | (tile.address + reach + tile.words <= mine.address + size),
+                   "tile ends behind its buffer"),
+            Assert(~indexed | (tile.address == mine.address),
+                   "indexed tile does not begin with its buffer"),
+            Assert(~self.tile.valid | (self.limit == size), "limit is not the buffer's size"),
+            Assert(~self.tile.valid | (mine.address + size <= self.capacity),
+                   "buffer of a tile leaves the device"),
+        ]
+        m.d.sync += Assert(
+            ~self.tile.valid | (tile.indexed == wanted.indexed) & (tile.write == wanted.write)
+            & (tile.destination == wanted.destination) & (tile.base == wanted.base)
+            & (tile.count == wanted.count) & (tile.transform == wanted.transform),
+            "tile is not what was asked for")
+        return m
+
+
+class _Inside(BufferTableTiming):
+    """Adds to a checker what induction has to know about the inside of a `BufferTable`."""
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._target = target
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        table = self._target
+        for cycles, bit in enumerate(table.stage, 1):
+            m.d.sync += Assert(bit == (self.age == cycles), f"invariant: stage {cycles}")
+        m.d.sync += Assert(self.maps == table.maps, "invariant: what was taken last")
+        # Whoever waits behind a request came after it; a mapping may have been taken since then.
+        passed = Mux(self.age == 0, _LAST + 1, self.age)
+        m.d.sync += Assert((self.waited == 0) | (self.waited <= passed + Mux(self.maps, _LAST, -1)),
+                           "invariant: a request has waited for what it saw")
+        m.d.sync += Cover(self.waited == _WAIT - 1, f"a request waits for {_WAIT} cycles")
+        return m
+
+
+class BufferTableTimingProof(_Inside, BufferTableTiming):
+    """`BufferTableTiming`, with invariants: the table's stage is the age of what was taken."""
+
+
+class BufferTableProof(_Inside, BufferTableCheck):
+    """`BufferTableCheck`, with invariants: the table's memory is the checker's map.
+
+    It adds a read port for each buffer to the table's memory.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._ports = [target.memory.read_port(domain="comb") for _ in range(target.buffers)]
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        table, old = self._target, self.age > 1
+        mine = Signal(self.coming.shape(), name="asked")
+        m.d.comb += Value.cast(mine).eq(
+            Array(map(Value.cast, self.buffer))[self.wanted.buffer])
+        known = self.known.bit_select(self.wanted.buffer, 1)
+
+        def same(entry, buffer):
+            return ((entry.address == buffer.address) & (entry.x == buffer.x)
+                    & (entry.y == buffer.y) & (entry.size == buffer.x * buffer.y))
+
+        for number, (port, buffer) in enumerate(zip(self._ports, self.buffer, strict=True)):
+            m.d.comb += port.addr.eq(number)
+            m.d.sync += Assert(~self.known[number] | same(port.data, buffer),
+                               f"invariant: buffer {number} in memory")
+            m.d.sync += Assert(
+                ~self.known[number]
+                | (buffer.address + buffer.x * buffer.y <= self.capacity),
+                f"invariant: buffer {number} in the device")
+        coming, wanted, entry = self.coming, self.wanted, table.entry
+        m.d.sync += [
+            Assert(self.known == table.valid, "invariant: which buffers are mapped"),
+            Assert(Value.cast(wanted) == Value.cast(table.wanted), "invariant: request"),
+            Assert(Value.cast(coming) == Value.cast(table.coming), "invariant: mapping"),
+            Assert((self.age != 1) | self.maps | ~known | same(table.read.data, mine),
+                   "invariant: what was read"),
+            Assert(~old | self.maps | ~known | same(entry, mine), "invariant: entry"),
+            Assert(~old | self.maps | (table.known == known), "invariant: known"),
+            Assert(~old | ~self.maps | ((entry.address == coming.address)
+                                        & (entry.x == coming.x)), "invariant: mapping's entry"),
+            Assert(~old | (table.factor == Mux(self.maps, coming.y,
+                                               Mux(wanted.indexed, 0, wanted.y))),
+                   "invariant: factor"),
+        ]
+        m.d.sync += Cover(self.tile.valid & ~self.tile.payload.indexed
+                          & (self.tile.payload.count > 1), "a tile of several lines leaves")
+        return m

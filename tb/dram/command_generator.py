@@ -1,0 +1,247 @@
+"""Testbench of the command generator: every output compared in every cycle."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from cyclebound.golden.dram.command_generator import (
+    CommandGeneratorCycleModel,
+    Described,
+    Entry,
+)
+from cyclebound.golden.dram.request import (
+    BURST_BITS,
+    BURST_WORDS,
+    FIFO_DEPTH,
+    TARGET_BITS,
+    Burst,
+    Destination,
+)
+from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The generator and its model; `cycle` takes both one cycle further.
+
+    Attributes
+    ----------
+    counts : dict
+        What has been seen: bursts by what they needed, pops, and cycles in which a FIFO was full.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.part: Part = part_named(bench.parameters["part"])
+        self.model = CommandGeneratorCycleModel(self.part)
+        self.counts = dict.fromkeys(("bursts", "activate", "conflict", "close", "alone", "hit",
+                                     "pops", "blocked", "full"), 0)
+        i, o = bench.inputs, bench.outputs
+        self._pop = i["pop"]
+        self._payload = {name: o[f"describe.payload.{name}"] for name in (
+            "mask", "destination", "transform", "bank", "slot")}
+        self._targets = [o[f"describe.payload.targets.{word}"] for word in range(BURST_WORDS)]
+        self._heads = [{name: o[f"heads.{bank}.{name}"] for name in (
+            "valid", "waiting", *(f"entry.{each}" for each in (
+                "row", "column", "write", "conflict", "activate", "close", "alone")))}
+            for bank in range(self.part.banks)]
+        self._care = sum(o[name].mask for name in ("bursts.ready", "describe.valid", "busy"))
+        for fields in self._heads:
+            self._care |= fields["valid"].mask | fields["waiting"].mask
+        self._kept: list[tuple[Entry | None, int, int]] = [(None, 0, 0)] * self.part.banks
+        self._offered: tuple[Burst | None, int] = (None, 0)
+        # taken and not yet entered: the burst, its cycle, whether a FIFO made it wait
+        self._line: deque[list] = deque()
+        self._gap = 0  # cycles since the last burst was taken, without another one on offer
+
+    def _offer(self, burst: Burst) -> int:
+        """A burst on the bus of inputs."""
+        if self._offered[0] is not burst:
+            values = {"bursts.valid": 1}
+            for name in ("address", "mask", "write", "destination", "transform", "indexed",
+                         "last"):
+                values[f"bursts.payload.{name}"] = getattr(burst, name)
+            for word, target in enumerate(burst.targets):
+                values[f"bursts.payload.targets.{word}"] = target
+            self._offered = burst, self.bench.inputs.pack(values)
+        return self._offered[1]
+
+    def _head(self, bank: int, entry: Entry) -> tuple[int, int]:
+        """A head on the bus of outputs, and the bits that matter.
+
+        To a precharge nothing matters but that it is one.
+        """
+        kept, word, care = self._kept[bank]
+        if kept is not entry:
+            fields, word, care = self._heads[bank], 0, 0
+            names = ["alone"] if entry.alone else [
+                "alone", "row", "column", "write", "conflict", "activate", "close"]
+            for name in names:
+                field = fields[f"entry.{name}"]
+                value = entry.column // 8 if name == "column" else getattr(entry, name)
+                word |= field.to(value)
+                care |= field.mask
+            self._kept[bank] = entry, word, care
+        return word, care
+
+    def _shown(self, described: Described) -> tuple[int, int]:
+        """A descriptor on the bus of outputs, and the bits that matter."""
+        burst = described.burst
+        values = {"mask": burst.mask, "destination": burst.destination,
+                  "transform": burst.transform, "bank": described.bank, "slot": described.slot}
+        word, care = self.bench.outputs["describe.valid"].mask, 0
+        for name, value in values.items():
+            word |= self._payload[name].to(value)
+            care |= self._payload[name].mask
+        for field, target in zip(self._targets, burst.targets, strict=True):
+            word |= field.to(target)
+            care |= field.mask
+        return word, care
+
+    async def cycle(self, offer: Burst | None = None, pops: int = 0) -> bool:
+        """Offer a burst or none, pop heads; compare all. Whether the burst was taken."""
+        bench, now = self.bench, self.bench.cycle
+        expected, care = 0, self._care
+        for bank, queue in enumerate(self.model.queues):
+            if queue:
+                fields = self._heads[bank]
+                word, more = self._head(bank, queue[0])
+                expected |= word | fields["valid"].mask | fields["waiting"].to(len(queue) - 1)
+                care |= more
+                self.counts["full"] += len(queue) > FIFO_DEPTH
+        lengths = [len(queue) - (pops >> bank & 1) for bank, queue in enumerate(self.model.queues)]
+        seen = await bench.step((0 if offer is None else self._offer(offer)) | self._pop.to(pops))
+        out = self.model.step(offer, pops)
+        self.counts["pops"] += pops.bit_count()
+        self.counts["blocked"] += out.blocked
+        expected |= bench.outputs["bursts.ready"].mask if out.ready else 0
+        expected |= bench.outputs["busy"].mask if out.busy else 0
+        if out.described is not None:
+            word, more = self._shown(out.described)
+            expected |= word
+            care |= more
+        bench.check(seen, expected, care)
+        if out.entered is not None:
+            self._enter(out.entered, lengths)
+        if out.blocked:
+            for each in self._line:
+                each[2] = True
+        if self._line and self._line[-1][3] is None and (offer is not None
+                                                         or self._line[-1][0].last):
+            self._line[-1][3] = 0 if self._line[-1][0].last else now - self._line[-1][1] - 1
+        if out.ready and offer is not None:
+            self._line.append([offer, now, False, None])
+            self.counts["bursts"] += 1
+            return True
+        return False
+
+    def _enter(self, entered: Described, lengths: Sequence[int]) -> None:
+        """Count what a burst needed, and observe its time if nothing was in its way."""
+        burst, first, waited, gap = self._line.popleft()
+        assert burst is entered.burst
+        for bank, queue in enumerate(self.model.queues):
+            if len(queue) > lengths[bank]:
+                entry = queue[-1]
+                for name in ("activate", "conflict", "close", "alone"):
+                    self.counts[name] += getattr(entry, name)
+                self.counts["hit"] += not entry.alone and not entry.activate
+        if not waited and lengths[entered.bank] == 0:
+            # its entry is the head in the cycle that follows, where it will be compared
+            self.bench.observe("burst", first, self.bench.cycle, gap=gap)
+
+    async def play(self, bursts: Sequence[Burst], *, offers: float = 1.0,
+                   pops: Callable[[int], bool]) -> None:
+        """All bursts, until the last head has been popped.
+
+        In each cycle, the next burst is put on offer with probability ``offers`` and stays there,
+        and ``pops(waiting)`` says of each head whether it is popped.
+        """
+        rng, coming, offer = self.bench.rng, iter(bursts), None
+        following = next(coming, None)
+        while following is not None or self._line or any(self.model.queues):
+            if offer is None and following is not None and rng.random() < offers:
+                offer, following = following, next(coming, None)
+            gone = sum(1 << bank for bank, queue in enumerate(self.model.queues)
+                       if queue and pops(len(queue) - 1))
+            if await self.cycle(offer, gone):
+                offer = None
+        for _ in range(2):
+            await self.cycle()
+
+    # -- what to ask for -------------------------------------------------------------------------
+
+    def request(self, addresses: Sequence[int], *, indexed: bool = False) -> list[Burst]:
+        """A request with these bursts; everything else at random."""
+        rng = self.bench.rng
+        write, destination = rng.random() < 0.5, Destination(rng.randrange(3))
+        transform = rng.randrange(3)
+        return [Burst(address, rng.getrandbits(BURST_WORDS),
+                      tuple(rng.getrandbits(TARGET_BITS) for _ in range(BURST_WORDS)),
+                      write, destination, transform, indexed, number == len(addresses) - 1)
+                for number, address in enumerate(addresses)]
+
+    def random_request(self) -> list[Burst]:
+        """A tile, the lines of a two-dimensional one, or indexed bursts in few or many rows."""
+        rng, part = self.bench.rng, self.part
+        end = min(part.bursts, 1 << BURST_BITS)
+        sweep = part.bursts_per_sweep
+        kind, length = rng.randrange(3), rng.randrange(1, rng.choice((3, 12, 60)))
+        if kind == 0:
+            edge = rng.randrange(end // sweep) * sweep + rng.randrange(
+                part.banks // 2 + 1) * 2 * part.bursts_per_row
+            first = min(max(0, edge - rng.randrange(1, 40)), end - length)
+            return self.request(range(first, first + length))
+        if kind == 1:
+            gap, first = rng.choice((2, 3, 9, 200, 300, 3000)), rng.randrange(end // 2)
+            width = min(rng.randrange(1, 4), gap)
+            return self.request([first + line * gap + each for line in range(length // width + 1)
+                                 for each in range(width)])
+        rows, spread = rng.choice((1, 2, 40)), rng.choice((2, 3, 300, sweep))
+        base = rng.randrange(end // sweep - rows) * sweep
+        return self.request([base + rng.randrange(rows) * sweep
+                             + rng.randrange(min(spread, sweep)) for _ in range(length)],
+                            indexed=True)
+
+    def some(self, count: int) -> list[Burst]:
+        """The bursts of ``count`` requests."""
+        return [burst for _ in range(count) for burst in self.random_request()]
+
+
+@testbench
+async def heads_popped_at_once(bench: Bench) -> None:
+    """Every burst into an empty FIFO, one per cycle."""
+    scene = Scene(bench)
+    await scene.play(scene.some(60), pops=lambda waiting: True)
+    assert scene.counts["blocked"] == 0
+    assert min(scene.counts[name] for name in ("activate", "conflict", "close", "alone",
+                                               "hit")) > 0, scene.counts
+
+
+@testbench
+async def bursts_that_come_late(bench: Bench) -> None:
+    """A burst waits for the one behind it; between requests, nobody waits."""
+    scene = Scene(bench)
+    for offers in (0.5, 0.1):
+        await scene.play(scene.some(25), offers=offers, pops=lambda waiting: True)
+    assert scene.counts["bursts"] > 50
+
+
+@testbench
+async def fifos_that_fill(bench: Bench) -> None:
+    """Heads popped late, or only once their FIFO is full: what needs a full one stops."""
+    scene, rng = Scene(bench), bench.rng
+    for pops in (lambda waiting: rng.random() < 0.3, lambda waiting: rng.random() < 0.03,
+                 lambda waiting: waiting >= FIFO_DEPTH or rng.random() < 0.01):
+        for offers in (1.0, 0.6):
+            await scene.play(scene.some(15), offers=offers, pops=pops)
+    assert min(scene.counts[name] for name in ("blocked", "full")) > 100, scene.counts
+
+
+@testbench
+async def one_burst_at_a_time(bench: Bench) -> None:
+    """Requests of a single burst: each is the last, and closes what it opens."""
+    scene = Scene(bench)
+    for indexed in (False, True):
+        for bank in range(scene.part.banks):
+            address = bank // 2 * 2 * scene.part.bursts_per_row + bank % 2
+            await scene.play(scene.request([address], indexed=indexed), pops=lambda waiting: True)
+    assert scene.counts["close"] == scene.counts["bursts"] == 2 * scene.part.banks

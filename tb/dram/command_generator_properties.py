@@ -1,0 +1,103 @@
+"""Bound checker of the command generator: nothing is lost, and a head stays until it is popped.
+
+Ref: Sim-D, section 3.2.2.
+"""
+
+from amaranth.hdl import Assert, Assume, Cat, Module, Signal, Value
+
+from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["CommandGeneratorCheck", "CommandGeneratorProof"]
+
+
+class CommandGeneratorCheck(Watcher):
+    """FIFOs keep what they hold, and every burst taken is described once.
+
+    Assumes that a burst on offer stays until it is taken, that the bursts of a request agree in
+    what they have in common, and that only heads are popped.
+
+    Parameters
+    ----------
+    target : CommandGenerator
+        The generator, or a component with the same members and its ``part``.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    inside : Signal
+        Bursts taken and not yet described.
+    """
+
+    def __init__(self, target):
+        self.part = target.part
+        super().__init__(target)
+        self.inside = Signal(range(4))
+
+    def elaborate(self, platform):
+        m = Module()
+
+        # -- bursts ----------------------------------------------------------------------------
+        waits, burst = Signal(), Signal.like(Value.cast(self.bursts.payload), reset_less=True)
+        m.d.sync += [waits.eq(self.bursts.valid & ~self.bursts.ready),
+                     burst.eq(self.bursts.payload)]
+        m.d.sync += Assume(~waits | (self.bursts.valid
+                                     & (burst == Value.cast(self.bursts.payload))),
+                           "an offer was changed or withdrawn")
+        taken = self.bursts.valid & self.bursts.ready
+        within, common, was = Signal(), Signal(2), Signal(2, reset_less=True)
+        m.d.comb += common.eq(Cat(self.bursts.payload.write, self.bursts.payload.indexed))
+        with m.If(taken):
+            m.d.sync += [within.eq(~self.bursts.payload.last), was.eq(common)]
+        m.d.sync += Assume(~(within & self.bursts.valid) | (common == was),
+                           "bursts of a request disagree")
+        m.d.sync += self.inside.eq(self.inside + taken - self.describe.valid)
+        m.d.sync += [
+            Assert((self.inside != 0) | ~self.describe.valid, "described without being taken"),
+            Assert((self.inside != 3) | ~taken | self.describe.valid, "more than three under way"),
+            Assert(self.busy | ~within, "not busy within a request"),
+        ]
+
+        # -- heads -----------------------------------------------------------------------------
+        for bank, head in enumerate(self.heads):
+            count = Signal(range(FIFO_DEPTH + 3), name=f"count_{bank}")  # in head and FIFO
+            m.d.comb += count.eq(head.valid + head.waiting)
+            before = Signal.like(count, name=f"before_{bank}")
+            popped = Signal(name=f"popped_{bank}")
+            entry = Signal.like(Value.cast(head.entry), name=f"entry_{bank}", reset_less=True)
+            kept = Signal(name=f"kept_{bank}")
+            m.d.sync += [before.eq(count), popped.eq(self.pop[bank]), entry.eq(head.entry),
+                         kept.eq(head.valid & ~self.pop[bank])]
+            m.d.sync += [
+                Assume(head.valid | ~self.pop[bank], f"bank {bank}: pop without a head"),
+                Assert(head.waiting <= FIFO_DEPTH, f"bank {bank}: more than the FIFO holds"),
+                Assert(head.valid | (head.waiting == 0), f"bank {bank}: entries and no head"),
+                Assert(~kept | head.valid, f"bank {bank}: head lost"),
+                Assert(~kept | (entry == Value.cast(head.entry)), f"bank {bank}: head changed"),
+                Assert((count + popped == before) | (count + popped == before + 1),
+                       f"bank {bank}: an entry lost or doubled"),
+            ]
+        return m
+
+
+class CommandGeneratorProof(CommandGeneratorCheck):
+    """`CommandGeneratorCheck`, with what a `CommandGenerator`'s places hold: for induction.
+
+    Parameters
+    ----------
+    target : CommandGenerator
+        The generator, with its state ``held_valid``, ``work_valid``.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._held, self._work = target.held_valid, target.work_valid
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.sync += Assert(self.inside == self._held + self._work + self.describe.valid,
+                           "invariant: bursts are held, at work, or described")
+        return m

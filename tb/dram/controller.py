@@ -1,0 +1,234 @@
+"""Testbench of the DRAM controller: every pin and every word compared in every cycle.
+
+Random requests of every kind, those that are refused among them; and tiles at the ends of banks
+and sweeps, where delays are longest. See `Scene` for what is compared.
+"""
+
+from collections.abc import Sequence
+
+from cyclebound.golden.dram.address import burst_at
+from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
+from cyclebound.golden.dram.index_iterator import Element
+from cyclebound.golden.dram.request import (
+    ADDRESS_BITS,
+    BURST_WORDS,
+    COUNT_BITS,
+    TARGET_BITS,
+    Destination,
+    Refusal,
+)
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dram.controller_scene import Scene, Wanted
+
+_REQUESTS = 260
+_BUFFERS = 6  # that a random test maps
+_MOST = (1 << COUNT_BITS) - 1
+
+
+class Traffic:
+    """Random buffers, and requests of them; most are legal, some end at the very last word."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.rng = scene, scene.bench.rng
+        self.capacity = min(scene.part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
+        self.buffers: dict[int, Mapping] = {}  # as they will be when the next request is taken
+
+    def remap(self, buffer: int | None = None, size: tuple[int, int] | None = None) -> None:
+        """Map a buffer anew: small lines or long ones, at any word, now and then to no effect."""
+        rng = self.rng
+        if buffer is None:
+            buffer = rng.randrange(_BUFFERS)
+        x, y = size or rng.choice((
+            (rng.randint(1, 15), rng.randint(1, 60)),      # bursts have words of several lines
+            (rng.randint(16, 60), rng.randint(1, 30)),
+            (rng.randint(500, 3000), rng.randint(1, 40)),
+            (8 * rng.choice((512, 1024, 4096)), rng.randint(2, 12)),  # lines in the same bank
+            (rng.randint(20_000, 400_000), rng.randint(1, 20)),
+        ))
+        room = self.capacity - x * y
+        mapping = Mapping(buffer, rng.choice((0, room, rng.randint(0, room), rng.randint(0, room))),
+                          x, y, rng.random() > 0.06)
+        if rng.random() < 0.06:
+            mapping = Mapping(buffer, room + 1, x, y)  # ends a word beyond the device
+        self.scene.mappings.append(mapping)
+        self.buffers[buffer] = mapping
+
+    def request(self) -> Wanted:
+        """One request of any kind."""
+        rng, choice = self.rng, self.rng.random()
+        buffer = rng.choice(list(self.buffers)) if rng.random() > 0.04 else 31
+        mapping = self.buffers.get(buffer, Mapping(buffer, 0, 50, 5))
+        write = rng.random() < 0.5
+        destination = rng.choice((Destination.SCRATCHPAD, Destination.REGISTERS, Destination.CAM))
+        common = {"write": write, "destination": destination, "base": rng.getrandbits(TARGET_BITS),
+                  "pitch": rng.getrandbits(TARGET_BITS), "transform": rng.randrange(3)}
+        if choice < 0.35:
+            return self._indexed(mapping, common)
+        x = rng.choice((0, rng.randrange(mapping.x)))
+        words = rng.choice((1, mapping.x - x, rng.randint(1, mapping.x - x)))
+        words = min(words, rng.choice((20, 100, 400, 1200)))
+        y = rng.randrange(mapping.y)
+        most = min(mapping.y - y, max(1, 900 // words), 40)
+        count = rng.choice((1, 1, most, rng.randint(1, most)))
+        if rng.random() < 0.08:  # no words, no lines, or one too many
+            x, y, words, count = rng.choice((
+                (x, y, 0, count), (x, y, words, 0), (x, y, mapping.x - x + 1, count),
+                (x, y, words, mapping.y - y + 1), (_MOST, _MOST, _MOST, _MOST)))
+        return Wanted(BufferRequest(mapping.buffer, x, y, words, count, False, **common))
+
+    def _indexed(self, mapping: Mapping, common: dict) -> Wanted:
+        """Indexes all over the buffer or close together, now and then beyond it, or none at all."""
+        rng, limit = self.rng, mapping.x * mapping.y
+        most = min(limit, _MOST + 1)
+        start, span = rng.randrange(most), rng.choice((1, 40, 3000, most))
+        beyond = rng.choice((0, 0, 0, 0.1, 1)) if limit <= _MOST else 0
+        length = rng.choice((0, 1, 2, 3, 8, rng.randrange(60)))
+        indexes = [rng.choice((limit, _MOST)) if rng.random() < beyond
+                   else (start + rng.randrange(span)) % most for _ in range(length)]
+        elements = [Element(index, rng.getrandbits(TARGET_BITS)) for index in indexes]
+        return Wanted(BufferRequest(mapping.buffer, *(rng.getrandbits(COUNT_BITS)
+                                                      for _ in range(4)), True, **common),
+                      [*elements, Element(rng.getrandbits(COUNT_BITS), 0, True)])
+
+
+async def _play(bench: Bench, *, idle: float = 0.0, starve: float = 0.0) -> Scene:
+    """Random requests, and mappings that change beneath them."""
+    scene = Scene(bench)
+    traffic, rng = Traffic(scene), bench.rng
+    for buffer in range(_BUFFERS):
+        traffic.remap(buffer)
+    await scene.drain()
+    scene.idle, scene.starve = idle, starve
+    for _ in range(_REQUESTS):
+        while len(scene.requests) > 1:
+            await scene.cycle()
+        scene.requests.append(traffic.request())
+        if rng.random() < 0.1:
+            traffic.remap()
+    await scene.drain()
+    scene.finish()
+    return scene
+
+
+def _varied(scene: Scene) -> None:
+    """Nothing that the test is about was missing."""
+    counts = scene.counts
+    refused = (Refusal.UNMAPPED, Refusal.EMPTY, Refusal.WIDTH, Refusal.HEIGHT, Refusal.INDEX)
+    for what in ("read tile", "write tile", "read indexed", "write indexed", "delivered", "driven",
+                 "refreshes", *(f"refused {int(each)}" for each in (Refusal.NONE, *refused))):
+        assert counts[what], (what, counts)
+    assert counts["refused 0"] > _REQUESTS // 2, counts
+
+
+@testbench
+async def back_to_back(bench: Bench) -> None:
+    """A request waits whenever there is room for one, and its indexes with it."""
+    scene = await _play(bench)
+    _varied(scene)
+    assert scene.counts["follower at once"] > _REQUESTS // 2, scene.counts
+
+
+@testbench
+async def now_and_then(bench: Bench) -> None:
+    """Requests come after a while, and indexes one by one."""
+    _varied(await _play(bench, idle=0.99, starve=0.6))
+
+
+@testbench
+async def slow_indexes(bench: Bench) -> None:
+    """Requests wait, but hardly any index does."""
+    _varied(await _play(bench, starve=0.9))
+
+
+async def _one_by_one(scene: Scene, requests: Sequence[Wanted]) -> None:
+    """Each when all before it is over, and no refresh due."""
+    part = scene.part
+    for wanted in requests:
+        while not scene.model.idle or scene.model_cycle % part.nREFI > part.nREFI - 20:
+            await scene.cycle()
+        scene.requests.append(wanted)
+        await scene.drain()
+
+
+@testbench
+async def ends_of_banks(bench: Bench) -> None:
+    """Tiles around the end of a pair of banks and of all banks, where delays are longest."""
+    scene = Scene(bench)
+    part = scene.part
+    scene.mappings.append(Mapping(0, 0, _MOST, 1))
+    await scene.drain()
+    ends = [burst_at(part, bank=2, row=0, column=0), part.bursts_per_sweep]
+    requests = [Wanted(BufferRequest(0, BURST_WORDS * (end - before) + offset, 0,
+                                     BURST_WORDS * bursts - offset, 1, False, write))
+                for write in (False, True) for end in ends for bursts in range(1, 13)
+                for before in range(min(bursts, 6)) for offset in (0, 15)]
+    bench.rng.shuffle(requests)
+    scene.requests.extend(requests)
+    await scene.drain()
+    await _one_by_one(scene, [Wanted(each.request) for each in requests[:150]])
+    scene.finish()
+    assert scene.counts["refused 0"] == len(requests) + 150
+    assert scene.counts["follower at once"] > len(requests) * 0.9
+
+
+@testbench
+async def banks_and_rows(bench: Bench) -> None:
+    """Indexed requests: one row, rows of one bank by turns, all banks; also without a burst."""
+    scene = Scene(bench)
+    part, rng = scene.part, bench.rng
+    scene.mappings.append(Mapping(0, 0, _MOST, 2))
+    await scene.drain()
+    requests = []
+    for write in (False, True):
+        for length in (1, 2, 3, 5, 9, 17, 40):
+            for rows in (1, 2, part.bank_groups, part.banks, 0):
+                places = [burst_at(part, bank=number % part.banks if rows else 0,
+                                   row=0 if rows else rng.randrange(8), column=8 * number // 64)
+                          for number in (rng.randrange(rows or 1) for _ in range(length))]
+                elements = [Element(BURST_WORDS * place % _MOST, number)
+                            for number, place in enumerate(places)]
+                requests.append(Wanted(BufferRequest(0, indexed=True, write=write, words=0),
+                                       [*elements, Element(end=True)]))
+    nothing = Wanted(BufferRequest(0, indexed=True), [Element(end=True)])
+    scene.requests.extend(requests)
+    await scene.drain()
+    await _one_by_one(scene, [Wanted(each.request, each.elements) for each in (*requests, nothing)])
+    scene.finish()
+    assert scene.counts["refused 0"] == 2 * len(requests) + 1
+
+
+@testbench
+async def nothing_to_do(bench: Bench) -> None:
+    """Requests without a single burst behind others, which must all be completed, in order."""
+    scene = Scene(bench)
+    scene.mappings.append(Mapping(0, 0, 1000, 1))
+    await scene.drain()
+    for number in range(60):
+        kind = number % 4
+        if kind == 0:
+            wanted = Wanted(BufferRequest(0, number, 0, 1 + number, 1, False, number % 8 == 0))
+        elif kind == 1:
+            wanted = Wanted(BufferRequest(0, indexed=True), [Element(end=True)])
+        elif kind == 2:
+            wanted = Wanted(BufferRequest(0, indexed=True), [Element(1000), Element(end=True)])
+        else:
+            wanted = Wanted(BufferRequest(bench.rng.choice((0, 1)), 0, 0, 0, 1))
+        scene.requests.append(wanted)
+    await scene.drain()
+    scene.finish()
+    assert scene.counts["refused 0"] == 30
+    assert scene.counts[f"refused {int(Refusal.INDEX)}"] == 15
+
+
+@testbench
+async def refreshes(bench: Bench) -> None:
+    """With nobody asking, a refresh is on the pins one cycle after it has fallen due."""
+    scene = Scene(bench)
+    part = scene.part
+    seen = []
+    for _ in range(3 * part.nREFI + 5):
+        shown = await scene.cycle()
+        if shown.command is not None:
+            seen.append(scene.model_cycle - 1)
+    assert seen == [number * part.nREFI + 1 for number in (1, 2, 3)]
+    scene.finish()

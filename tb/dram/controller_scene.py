@@ -1,0 +1,357 @@
+"""The DRAM controller between its device and its models, for testbenches.
+
+On the pins there is a device that objects to whatever its data sheet forbids, and that keeps what
+is written to it. On the chip's side, what is fetched is answered by random words, and what the
+device holds must be what the model of memory says, from the first word to the last. Buses that
+nobody drives carry random words.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
+from cyclebound.golden.dram.controller import (
+    LOOKUP,
+    ControllerShown,
+    DramControllerModel,
+    bursts_moved,
+)
+from cyclebound.golden.dram.device import DramDevice
+from cyclebound.golden.dram.dq_scheduler import DataBeat
+from cyclebound.golden.dram.index_iterator import Element
+from cyclebound.golden.dram.request import (
+    BEAT_WORDS,
+    BURST_BYTES,
+    TARGET_BITS,
+    WORD_BITS,
+    WORD_BYTES,
+    Burst,
+    Destination,
+    Refusal,
+)
+from cyclebound.golden.dram.rules import CAS, Command
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.tb.bench import Bench
+
+__all__ = ["Scene", "Wanted"]
+
+_BUS_BITS = BEAT_WORDS * WORD_BITS
+_BEAT_BYTES = BEAT_WORDS * WORD_BYTES
+_BYTES_OF = [sum(0xF << 4 * word for word in range(BEAT_WORDS) if mask >> word & 1)
+             for mask in range(1 << BEAT_WORDS)]
+_TARGETS_OF = [sum((1 << TARGET_BITS) - 1 << TARGET_BITS * word for word in range(BEAT_WORDS)
+                   if not mask >> word & 1) for mask in range(1 << BEAT_WORDS)]  # of no word
+
+
+def _packed(values: Sequence[int], width: int) -> int:
+    return sum(value << width * number for number, value in enumerate(values))
+
+
+def _split(word: int) -> tuple[int, ...]:
+    return tuple(word >> WORD_BITS * number & (1 << WORD_BITS) - 1 for number in range(BEAT_WORDS))
+
+
+@dataclass
+class Wanted:
+    """A request, its indexes, and when things happened to it.
+
+    ``alone``: nothing else was under way when it was taken, and it was not made to
+    wait. ``starved``: it had to wait for an index. ``first``: cycle of its first command.
+    """
+
+    request: BufferRequest
+    elements: Sequence[Element] = ()
+    bursts: Sequence[Burst] = ()
+    refusal: Refusal = Refusal.NONE
+    taken: int = 0
+    alone: bool = False
+    started: bool = False
+    starved: bool = False
+    first: int | None = None
+
+
+class Scene:
+    """Controller, device and models; one `cycle` at a time.
+
+    Attributes
+    ----------
+    mappings, requests : deque
+        What is to be offered, each in order.
+    counts : Counter
+        Words delivered and driven, requests by kind and refusal, refreshes.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.part = part = part_named(bench.parameters["part"])
+        self.model = DramControllerModel(part)
+        self.device = DramDevice(part)
+        self.mappings: deque[Mapping] = deque()
+        self.requests: deque[Wanted] = deque()
+        self.idle = self.starve = 0.0  # how often nothing is offered, though there is something
+        self.counts: Counter[str] = Counter()
+        self.model_cycle = 0
+        self._elements: deque[Element] = deque()
+        self._offered: Element | None = None
+        self._mapping: Mapping | None = None
+        self._request: Wanted | None = None
+        self._accepted: deque[Wanted] = deque()   # and not completed
+        self._current: Wanted | None = None       # started last
+        self._measured: Wanted | None = None      # completed in the cycle before
+        self._known: set[int] = set()             # bursts with content
+        self._answers: deque[int | None] = deque([None, None])
+        i, o = bench.inputs, bench.outputs
+        self._dq_in, self._words, self._enable = i["dq_in"], i["store.words"], i["store.enable"]
+        self._index = [i[f"indexes.{name}"] for name in (
+            "valid", "payload.index", "payload.target", "payload.end")]
+        self._ready = o["indexes.ready"]
+        self._valid = {name: o[f"{name}.valid"] for name in ("fetch", "deliver", "dq_out",
+                                                             "completion")}
+        self._fields = {(side, field): o[f"{side}.payload.{field}"]
+                        for side in ("fetch", "deliver")
+                        for field in ("enable", "targets", "destination", "transform")}
+        self._delivered, self._verdict = o["deliver.payload.words"], o["completion.payload"]
+        self._driven, self._mask = o["dq_out.payload.words"], o["dq_out.payload.mask"]
+        self._command = {name: o[f"command.{name}"] for name in ("op", "bank", "row", "column")}
+        self._flags = {name: o[name] for name in ("mapping.ready", "request.ready", "mapped",
+                                                  "started", "late")}
+        self._always = sum(field.mask for field in (*self._valid.values(), self._mask,
+                                                    self._command["op"], *self._flags.values()))
+
+    # -- one cycle -----------------------------------------------------------------------------
+
+    async def cycle(self) -> ControllerShown:
+        """Offer, let the device and the chip answer, and compare."""
+        bench, rng, now = self.bench, self.bench.rng, self.model_cycle
+        if self._mapping is None and self.mappings and rng.random() >= self.idle:
+            self._mapping = self.mappings.popleft()
+        if self._request is None and self.requests and rng.random() >= self.idle:
+            self._request = self.requests.popleft()
+        if self._offered is None and self._elements and rng.random() >= self.starve:
+            self._offered = self._elements.popleft()
+
+        read = self.device.data_out(now)
+        dq = rng.getrandbits(_BUS_BITS) if read is None else int.from_bytes(read, "little")
+        answer = self._answers.popleft()
+        words = rng.getrandbits(_BUS_BITS)
+        enable = rng.getrandbits(BEAT_WORDS) if answer is None else answer
+        word = self._dq_in.to(dq) | self._words.to(words) | self._enable.to(enable)
+        word |= self._offers()
+        seen = await bench.step(word)
+
+        taken = None
+        if self._offered is not None and self._ready.of(seen):
+            taken, self._offered = self._offered, None
+        elif self._ready.of(seen) and self._current is not None:
+            self._current.starved = True
+        alone = self.model.idle
+        request = None if self._request is None else self._request.request
+        shown = self.model.step(mapping=self._mapping, request=request, element=taken,
+                                store=(_split(words), enable))
+        self._compare(seen, shown)
+        self._pins(seen, now)
+        self._answers.append(self._answer(shown.fetch))
+        self._account(shown, now, alone)
+        self.model_cycle += 1
+        return shown
+
+    def _offers(self) -> int:
+        values: dict[str, int] = {}
+        for port, offer in (("mapping", self._mapping),
+                            ("request", self._request and self._request.request)):
+            if offer is not None:
+                values[f"{port}.valid"] = 1
+                values |= {f"{port}.payload.{name}": int(value)
+                           for name, value in asdict(offer).items()}
+        word = self.bench.inputs.pack(values)
+        if self._offered is not None:
+            element = self._offered
+            for field, value in zip(self._index, (1, element.index, element.target, element.end),
+                                    strict=True):
+                word |= field.to(value)
+        return word
+
+    def _answer(self, fetch: DataBeat | None) -> int | None:
+        """Which words of a fetch somebody has: all, unless it is from the CAM."""
+        if fetch is None:
+            return None
+        full = (1 << BEAT_WORDS) - 1
+        return self.bench.rng.getrandbits(BEAT_WORDS) if (
+            fetch.destination == Destination.CAM) else full
+
+    def _compare(self, seen: int, shown: ControllerShown) -> None:
+        care = self._always
+        expected = sum(self._flags[name].mask for name, value in (
+            ("mapping.ready", shown.takes_mapping), ("request.ready", shown.takes_request),
+            ("mapped", shown.mapped is not None), ("started", shown.started),
+            ("late", shown.late)) if value)
+        if shown.mapped is not None:
+            refusal = self.bench.outputs["mapping_refusal"]
+            expected, care = expected | refusal.to(shown.mapped), care | refusal.mask
+        if shown.completion is not None:
+            expected |= self._valid["completion"].mask | self._verdict.to(shown.completion)
+            care |= self._verdict.mask
+        if shown.command is not None:
+            issued, fields = shown.command, self._command
+            matters = {Command.ACT: ("bank", "row"), Command.PRE: ("bank",),
+                       Command.REF: ()}.get(issued.op, ("bank", "column"))
+            values = {"bank": issued.bank, "row": issued.row, "column": issued.column // 8}
+            expected |= fields["op"].to(issued.op)
+            for name in matters:
+                expected |= fields[name].to(values[name])
+                care |= fields[name].mask
+        for side, beat in (("fetch", shown.fetch), ("deliver", shown.deliver)):
+            if beat is not None:
+                expected |= self._valid[side].mask
+                for name, value in (("enable", beat.enable), ("destination", beat.destination),
+                                    ("targets", _packed(beat.targets, TARGET_BITS)),
+                                    ("transform", beat.transform)):
+                    expected |= self._fields[side, name].to(value)
+                    care |= self._fields[side, name].mask
+                if beat.destination != Destination.CAM:  # which finds words by that of word 0
+                    care ^= _TARGETS_OF[beat.enable] << self._fields[side, "targets"].offset
+        if shown.deliver is not None:
+            expected |= self._delivered.to(_packed(shown.deliver.words, WORD_BITS))
+            care |= self._delivered.mask
+            self.counts["delivered"] += shown.deliver.enable.bit_count()
+        if shown.drive is not None:
+            words, mask = shown.drive
+            expected |= self._valid["dq_out"].mask | self._mask.to(mask)
+            for number in range(BEAT_WORDS):
+                if mask >> number & 1:
+                    at = self._driven.offset + WORD_BITS * number
+                    expected, care = expected | words[number] << at, care | (1 << 32) - 1 << at
+            self.counts["driven"] += mask.bit_count()
+        self.bench.check(seen, expected, care)
+
+    def _pins(self, seen: int, now: int) -> None:
+        """The device sees the pins of the hardware, not those of the model."""
+        op = Command(self._command["op"].of(seen))
+        if op is not Command.NOP:
+            bank = self._command["bank"].of(seen)
+            self.device.command(now, op, bank,
+                                self._command["row"].of(seen) if op is Command.ACT else 0,
+                                8 * self._command["column"].of(seen) if op in CAS else 0)
+        if self._valid["dq_out"].of(seen):
+            self.device.data_in(now, self._driven.of(seen).to_bytes(_BEAT_BYTES, "little"),
+                                _BYTES_OF[self._mask.of(seen)])
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def _account(self, shown: ControllerShown, now: int, alone: bool) -> None:
+        """Which request is where, and what is observed of it."""
+        op = shown.command.op if shown.command else Command.NOP
+        current = self._accepted[0] if self._accepted else None
+        if op is Command.REF:
+            self.counts["refreshes"] += 1
+        if self._measured is not None:  # the first command behind it came at once, or never
+            if op in (Command.ACT, Command.REF):
+                self._observe_delay(self._measured, now - 1)
+                self.counts["refresh at once" if op is Command.REF else "follower at once"] += 1
+            self._measured = None
+        if op is Command.ACT and current is not None and current.first is None:
+            current.first = now
+        if shown.started:
+            self._current = next(each for each in self._accepted if not each.started)
+            self._current.started = True
+            self._current.alone &= now == self._current.taken + LOOKUP - 1
+        if shown.completion is not None:
+            done = self._accepted.popleft()
+            assert shown.completion == done.refusal, (shown.completion, done)
+            self.counts[f"refused {int(done.refusal)}"] += 1
+            if done.first is not None:
+                self._measured = done
+            self._observe_completion(done, now)
+        if self._mapping is not None and shown.takes_mapping:
+            self._mapping = None
+        if self._request is not None and shown.takes_request:
+            self._take(self._request, now, alone)
+            self._request = None
+
+    def _take(self, wanted: Wanted, now: int, alone: bool) -> None:
+        """A request is accepted: what becomes of it is decided by the mappings of this moment."""
+        request = wanted.request
+        answer = decide(self.model.table.buffers.get(request.buffer), request)
+        wanted.taken, wanted.alone, wanted.refusal = now, alone, answer.refusal
+        wanted.started = bool(answer.refusal)  # or never
+        if not answer.refusal:
+            wanted.bursts = bursts_moved(answer, request, wanted.elements)
+            if request.indexed:
+                self._elements.extend(wanted.elements)
+                if any(each.index >= answer.limit for each in wanted.elements if not each.end):
+                    wanted.refusal = Refusal.INDEX
+            self._fill(wanted.bursts)
+            self.counts[f"{'write' if request.write else 'read'} "
+                        f"{'indexed' if request.indexed else 'tile'}"] += 1
+        self._accepted.append(wanted)
+
+    def _fill(self, bursts: Sequence[Burst]) -> None:
+        """Random content for bursts that nobody has touched, in the device and in the model."""
+        for burst in bursts:
+            if burst.address not in self._known:
+                self._known.add(burst.address)
+                content = self.bench.rng.randbytes(BURST_BYTES)
+                place = place_of(self.part, burst.address)
+                self.device.set_burst(place.bank, place.row, place.column // 8, content)
+                self.model.memory[burst.address] = [
+                    int.from_bytes(content[at:at + WORD_BYTES], "little")
+                    for at in range(0, BURST_BYTES, WORD_BYTES)]
+
+    def _shape(self, wanted: Wanted) -> dict[str, int] | None:
+        """What its bounds need to know of a request; None if no bound speaks of it."""
+        if not wanted.bursts:
+            return None
+        shape = {"bursts": len(wanted.bursts), "write": int(wanted.request.write)}
+        if wanted.request.indexed:
+            places = [place_of(self.part, burst.address) for burst in wanted.bursts]
+            return {**shape, "rows": len({(place.bank, place.row) for place in places})}
+        span = wanted.bursts[-1].address - wanted.bursts[0].address + 1
+        return shape if span == len(wanted.bursts) else None
+
+    def _observe_delay(self, wanted: Wanted, last: int) -> None:
+        shape = self._shape(wanted)
+        if shape is not None and wanted.first is not None and not wanted.starved:
+            self.bench.observe("indexed" if wanted.request.indexed else "tile",
+                               self._offset + wanted.first, self._offset + last, **shape)
+
+    def _observe_completion(self, wanted: Wanted, now: int) -> None:
+        if not wanted.alone:
+            return
+        at = self._offset
+        if wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
+            self.bench.observe("refusal", at + wanted.taken, at + now,
+                               refusal=int(wanted.refusal))
+            return
+        shape = self._shape(wanted)
+        if shape is not None and not wanted.starved:
+            self.bench.observe("completion_indexed" if wanted.request.indexed else "completion",
+                               at + wanted.taken, at + now, **shape)
+
+    @property
+    def _offset(self) -> int:
+        """From the model's cycles to the bench's."""
+        return self.bench.cycle - 1 - self.model_cycle
+
+    # -- whole runs ----------------------------------------------------------------------------
+
+    async def drain(self) -> None:
+        """Until all requests are completed, and all data have moved."""
+        while (self.requests or self.mappings or self._request is not None
+               or self._mapping is not None or self._accepted):
+            await self.cycle()
+        for _ in range(self.part.nCAS + 8):
+            await self.cycle()
+        assert not self._elements
+        assert self._offered is None
+
+    def finish(self) -> None:
+        """All that the device holds is what the model says, word for word."""
+        self.device.finish(self.model_cycle)
+        for number, words in self.model.memory.items():
+            place = place_of(self.part, number)
+            held = self.device.burst(place.bank, place.row, place.column // 8)
+            assert held == b"".join(word.to_bytes(WORD_BYTES, "little") for word in words), (
+                f"burst {number} holds other words than were written")
+        self.counts["bursts"] = len(self.model.memory)

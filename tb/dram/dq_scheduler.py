@@ -1,0 +1,274 @@
+"""Testbench of the DQ scheduler: pins and chip compared in every cycle.
+
+It plays everybody else: the command generator that describes bursts, the command arbiter that
+issues commands, the device that drives the bus, and the chip that answers fetches. Bus and chip
+carry random words in every cycle, so that whoever looks a cycle too early or too late takes others.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from cyclebound.golden.dram.dq_scheduler import (
+    BurstDescriptor,
+    DataBeat,
+    DqSchedulerModel,
+    Issue,
+)
+from cyclebound.golden.dram.request import (
+    BEAT_WORDS,
+    BEATS,
+    BURST_WORDS,
+    SLOTS,
+    TARGET_BITS,
+    WORD_BITS,
+)
+from cyclebound.golden.dram.timing import PARTS
+from cyclebound.tb.bench import Bench, testbench
+
+_BURSTS = 600  # of a random test
+_BUS_BITS = BEAT_WORDS * WORD_BITS
+
+
+def _packed(values: tuple[int, ...], width: int) -> int:
+    return sum(value << width * number for number, value in enumerate(values))
+
+
+class Scene:
+    """The scheduler, its model, and slots that are free, described or on their way."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.part = PARTS[bench.parameters["part"]]
+        self.latency = bench.parameters["fetch_latency"]
+        self.model = DqSchedulerModel(self.part, self.latency)
+        self.counts = {"read": 0, "write": 0, "deliver": 0, "fetch": 0, "drive": 0, "masked": 0}
+        self._reads: deque[int] = deque()   # cycles of the commands whose beats are to come
+        self._writes: deque[int] = deque()
+        self._fetches: deque[int] = deque()
+        self._beats = {"read": 0, "write": 0}
+        i, o = bench.inputs, bench.outputs
+        self._describe = {name: i[f"describe.{name}"] for name in (
+            "valid", "payload.bank", "payload.slot", *(f"payload.{field}" for field in (
+                "mask", "targets", "destination", "transform")))}
+        self._issue = {name: i[f"issue.{name}"] for name in (
+            "valid", "payload.write", "payload.bank", "payload.slot")}
+        self._dq_in, self._words, self._enable = i["dq_in"], i["store.words"], i["store.enable"]
+        self._valid = {name: o[f"{name}.valid"] for name in ("fetch", "deliver", "dq_out")}
+        self._fields = {(side, field): o[f"{side}.payload.{field}"]
+                        for side in ("fetch", "deliver")
+                        for field in ("enable", "targets", "destination", "transform")}
+        self._delivered = o["deliver.payload.words"]
+        self._driven, self._mask = o["dq_out.payload.words"], o["dq_out.payload.mask"]
+        self._always = sum(field.mask for field in self._valid.values()) | self._mask.mask
+
+    def burst(self, bank: int, slot: int, mask: int | None = None) -> BurstDescriptor:
+        """A descriptor with random targets; without a mask, one that is often full or sparse."""
+        rng = self.bench.rng
+        if mask is None:
+            mask = rng.choice((0xFFFF, 1 << rng.randrange(BURST_WORDS), rng.getrandbits(16)))
+        return BurstDescriptor(bank, slot, mask,
+                               tuple(rng.getrandbits(TARGET_BITS) for _ in range(BURST_WORDS)),
+                               rng.randrange(3), rng.randrange(3))
+
+    async def cycle(self, describe: BurstDescriptor | None = None,
+                    issue: Issue | None = None) -> None:
+        """One cycle, compared; what ends in it is observed."""
+        bench, rng = self.bench, self.bench.rng
+        dq, words, enable = (rng.getrandbits(_BUS_BITS), rng.getrandbits(_BUS_BITS),
+                             rng.choice((0xF, rng.getrandbits(4))))
+        word = self._dq_in.to(dq) | self._words.to(words) | self._enable.to(enable)
+        if describe is not None:
+            for field, value in zip(self._describe.values(), (
+                    1, describe.bank, describe.slot, describe.mask,
+                    _packed(describe.targets, TARGET_BITS), describe.destination,
+                    describe.transform), strict=True):
+                word |= field.to(value)
+        if issue is not None:
+            for field, value in zip(self._issue.values(), (
+                    1, issue.write, issue.bank, issue.slot), strict=True):
+                word |= field.to(value)
+        now = bench.cycle
+        seen = await bench.step(word)
+        result = self.model.step(describe=describe, issue=issue, dq_in=_split(dq),
+                                 store=(_split(words), enable))
+        expected, care = 0, self._always
+        for side, beat in (("fetch", result.fetch), ("deliver", result.deliver)):
+            if beat is not None:
+                expected |= self._valid[side].mask | self._beat(side, beat)
+                care |= sum(self._fields[side, name].mask for name in (
+                    "enable", "targets", "destination", "transform"))
+        if result.deliver is not None:
+            expected |= self._delivered.to(_packed(result.deliver.words, WORD_BITS))
+            care |= self._delivered.mask
+        if result.drive is not None:
+            words_out, mask = result.drive
+            expected |= self._valid["dq_out"].mask | self._mask.to(mask)
+            for number in range(BEAT_WORDS):
+                if mask >> number & 1:
+                    expected |= words_out[number] << self._driven.offset + WORD_BITS * number
+                    care |= ((1 << WORD_BITS) - 1) << self._driven.offset + WORD_BITS * number
+                else:
+                    self.counts["masked"] += 1
+        bench.check(seen, expected, care)
+        if issue is not None:
+            self.counts["write" if issue.write else "read"] += 1
+            (self._writes if issue.write else self._reads).append(now)
+        self._observe(seen, now)
+
+    def _beat(self, side: str, beat: DataBeat) -> int:
+        return sum(self._fields[side, name].to(value) for name, value in (
+            ("enable", beat.enable), ("targets", _packed(beat.targets, TARGET_BITS)),
+            ("destination", beat.destination), ("transform", beat.transform)))
+
+    def _observe(self, seen: int, now: int) -> None:
+        """Latencies from what the hardware shows: the last of four beats ends a burst."""
+        part = self.part
+        if self._valid["fetch"].of(seen):
+            self.counts["fetch"] += 1
+            self._fetches.append(now)
+        if self._valid["deliver"].of(seen):
+            self.counts["deliver"] += 1
+            self._beats["read"] += 1
+            if self._beats["read"] % BEATS == 0:
+                self.bench.observe("deliver", self._reads.popleft(), now, nCAS=part.nCAS,
+                                   nBURST=part.nBURST)
+        if self._valid["dq_out"].of(seen):
+            self.counts["drive"] += 1
+            self._beats["write"] += 1
+            self.bench.observe("fetch", self._fetches.popleft(), now)
+            if self._beats["write"] % BEATS == 0:
+                self.bench.observe("drive", self._writes.popleft(), now, nCWD=part.nCWD,
+                                   nBURST=part.nBURST)
+
+    async def drain(self) -> None:
+        """Let all data arrive; each command has moved four beats then."""
+        for _ in range(self.part.nCAS + BEATS + 2):
+            await self.cycle()
+        counts = self.counts
+        assert counts["deliver"] == BEATS * counts["read"], counts
+        assert counts["drive"] == counts["fetch"] == BEATS * counts["write"], counts
+
+
+def _split(word: int) -> tuple[int, ...]:
+    return tuple(word >> WORD_BITS * number & (1 << WORD_BITS) - 1 for number in range(BEAT_WORDS))
+
+
+class Traffic:
+    """Describes a burst in every free slot it finds, and issues commands when ``gap`` allows it.
+
+    A command uses a slot two cycles after it was described, at the earliest; a slot is described
+    again in the cycle after its lookup, at the earliest.
+    """
+
+    def __init__(self, scene: Scene, gap: Callable[[], int], write: Callable[[], bool],
+                 eager: float) -> None:
+        self.scene, self._gap, self._write, self._eager = scene, gap, write, eager
+        part = scene.part
+        self._free = [(bank, slot) for slot in range(SLOTS) for bank in range(part.banks)]
+        self._ready: deque[tuple[int, int, int]] = deque()       # cycle, bank, slot
+        self._pending: list[tuple[int, tuple[int, int]]] = []    # cycle in which it is free again
+        self._rest = 0
+        self._next: bool | None = None
+
+    async def cycle(self, issue: bool = True) -> bool:
+        """One cycle; whether a command was issued in it."""
+        scene = self.scene
+        rng, now = scene.bench.rng, scene.bench.cycle
+        self._free += [place for cycle, place in self._pending if cycle <= now]
+        self._pending = [entry for entry in self._pending if entry[0] > now]
+        describe = command = None
+        if self._free and rng.random() < self._eager:
+            # the slot free for the shortest time, or any
+            at = len(self._free) - 1 if rng.random() < 0.5 else rng.randrange(len(self._free))
+            place = self._free.pop(at)
+            describe = scene.burst(*place)
+            self._ready.append((now + 2, *place))
+        if self._next is None:
+            self._next, self._rest = self._write(), self._gap()
+        if issue and self._ready and self._ready[0][0] <= now and scene.model.free(self._next):
+            if self._rest:
+                self._rest -= 1
+            else:
+                at = rng.randrange(sum(cycle <= now for cycle, _, _ in self._ready))
+                _, bank, slot = self._ready[at]
+                del self._ready[at]
+                command = Issue(self._next, bank, slot)
+                lead = scene.latency + 4
+                delay = scene.part.nCWD if self._next else scene.part.nCAS
+                self._pending.append((now + delay - lead + 1, (bank, slot)))
+                self._next = None
+        await scene.cycle(describe, command)
+        return command is not None
+
+
+async def _play(bench: Bench, gap: Callable[[], int], write: Callable[[], bool],
+                bursts: int = _BURSTS, eager: float = 1.0) -> Scene:
+    scene = Scene(bench)
+    traffic = Traffic(scene, gap, write, eager)
+    issued = 0
+    while issued < bursts:
+        issued += await traffic.cycle()
+    await scene.drain()
+    assert scene.counts["read"] + scene.counts["write"] == bursts
+    return scene
+
+
+@testbench
+async def full_bus(bench: Bench) -> None:
+    """Commands as soon as the bus has room for their data, in runs of either direction."""
+    state = {"write": False}
+
+    def write() -> bool:
+        state["write"] ^= bench.rng.random() < 0.2
+        return state["write"]
+    scene = await _play(bench, lambda: 0, write)
+    assert min(scene.counts.values()) > 0, scene.counts
+
+
+@testbench
+async def one_direction(bench: Bench) -> None:
+    """Reads only, then writes only, without a gap on the bus."""
+    for direction in (False, True):
+        scene = await _play(bench, lambda: 0, lambda direction=direction: direction, 200)
+        assert scene.counts["write" if direction else "read"] == 200
+
+
+@testbench
+async def gaps_and_turnarounds(bench: Bench) -> None:
+    """Any gap behind the earliest moment, any order of directions, descriptors in good time."""
+    rng = bench.rng
+    await _play(bench, lambda: rng.choice((0, 0, 1, 2, 3, 4, 5, rng.randrange(40))),
+                lambda: rng.random() < 0.5, eager=0.5)
+
+
+@testbench
+async def every_slot_of_every_bank(bench: Bench) -> None:
+    """All descriptors are kept at once, then each is used by a read and by a write."""
+    scene = Scene(bench)
+    places = [(bank, slot) for bank in range(scene.part.banks) for slot in range(SLOTS)]
+    for place in places:
+        await scene.cycle(scene.burst(*place))
+    for write in (False, True):
+        bench.rng.shuffle(places)
+        for place in places:
+            while not scene.model.free(write):
+                await scene.cycle()
+            await scene.cycle(issue=Issue(write, *place))
+    await scene.drain()
+    assert scene.counts["read"] == scene.counts["write"] == len(places)
+
+
+@testbench
+async def every_word_alone(bench: Bench) -> None:
+    """Masks with one word, and with all but one, in both directions."""
+    scene = Scene(bench)
+    for word in range(BURST_WORDS):
+        for flip in (0, 0xFFFF):
+            for write in (False, True):
+                await scene.cycle(scene.burst(write, word, 1 << word ^ flip))
+                await scene.cycle()
+                while not scene.model.free(write):
+                    await scene.cycle()
+                await scene.cycle(issue=Issue(write, int(write), word))
+            await scene.drain()
+    assert scene.counts["read"] == scene.counts["write"] == 2 * BURST_WORDS

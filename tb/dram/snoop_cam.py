@@ -1,0 +1,213 @@
+"""Testbench of the CAM array: every answer compared, in every cycle."""
+
+from cyclebound.golden.dram.request import BEAT_WORDS, WORD_BITS
+from cyclebound.golden.dram.snoop_cam import Load, SnoopCamModel
+from cyclebound.tb.bench import Bench, testbench
+
+_FULL = (1 << BEAT_WORDS) - 1
+
+
+class Scene:
+    """The array and its model; each method is one cycle with one operation."""
+
+    def __init__(self, bench: Bench) -> None:
+        p = bench.parameters
+        self.bench = bench
+        self.lanes, self.width, self.latency = p["lanes"], p["index_width"], p["latency"]
+        self.model = SnoopCamModel(self.lanes, self.width, self.latency)
+        self.counts = {"store": 0, "words": 0, "answer": 0, "hits": 0}
+        self._asked: dict[int, str] = {}   # by the cycle of a question: what it observes
+        self._snooped: dict[int, int] = {}  # by the cycle of a question: that of the beat before
+        self._last_snoop = -2
+        i, o = bench.inputs, bench.outputs
+        self._load = [i[f"load.{name}"] for name in (
+            "valid", "payload.lane", "payload.index", "payload.data", "payload.armed")]
+        self._snoop = [i[f"snoop.{name}"] for name in (
+            "valid", "payload.enable", "payload.index", "payload.words")]
+        self._fetch = [i[f"fetch.{name}"] for name in (
+            "valid", "payload.enable", "payload.index")]
+        self._read, self._clear = [i["read.valid"], i["read.payload"]], i["clear"]
+        self._enable, self._words = o["store.enable"], o["store.words"]
+        self._valid, self._data, self._hit = (o[f"answer.{name}"] for name in (
+            "valid", "payload.data", "payload.hit"))
+        self._word = [((1 << WORD_BITS) - 1) << self._words.offset + WORD_BITS * number
+                      for number in range(BEAT_WORDS)]
+
+    async def cycle(self, *, load: Load | None = None, clear: bool = False,
+                    snoop: tuple[int, int, tuple[int, ...]] | None = None,
+                    fetch: tuple[int, int] | None = None, read: int | None = None) -> None:
+        """One cycle, compared; idle payloads are random."""
+        bench, rng = self.bench, self.bench.rng
+        modulus = 1 << self.width
+        word = self._clear.to(clear)
+        for fields, values in (
+                (self._load, load and (1, load.lane, load.index % modulus, load.data, load.armed)),
+                (self._snoop, snoop and (1, snoop[0], snoop[1] % modulus, sum(
+                    value << WORD_BITS * number for number, value in enumerate(snoop[2])))),
+                (self._fetch, fetch and (1, fetch[0], fetch[1] % modulus)),
+                (self._read, None if read is None else (1, read))):
+            if values:
+                for field, value in zip(fields, values, strict=True):
+                    word |= field.to(value)
+            else:
+                for field in fields[1:]:
+                    word |= field.to(rng.getrandbits(field.width))
+        now = bench.cycle
+        seen = await bench.step(word)
+        store, answer = self.model.step(load=load, clear=clear, snoop=snoop, fetch=fetch, read=read)
+        expected, care = 0, self._enable.mask | self._valid.mask
+        if store is not None:
+            expected |= self._enable.to(store.enable)
+            for number, content in enumerate(store.words):
+                if store.enable >> number & 1:
+                    expected |= content << self._words.offset + WORD_BITS * number
+                    care |= self._word[number]
+                    self.counts["words"] += 1
+        if answer is not None:
+            expected |= self._valid.mask | self._data.to(answer[0]) | self._hit.to(answer[1])
+            care |= self._data.mask | self._hit.mask
+        bench.check(seen, expected, care)
+        self._observe(seen, now, snoop is not None, fetch is not None or read is not None)
+
+    def _observe(self, seen: int, now: int, snooped: bool, asked: bool) -> None:
+        """Latencies from what the hardware shows: an enable or a valid answer."""
+        first = now - self.latency
+        enable, valid = self._enable.of(seen), self._valid.of(seen)
+        if enable or valid:
+            assert first in self._asked, f"cycle {now}: an answer to nobody"
+            self.counts["store" if enable else "answer"] += 1
+            self.bench.observe("store" if enable else "answer", first, now)
+            if self._hit.of(seen) and valid:
+                self.counts["hits"] += 1
+                if first in self._snooped:
+                    self.bench.observe("capture", self._snooped[first], now)
+        self._asked.pop(first, None)
+        self._snooped.pop(first, None)
+        if asked:
+            self._asked[now] = "asked"
+            if self._last_snoop == now - 1:
+                self._snooped[now] = self._last_snoop
+        if snooped:
+            self._last_snoop = now
+
+    def words(self) -> tuple[int, ...]:
+        """Random words of a beat."""
+        return tuple(self.bench.rng.getrandbits(WORD_BITS) for _ in range(BEAT_WORDS))
+
+    async def fill(self, indexes: list[int], data: list[int] | None = None,
+                   armed: list[bool] | None = None) -> None:
+        """Load all lanes; with no operation in some cycles between."""
+        for lane in range(self.lanes):
+            while self.bench.rng.random() < 0.1:
+                await self.cycle()
+            await self.cycle(load=Load(lane, indexes[lane], data[lane] if data else 0,
+                                       armed[lane] if armed else True))
+
+    async def drain(self) -> None:
+        for _ in range(self.latency + 1):
+            await self.cycle()
+
+
+def _modulo(value: int, width: int) -> int:
+    return value % (1 << width)
+
+
+@testbench
+async def gather(bench: Bench) -> None:
+    """A whole buffer passes; each lane has the element of its index then, wherever the buffer lies.
+
+    The buffer begins at any place of a beat: the words before it are disabled, and have indexes
+    before 0.
+    """
+    scene, rng = Scene(bench), bench.rng
+    for skew in range(BEAT_WORDS):
+        size = min(3 * scene.lanes // 2, (1 << scene.width) - 8)
+        indexes = [rng.randrange(size + 2) for _ in range(scene.lanes)]  # some lie beyond
+        await scene.fill(indexes, [0] * scene.lanes)
+        buffer = [rng.getrandbits(WORD_BITS) for _ in range(size)]
+        for first in range(-skew, size, BEAT_WORDS):
+            inside = [0 <= first + word < size for word in range(BEAT_WORDS)]
+            words = tuple(buffer[first + word] if inside[word] else rng.getrandbits(WORD_BITS)
+                          for word in range(BEAT_WORDS))
+            enable = sum(1 << word for word in range(BEAT_WORDS) if inside[word])
+            await scene.cycle(snoop=(enable, _modulo(first, scene.width), words))
+            while rng.random() < 0.1:
+                await scene.cycle()
+        before = scene.counts["hits"]
+        for lane in range(scene.lanes):
+            await scene.cycle(read=lane)
+        await scene.drain()
+        assert scene.counts["hits"] - before == sum(index < size for index in indexes)
+
+
+@testbench
+async def scatter(bench: Bench) -> None:
+    """A whole buffer is fetched; each element comes from the lowest lane with its index."""
+    scene, rng = Scene(bench), bench.rng
+    for skew in range(BEAT_WORDS):
+        size = min(scene.lanes, (1 << scene.width) - 8)
+        indexes = [rng.randrange(size) for _ in range(scene.lanes)]  # hits many indexes twice
+        data = [rng.getrandbits(WORD_BITS) for _ in range(scene.lanes)]
+        armed = [rng.random() < 0.9 for _ in range(scene.lanes)]
+        await scene.fill(indexes, data, armed)
+        before = scene.counts["words"]
+        for first in range(-skew, size, BEAT_WORDS):
+            enable = sum(1 << word for word in range(BEAT_WORDS) if 0 <= first + word < size)
+            await scene.cycle(fetch=(enable, _modulo(first, scene.width)))
+        await scene.drain()
+        given = {index for index, on in zip(indexes, armed, strict=True) if on}
+        assert scene.counts["words"] - before == len(given)
+
+
+@testbench
+async def everything_at_random(bench: Bench) -> None:
+    """All operations, back to back and with gaps, over few indexes around 0."""
+    scene, rng = Scene(bench), bench.rng
+    span = min(2 * scene.lanes, (1 << scene.width) // 2)
+
+    def index() -> int:
+        return _modulo(rng.randrange(-BEAT_WORDS, span), scene.width)
+    await scene.fill([index() for _ in range(scene.lanes)])
+    target = 0
+    for _ in range(3000):
+        kind = rng.choice(("load", "load", "snoop", "snoop", "snoop", "fetch", "read", "read", ""))
+        enable = rng.choice((_FULL, rng.getrandbits(BEAT_WORDS)))
+        clear = rng.random() < 0.5 / scene.lanes
+        if kind == "load":
+            target = rng.randrange(scene.lanes)
+            await scene.cycle(clear=clear, load=Load(target, index(), rng.getrandbits(WORD_BITS),
+                                                     rng.random() < 0.9))
+        elif kind == "snoop":
+            await scene.cycle(clear=clear, snoop=(enable, index(), scene.words()))
+        elif kind == "fetch":
+            await scene.cycle(clear=clear, fetch=(enable, index()))
+        elif kind == "read":
+            lane = target if rng.random() < 0.3 else rng.randrange(scene.lanes)
+            await scene.cycle(clear=clear, read=lane)
+        else:
+            await scene.cycle(clear=clear)
+    await scene.drain()
+    assert min(scene.counts.values()) > 10, scene.counts
+
+
+@testbench
+async def a_word_is_there_in_the_next_cycle(bench: Bench) -> None:
+    """Load, snoop and question in neighbouring cycles; each word of a beat, each low index."""
+    scene, rng = Scene(bench), bench.rng
+    await scene.fill([0] * scene.lanes, armed=[False] * scene.lanes)
+    for low in range(BEAT_WORDS):
+        for word in range(BEAT_WORDS):
+            for lane in {0, scene.lanes // 2, scene.lanes - 1}:
+                index = _modulo(4 * rng.randrange(1 << scene.width - 2) + low, scene.width)
+                first = _modulo(index - word, scene.width)
+                for question in ({"read": lane}, {"fetch": (_FULL, first)}):
+                    data = rng.getrandbits(WORD_BITS)
+                    await scene.cycle(clear=True, load=Load(lane, index, data))
+                    await scene.cycle(**question)
+                    await scene.cycle(snoop=(_FULL, first, scene.words()))
+                    await scene.cycle(**question)
+                    await scene.cycle(clear=True)
+                    await scene.cycle(snoop=(_FULL, first, scene.words()))
+                    await scene.cycle(**question)
+    await scene.drain()
+    assert min(scene.counts["hits"], scene.counts["words"]) > 0

@@ -1,0 +1,149 @@
+"""What the CAM array must keep, by the example of one lane; and what proves it.
+
+`SnoopCamCheck` knows the ports: it watches simulations. `SnoopCamProof` adds invariants about the
+inside of `SnoopCam`, for induction.
+"""
+
+from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.lib import data
+
+from cyclebound.golden.dram.request import BEAT_WORDS, WORD_BITS
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["SnoopCamCheck", "SnoopCamProof"]
+
+
+class SnoopCamCheck(Watcher):
+    """Follows one lane: what it is loaded with, what it captures, and what is answered for it.
+
+    Which lane, the traffic decides: that of ``read``'s payload in the first cycle after reset,
+    whether it reads or not. Before the lane is loaded, its content is unknown. A prover may choose
+    as it likes, so that a proof is one for every lane.
+
+    Assumes that there is at most one operation in a cycle.
+
+    Parameters
+    ----------
+    target : SnoopCam
+        The array, or a component with the same members and ``latency``.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    lane : Signal
+        The lane that is followed.
+    known, index, armed, word, hit : Signal
+        Whether it has been loaded; its content.
+    due : list of Signal
+        What is expected of the answers in 0, 1, ... cycles, the last to come first in the list.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.lanes, self.latency = target.lanes, target.latency
+        self.chosen, self.lane = Signal(), Signal.like(self.read.payload)
+        self.current = Signal.like(self.read.payload)  # the same, in the first cycle as well
+        self.known, self.armed, self.hit = Signal(), Signal(), Signal()
+        self.index, self.word = Signal.like(self.load.payload.index), Signal(WORD_BITS)
+        due = data.StructLayout({"asked": 1, "fetched": 1, "enable": BEAT_WORDS, "lane": 1,
+                                 "match": BEAT_WORDS, "word": WORD_BITS, "hit": 1})
+        self.due = [Signal(due, name=f"due_{n}") for n in range(self.latency)]
+
+    def elaborate(self, platform):
+        m = Module()
+        load, snoop, fetch, read = self.load, self.snoop, self.fetch, self.read
+        m.d.comb += self.current.eq(Mux(self.chosen, self.lane, read.payload))
+        m.d.sync += [self.chosen.eq(1), self.lane.eq(self.current)]
+        m.d.sync += Assume(load.valid + snoop.valid + fetch.valid + read.valid <= 1,
+                           "more than one operation in a cycle")
+
+        def matches(lookup):
+            return Cat(lookup.enable[word] & self.armed & self.known
+                       & ((lookup.index + word)[:len(self.index)] == self.index)
+                       for word in range(BEAT_WORDS))
+        for word in range(BEAT_WORDS):
+            with m.If(snoop.valid & matches(snoop.payload)[word]):
+                m.d.sync += [self.word.eq(snoop.payload.words[word]), self.hit.eq(1)]
+        with m.If(self.clear):
+            m.d.sync += self.armed.eq(0)
+        with m.If(load.valid & (load.payload.lane == self.current) & (self.current < self.lanes)):
+            m.d.sync += [self.known.eq(1), self.armed.eq(load.payload.armed), self.hit.eq(0),
+                         self.index.eq(load.payload.index), self.word.eq(load.payload.data)]
+
+        first = self.due[0]
+        m.d.sync += [
+            first.asked.eq(read.valid), first.fetched.eq(fetch.valid),
+            first.enable.eq(fetch.payload.enable), first.word.eq(self.word), first.hit.eq(self.hit),
+            first.lane.eq(read.valid & self.known & (read.payload == self.current)),
+            first.match.eq(Mux(fetch.valid, matches(fetch.payload), 0)),
+        ]
+        m.d.sync += [later.eq(sooner) for sooner, later in
+                     zip(self.due[:-1], self.due[1:], strict=True)]
+
+        due, store, answer = self.due[-1], self.store, self.answer
+        words = Cat(store.words[word] == due.word for word in range(BEAT_WORDS))
+        m.d.sync += [
+            Assert(answer.valid == due.asked, "answer does not follow read"),
+            Assert(due.fetched | (store.enable == 0), "store without a fetch"),
+            Assert((store.enable & ~due.enable) == 0, "a word is stored that was not asked for"),
+            Assert((due.match & ~store.enable) == 0, "a lane matches, and its word is not stored"),
+            Assert((self.lane != 0) | ((due.match & ~words) == 0),
+                   "lane 0 matches, and another word is stored"),
+            Assert(~due.lane | (answer.payload.data == due.word), "a lane answers another word"),
+            Assert(~due.lane | (answer.payload.hit == due.hit), "a lane's hit is wrong"),
+        ]
+        return m
+
+
+class SnoopCamProof(SnoopCamCheck):
+    """`SnoopCamCheck`, with the invariant that the lane followed is the one inside.
+
+    Parameters
+    ----------
+    target : SnoopCam
+        The array itself, with a latency of 2.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._target = target
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        target, lane = self._target, self.current
+        index, armed, content, hit, take, word, chosen = (
+            Array(each)[lane] for each in (target.index, target.armed, target.data, target.hit,
+                                           target.take, target.word, target.chosen))
+        passing = Array(target.words[n] for n in range(BEAT_WORDS))[word]
+        taken = target.taking & take
+        first = self.due[0]
+        m.d.sync += [
+            Assert(self.chosen | ~self.known, "invariant: nothing is known at first"),
+            Assert(~self.known | (lane < self.lanes), "invariant: lane is one"),
+            Assert(~self.known | (self.index == index), "invariant: index"),
+            Assert(~self.known | (self.armed == armed), "invariant: armed"),
+            Assert(~self.known | (self.word == Mux(taken, passing, content)), "invariant: word"),
+            Assert(~self.known | (self.hit == Mux(taken, target.passed, hit)), "invariant: hit"),
+            Assert(target.asked == Cat(due.asked for due in self.due), "invariant: asked"),
+            Assert(target.fetched == Cat(due.fetched for due in self.due), "invariant: fetched"),
+            Assert(~(target.taking & (first.asked | first.fetched)), "invariant: one at a time"),
+            Assert(~(first.asked & first.fetched), "invariant: one question"),
+            Assert(~first.lane | (first.asked & self.known), "invariant: lane"),
+            Assert((first.match == 0) | (first.fetched & self.known), "invariant: match"),
+            Assert(~(first.lane | first.match.any()) | ((first.word == content)
+                                                        & (first.hit == hit)),
+                   "invariant: the word asked for is in its lane"),
+            Assert(~first.lane | (chosen == 1), "invariant: a lane is chosen"),
+            Assert((first.match & ~chosen) == 0, "invariant: a match is chosen"),
+        ]
+        for number, each in enumerate(target.chosen):
+            m.d.sync += Assert(~first.fetched | ((each & ~first.enable) == 0),
+                               "invariant: only what was asked for is chosen")
+            m.d.sync += Assert(~first.lane | (lane == number) | (each == 0),
+                               "invariant: nobody else is chosen")
+        m.d.sync += Cover(self.due[-1].lane & self.due[-1].hit, "a captured word is answered")
+        m.d.sync += Cover(self.due[-1].match.any(), "a match is stored")
+        return m

@@ -1,0 +1,182 @@
+"""Timing checker of the DRAM pins: every distance, the banks' state, the data bus, refreshes.
+
+It keeps the cycle of the last command of each kind, for each bank, each bank group and the rank,
+and looks at the clock when the next one comes. (The command arbiter counts down instead.)
+
+Ref: golden/dram/rules.py, which has the table and its sources.
+"""
+
+from itertools import pairwise
+
+from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In
+
+from cyclebound.golden.dram.device import MOST_POSTPONED
+from cyclebound.golden.dram.rules import CAS, READS, Command, rules
+from cyclebound.golden.dram.timing import part_named
+
+__all__ = ["MOST_INTERVALS", "CommandPins", "DramTimingCheck"]
+
+MOST_INTERVALS = MOST_POSTPONED + 1  # from one REF to the next
+_TIME_BITS = 40     # of the clock that commands are stamped with; it must not wrap
+
+
+class CommandPins(data.StructLayout):
+    """A command as the pins show it: ``op`` is a `Command`; ``column`` counts bursts."""
+
+    def __init__(self, *, part):
+        super().__init__({"op": Command, "bank": (part.banks - 1).bit_length(),
+                          "row": (part.rows - 1).bit_length(),
+                          "column": (part.bursts_per_row - 1).bit_length()})
+
+
+class DramTimingCheck(wiring.Component):
+    """Every rule of a part, from reset on, when all its banks are closed.
+
+    A command that breaks a rule fires its assertion at the end of the cycle in which it is on the
+    pins; the message begins with the rule's name. Behind the first violation it says nothing of
+    use. Its clock wraps after 2 ** 40 cycles.
+
+    It is the checker of anything that has a port ``command``, and it may stand beside a component
+    in a larger one.
+
+    Parameters
+    ----------
+    part : Part or str
+        The DRAM, or its name.
+    refreshed : bool
+        Demand a REF at least every ``MOST_INTERVALS`` * nREFI cycles.
+
+    Members
+    -------
+    command : In(CommandPins)
+        The pins.
+
+    Attributes
+    ----------
+    now : Signal
+        Cycles since reset.
+    open : Signal
+        The banks that are open, a bit each.
+    """
+
+    def __init__(self, *, part, refreshed=True):
+        self.part, self.refreshed = part_named(part), bool(refreshed)
+        super().__init__({"command": In(CommandPins(part=self.part))})
+        self.now, self.open = Signal(_TIME_BITS), Signal(self.part.banks)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.now.eq(self.now + 1)
+        op = self.command.op
+        pins = {command: Signal(name=command.name.lower()) for command in Command}
+        for command, on in pins.items():
+            m.d.comb += on.eq(op == command)
+        m.d.sync += Assert(op <= max(Command), "command bus: no such command")
+
+        for (level, window, before), after in self._stores().items():
+            self._watch(m, pins, level, window, before, after)
+        self._banks(m, pins)
+        self._bus(m, pins)
+        if self.refreshed:
+            self._interval(m, pins)
+        return m
+
+    def _stores(self):
+        """What has to be remembered, and for whose sake: rules that look at the same past share it.
+
+        Maps (level, window, previous commands) to {(name, distance): following commands}.
+        """
+        shared = {}
+        for rule in rules(self.part):
+            key = rule.level, rule.window, rule.name, rule.delay(self.part), rule.following
+            shared.setdefault(key, []).append(rule.previous)
+        stores = {}
+        for (level, window, name, delay, following), previous in shared.items():
+            store = stores.setdefault((level, window, tuple(previous)), {})
+            store.setdefault((name, delay), []).append(following)
+        return stores
+
+    def _watch(self, m, pins, level, window, before, after):
+        """The last (or, of a window, the fourth last) of the commands ``before``."""
+        label = f"{level}_{window}_{'_'.join(command.name.lower() for command in before)}"
+        record, recent = Signal(name=f"record_{label}"), Signal(name=f"recent_{label}")
+        age = Signal(_TIME_BITS, name=f"age_{label}")
+        m.d.comb += record.eq(Cat(pins[command] for command in before).any())
+        if level == "rank":
+            past = [Signal(_TIME_BITS, name=f"{label}_{n}") for n in range(window)]
+            seen = Signal(window, name=f"seen_{label}")
+            with m.If(record):
+                m.d.sync += [seen.eq(Cat(1, seen)[:window]), past[0].eq(self.now)]
+                m.d.sync += [older.eq(newer) for newer, older in pairwise(past)]
+            m.d.comb += [recent.eq(seen[-1]), age.eq(self.now - past[-1])]
+        else:
+            count = self.part.banks if level == "bank" else self.part.bank_groups
+            where = self.command.bank[:(count - 1).bit_length()]
+            m.submodules[label] = memory = Memory(shape=_TIME_BITS, depth=count, init=[])
+            write, read = memory.write_port(), memory.read_port(domain="comb")
+            seen = Signal(count, name=f"seen_{label}")
+            m.d.comb += [
+                write.addr.eq(where), write.data.eq(self.now), write.en.eq(record),
+                read.addr.eq(where), age.eq(self.now - read.data),
+                recent.eq(seen.bit_select(where, 1)),
+            ]
+            with m.If(record):
+                m.d.sync += seen.bit_select(where, 1).eq(1)
+        for (name, delay), following in after.items():
+            follows = Cat(pins[command] for command in following).any()
+            m.d.sync += Assert(~(follows & recent & (age < delay)),
+                               f"{name}: {_words(before)} to {_words(following)}, {level}, "
+                               f"{delay} cycles")
+
+    def _banks(self, m, pins):
+        """Which banks are open; a precharge of a closed one is harmless."""
+        mine, is_open = Signal(self.part.banks), Signal()
+        cas, closes = Signal(), Signal()
+        m.d.comb += [
+            mine.eq(1 << self.command.bank), is_open.eq((self.open & mine).any()),
+            cas.eq(Cat(pins[command] for command in CAS).any()),
+            closes.eq(pins[Command.RDA] | pins[Command.WRA] | pins[Command.PRE]),
+        ]
+        m.d.sync += [
+            Assert(~cas | is_open, "bank is closed: RD, RDA, WR, WRA"),
+            Assert(~pins[Command.ACT] | ~is_open, "bank is open: ACT"),
+            Assert(~pins[Command.REF] | ~self.open.any(), "banks are open: REF"),
+        ]
+        with m.If(pins[Command.ACT]):
+            m.d.sync += self.open.eq(self.open | mine)
+        with m.Elif(closes):
+            m.d.sync += self.open.eq(self.open & ~mine)
+        with m.Elif(pins[Command.PREA]):
+            m.d.sync += self.open.eq(0)
+
+    def _bus(self, m, pins):
+        """A bit for each cycle to come in which data are on the bus; bit 0 is this cycle."""
+        part = self.part
+        busy = Signal(part.nCAS + part.nBURST)
+        claimed = Signal.like(busy)
+        reads = Cat(pins[command] for command in READS).any()
+        writes = pins[Command.WR] | pins[Command.WRA]
+        data_cycles = (1 << part.nBURST) - 1
+        with m.If(reads):
+            m.d.comb += claimed.eq(data_cycles << part.nCAS)
+        with m.Elif(writes):
+            m.d.comb += claimed.eq(data_cycles << part.nCWD)
+        m.d.sync += busy.eq((busy | claimed) >> 1)
+        m.d.sync += Assert((busy & claimed) == 0, "data bus: two bursts at once")
+
+    def _interval(self, m, pins):
+        """The greatest distance between refreshes; the first counts from reset."""
+        most = MOST_INTERVALS * self.part.nREFI
+        since = Signal(range(most + 2))  # cycles from the last REF to this one
+        with m.If(pins[Command.REF]):
+            m.d.sync += since.eq(1)
+        with m.Elif(since <= most):
+            m.d.sync += since.eq(since + 1)
+        m.d.sync += Assert(since <= most, f"refresh interval: more than {most} cycles without REF")
+
+
+def _words(commands):
+    return ", ".join(command.name for command in commands)

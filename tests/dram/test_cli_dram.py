@@ -1,0 +1,84 @@
+"""The command line's face of DRAM requests."""
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+
+def test_a_tile_command_by_command(cyclebound):
+    done = cyclebound("dram", "tile", "--address", "0x3f00", "--words", "128", "--write", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["issue_delay"] == 126  # the worst that eight bursts can do, where Eq. 15 has 127
+    assert found["bounds"] == {"tile_issue_delay": 126, "eq15": 127}
+    assert found["bursts"] == list(range(252, 260))
+    assert [c["command"] for c in found["commands"]].count("ACT") == 4
+    assert found["commands"][-1] == {"cycle": 92, "command": "PRE", "bank": 2, "bank_group": 0,
+                                     "row": 0, "column": 0}
+
+
+def test_the_paper_is_exceeded_where_the_errata_say_so(cyclebound):
+    done = cyclebound("dram", "tile", "--part", "ddr4-3200aa-x8", "--words", "128", "--write")
+    assert done.returncode == 0, done.stderr
+    assert "issue delay: 116 cycles" in done.stdout
+    assert "bound tile_issue_delay: 116\n" in done.stdout
+    assert "bound eq15: 112 - exceeded" in done.stdout
+
+
+def test_an_indexed_request(cyclebound):
+    done = cyclebound("dram", "indexed", "0", "16384", "32768", "49152", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["issue_delay"] == 296  # four rows of one bank, nRC after each other
+    assert [c["row"] for c in found["commands"] if c["command"] == "ACT"] == [0, 1, 2, 3]
+
+
+def test_the_worst_of_all_alignments(cyclebound):
+    done = cyclebound("dram", "worst", "16")
+    assert done.returncode == 0, done.stderr
+    assert "read of 16 bursts takes 126 cycles at most" in done.stdout
+
+
+def test_parts(cyclebound):
+    done = cyclebound("dram", "parts")
+    assert done.returncode == 0, done.stderr
+    assert "ddr4-3200aa-x8" in done.stdout
+    done = cyclebound("dram", "parts", "ddr3-1600-module")
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stdout.splitlines() if "nREFI" in line)
+    assert "3124" in line
+    assert "at most" in line
+    assert "memory-composition, Table I" in line
+
+
+def test_a_picture(cyclebound, tmp_path):
+    done = cyclebound("dram", "tile", "--words", "64", "--picture", "tile.svg")
+    assert done.returncode == 0, done.stderr
+    assert "issue delay" in (tmp_path / "tile.svg").read_text()
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (("tile", "--words", "0"), "words must be from 1 to 1048575, not 0"),
+    (("tile", "--words", "8", "--period", "7", "--count", "2"),
+     "period must be at least the words of a line (8), not 7"),
+    (("tile", "--address", "2"), "--address must be a multiple of 4, not 2"),
+    (("tile", "--address", "here"), "--address takes a number of bytes, not 'here'"),
+    (("tile", "--address", "0xfffffffc", "--words", "2"),
+     "the tile must end by word 1073741824, not 1073741825"),
+    (("tile", "--part", "ddr5"),
+     "part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, or a "
+     "file that ends in .toml, not 'ddr5'"),
+    (("tile", "--part", "nowhere.toml"), "nowhere.toml: cannot be read: No such file or directory"),
+    (("tile", "--picture", "tile.gif"),
+     "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
+    (("indexed", "--", "-1"), "an index must be at least 0, not -1"),
+    (("indexed", "1073741824"), "the request must end by byte 0x100000000, the end of "
+     "DDR4-3200AA x16 (2 bank groups), not 0x100000004"),
+])
+def test_bad_requests(cyclebound, words, message):
+    done = cyclebound("dram", *words)
+    assert done.returncode == 2
+    assert done.stderr.strip() == f"cyclebound: {message}"
+    assert done.stdout == ""

@@ -1,0 +1,161 @@
+# amaranth: UnusedElaboratable=no
+"""Index iterator: model, RTL with planted faults, proof."""
+
+import random
+import re
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Assert, Const, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import flipped
+from amaranth.sim import Simulator
+
+from cyclebound.golden.dram import pipeline_bounds as bounds
+from cyclebound.golden.dram.index_iterator import Element, IndexedTile, bursts_of
+from cyclebound.hdl.dram.index_iterator import IndexIterator
+from cyclebound.sim import catalogue
+from cyclebound.sim.elaborate import watch
+from cyclebound.sim.prove import prove
+from cyclebound.tb.dram import index_iterator_properties as properties
+
+unit = pytest.mark.unit
+proof = pytest.mark.proof
+
+
+@unit
+def test_one_burst_for_each_legal_index():
+    found = bursts_of(IndexedTile(30, 5, write=True), [
+        Element(0, 7), Element(4, 8), Element(5, 9), Element(2, 3), Element(end=True)])
+    assert [(each.address, each.mask, each.targets[0], each.last) for each in found] == [
+        (1, 1 << 14, 7, False), (2, 1 << 2, 8, False), (2, 1 << 0, 3, True)]
+    assert all(each.write and each.indexed for each in found)
+    assert bursts_of(IndexedTile(30, 0), [Element(0), Element(end=True)]) == []
+
+
+@unit
+def test_bounds():
+    assert [bounds.index_burst(refused=n) for n in (0, 3)] == [4, 7]
+    assert [bounds.index_request(indexes=n) for n in (0, 1024)] == [5, 1029]
+
+
+@unit
+def test_converts_alone_and_again():
+    iterator = IndexIterator()
+    for component in (iterator, properties.IndexIteratorCheck(iterator)):
+        text = rtlil.convert(component)
+        assert "attribute \\top 1" in text
+        assert rtlil.convert(component) == text
+
+
+class Tampered(wiring.Component):
+    """An iterator with a fault: ``fault(iterator, ports, cycle)`` overrides some connections."""
+
+    def __init__(self, fault):
+        self.iterator, self.fault = IndexIterator(), fault
+        super().__init__(self.iterator.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.iterator = self.iterator
+        wiring.connect(m, flipped(self), self.iterator)
+        cycle = Signal(16)
+        m.d.sync += cycle.eq(cycle + 1)
+        m.d.comb += self.fault(self.iterator, self, cycle)
+        return m
+
+
+def simulate(dut, checker, *, cycles=500, name=""):
+    """Random requests and stalls; returns how many bursts and how many requests were done."""
+    rng, counts = random.Random(name), [0, 0]
+
+    async def bench(ctx):
+        for _ in range(cycles):
+            if not ctx.get(dut.tile.valid):
+                ctx.set(dut.tile.valid, rng.random() < 0.5)
+                ctx.set(dut.tile.payload.address, rng.randrange(1, 1000))
+                ctx.set(dut.tile.payload.destination, rng.randrange(1, 3))
+                ctx.set(dut.limit, rng.randrange(6))
+            if not ctx.get(dut.indexes.valid):
+                ctx.set(dut.indexes.valid, rng.random() < 0.8)
+                ctx.set(dut.indexes.payload, {"index": rng.randrange(7), "target": rng.randrange(9),
+                                              "end": rng.random() < 0.25})
+            ctx.set(dut.bursts.ready, rng.random() < 0.7)
+            counts[0] += ctx.get(dut.bursts.valid) & ctx.get(dut.bursts.ready)
+            counts[1] += ctx.get(dut.done)
+            took = [(port, ctx.get(port.valid) & ctx.get(port.ready))
+                    for port in (dut.tile, dut.indexes)]
+            await ctx.tick()
+            for port, gone in took:
+                if gone:
+                    ctx.set(port.valid, 0)
+
+    m = Module()
+    m.submodules.dut = dut
+    watch(m, dut, checker)
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return counts
+
+
+@unit
+@pytest.mark.parametrize("checker", [properties.IndexIteratorCheck, properties.IndexIteratorProof])
+def test_checkers_are_quiet_about_the_iterator(checker):
+    dut = IndexIterator()
+    bursts, done = simulate(dut, checker(dut), cycles=3000, name="quiet")
+    assert bursts > 200
+    assert done > 100
+
+
+def burst(field, value):
+    """Change a field of every burst."""
+    return lambda inner, ports, cycle: ports.bursts.payload[field].eq(
+        value(inner.bursts.payload[field]))
+
+
+FAULTS = {  # what the checker says, and a fault
+    "request taken before the last is done": lambda inner, ports, cycle: ports.tile.ready.eq(1),
+    "index taken out of a request": lambda inner, ports, cycle: ports.indexes.ready.eq(1),
+    "burst without a request": lambda inner, ports, cycle: ports.bursts.valid.eq(cycle[4]),
+    "burst with more or fewer words than one": burst("mask", lambda mask: mask | 1),
+    "word enabled outside its buffer": burst("address", lambda address: address + 1),
+    "burst is not what was asked for": burst("destination", lambda destination: 0),
+    "last burst before the end is known": burst("last", lambda last: 1),
+    "burst on offer withdrawn or changed": lambda inner, ports, cycle: ports.bursts.valid.eq(
+        inner.bursts.valid & cycle[2]),
+    "burst not in the third cycle after it is decided": lambda inner, ports, cycle:
+        ports.bursts.valid.eq(inner.bursts.valid & cycle[2]),
+    "index taken while nothing moves": lambda inner, ports, cycle: ports.indexes.ready.eq(
+        inner.busy & ~inner.ended),
+    "done out of place": lambda inner, ports, cycle: ports.done.eq(inner.done & cycle[2]),
+    "empty or refused is wrong": lambda inner, ports, cycle: ports.refused.eq(0),
+}
+
+
+@unit
+@pytest.mark.parametrize("says", FAULTS)
+def test_checker_fires(monkeypatch, says):
+    monkeypatch.setattr(properties, "Assert", lambda fact, text:
+                        Assert(fact if text == says else Const(1), text))
+    dut = Tampered(FAULTS[says])
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
+        simulate(dut, properties.IndexIteratorCheck(dut), name=says)
+
+
+@unit
+def test_every_assertion_has_a_fault():
+    text = rtlil.convert(properties.IndexIteratorCheck(IndexIterator()))
+    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
+    assumed = {"tile on offer withdrawn or changed", "index on offer withdrawn or changed",
+               "buffer ends beyond the address space"}
+    assert said - assumed == set(FAULTS)
+
+
+@proof
+def test_no_word_outside_the_buffer_is_enabled():
+    block = catalogue.load().find("dram.index_iterator")
+    claim = block.properties[0]
+    found = prove(block, claim, claim.instances[0])
+    assert (found.status, found.detail) == ("proved", "")
