@@ -125,7 +125,7 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
     """The longest issue delay of a tile of so many bursts, by simulating every alignment."""
     from cyclebound.golden.dram.worst_case import worst_issue_delay
     found = _part(part)
-    delay, alignment = worst_issue_delay(found, bursts, write=write)
+    delay, alignment = worst_issue_delay(part=found, bursts=bursts, write=int(write))
     console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} bursts takes "
                     f"{delay} cycles at most, first from byte {64 * alignment:#x}",
                     highlight=False)

@@ -39,10 +39,11 @@ def alignments(part: str | Part, bursts: int) -> Iterator[int]:
 def worst_issue_delay(*, part: str | Part, bursts: int, write: int) -> tuple[int, int]:
     """LID of a 1D tile in DRAM clocks, and the first burst of an alignment that reaches it.
 
-    Exact for any part and any number of bursts. The time grows with the square of ``bursts``: about 10 ms for 16
-    bursts, a second for 256. Raises `NotCovered` for an unknown part or an impossible request.
+    Exact for any part and any number of bursts. The time grows with the square of ``bursts``: about
+    20 ms for 16, 4 s for 256. Raises `NotCovered` for an unknown part or an impossible request.
     """
     known = part_named(part)
     check_request(bursts, write)
-    return max(((schedule(known, range(start, start + bursts), write=bool(write)).issue_delay, start)
-                for start in alignments(known, bursts)), key=lambda found: (found[0], -found[1]))
+    delays = ((schedule(known, range(start, start + bursts), write=bool(write)).issue_delay, start)
+              for start in alignments(known, bursts))
+    return max(delays, key=lambda found: (found[0], -found[1]))

@@ -83,7 +83,7 @@ class BankQueue(wiring.Component):
         m.d.comb += [
             stored.eq(self.push & ~straight),
             fetched.eq(free & (level != 0)),
-            self.full.eq(level == self.depth),
+            self.full.eq(level[-1]),  # a power of two, and never more
             write.addr.eq(newest), write.data.eq(self.entry), write.en.eq(stored),
             read.addr.eq(oldest),
         ]

@@ -107,7 +107,8 @@ class CommandArbiter(wiring.Component):
 
         # -- what each head does next ----------------------------------------------------------
         precharged, activated = Signal(banks), Signal(banks)  # steps of the head that are done
-        alone, conflict, activate, cas = (Signal(banks) for _ in range(4))
+        kinds = "cas", "conflict", "act", "alone"
+        cas, conflict, activate, alone = (Signal(banks, name=f"next_{name}") for name in kinds)
         for i, entry in enumerate(head):
             need_pre = entry.conflict & ~precharged[i]
             need_act = entry.activate & ~activated[i]
@@ -119,19 +120,29 @@ class CommandArbiter(wiring.Component):
             ]
 
         # -- what is legal, and who of them is chosen ------------------------------------------
-        legal_pre, legal_act, legal_cas = (Signal(banks) for _ in range(3))
+        # Of each kind, who would have its turn; beside that, which kind has its turn.
+        legal_pre, legal_act, legal_cas = (
+            Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
+            for name in ("pre", "act", "cas"))
         behind = Signal(banks, init=(1 << banks) - 1)  # banks at or behind the active pair
-        turns = [self._nearest(m, "cas", cas & legal_cas, behind),
-                 self._nearest(m, "conflict", conflict & legal_pre, behind),
-                 self._fullest(m, activate & legal_act, behind),
-                 self._nearest(m, "alone", alone & legal_pre, behind)]
-        chosen = [Signal(banks, name=f"chosen_{name}")
-                  for name in ("cas", "conflict", "activate", "alone")]
-        free = Signal(len(turns))
-        for number, (turn, mine) in enumerate(zip(turns, chosen, strict=True)):
-            m.d.comb += [free[number].eq(~Cat(turns[:number]).any()),
-                         mine.eq(Mux(free[number], turn, 0))]
-        do_cas, do_conflict, do_act, do_alone = chosen
+        ready = [cas & legal_cas, conflict & legal_pre, activate & legal_act, alone & legal_pre]
+        nearer, fuller = self._orders(m, behind)
+        turns = [Signal(banks, name=f"turn_{name}") for name in kinds]
+        for turn, can, before in zip(turns, ready, (nearer, nearer, fuller, nearer), strict=True):
+            # any two banks are compared whether they are ready or not, beside finding that out
+            m.d.comb += turn.eq(Cat(can[i] & ~(can & before[i]).any() for i in range(banks)))
+        turn_cas, turn_conflict, turn_act, turn_alone = turns
+        has_turn = Signal(4)
+        for kind in range(4):
+            m.d.comb += has_turn[kind].eq(ready[kind].any()
+                                          & ~Cat(other.any() for other in ready[:kind]).any())
+        any_cas, any_conflict, any_act, any_alone = has_turn
+        do_cas, do_conflict, do_act, do_alone = (
+            Signal(banks, name=f"do_{name}") for name in kinds)
+        m.d.comb += [
+            do_cas.eq(turn_cas), do_conflict.eq(Mux(any_conflict, turn_conflict, 0)),
+            do_act.eq(Mux(any_act, turn_act, 0)), do_alone.eq(Mux(any_alone, turn_alone, 0)),
+        ]
 
         # -- the heads' progress ---------------------------------------------------------------
         m.d.comb += self.pop.eq(do_cas | do_alone)
@@ -143,13 +154,11 @@ class CommandArbiter(wiring.Component):
         # -- the pins --------------------------------------------------------------------------
         # Row and column are those of the activate, read or write that would have its turn: they
         # need not wait for the choice among the four kinds.
-        turn_cas, turn_act = turns[0], turns[2]
-        any_cas = Signal()
-        hot, slot = Signal(banks), Signal(range(SLOTS))
+        slot = Signal(range(SLOTS))
         write, close = Signal(), Signal()
         m.d.comb += [
-            any_cas.eq(turn_cas.any()), hot.eq(do_cas | do_conflict | do_act | do_alone),
-            write.eq((turn_cas & Cat(entry.write for entry in head)).any()),
+            # all of a request have one direction: no need to know which of them it will be
+            write.eq((cas & Cat(entry.write for entry in head)).any()),
             close.eq((turn_cas & Cat(entry.close for entry in head)).any()),
         ]
         slots = [Signal(range(SLOTS), name=f"slot_{i}") for i in range(banks)]
@@ -160,14 +169,15 @@ class CommandArbiter(wiring.Component):
         with m.If(any_cas):
             m.d.sync += self.command.op.eq(Mux(write, Mux(close, Command.WRA, Command.WR),
                                                Mux(close, Command.RDA, Command.RD)))
-        with m.Elif(do_act.any()):
+        with m.Elif(any_act):
             m.d.sync += self.command.op.eq(Command.ACT)
-        with m.Elif((do_conflict | do_alone).any()):
+        with m.Elif(any_conflict | any_alone):
             m.d.sync += self.command.op.eq(Command.PRE)
         with m.Else():
             m.d.sync += self.command.op.eq(Mux(self.refreshed, Command.REF, Command.NOP))
         m.d.sync += [
-            self.command.bank.eq(_select(hot, range(banks))),
+            self.command.bank.eq(_select(has_turn, [_select(turn, range(banks))
+                                                     for turn in turns])),
             self.command.row.eq(_select(turn_act, [entry.row for entry in head])),
             self.command.column.eq(_select(turn_cas, [entry.column for entry in head])),
             self.issue.valid.eq(any_cas), self.issue.payload.write.eq(write),
@@ -183,101 +193,113 @@ class CommandArbiter(wiring.Component):
         with m.Elif(self.idle & (not self.carry)):
             m.d.sync += behind.eq(behind.init)
 
-        self._count(m, do_cas, do_conflict | do_alone, do_act, legal_pre, legal_act, legal_cas)
-        return m
-
-    @staticmethod
-    def _nearest(m, name, ready, behind):
-        """One-hot: the first at or behind the active pair, or else the first of all."""
-        near, turn = (Signal(len(behind), name=f"{part}_{name}") for part in ("near", "turn"))
-        m.d.comb += near.eq(ready & behind)
-        for i in range(len(behind)):
-            m.d.comb += turn[i].eq(Mux(behind[i], near[i] & ~near[:i].any(),
-                                       ready[i] & ~ready[:i].any() & ~near.any()))
-        return turn
-
-    def _fullest(self, m, ready, behind):
-        """One-hot: at or behind the active pair if there is one, then the most entries, then the
-        lowest bank; a bank that is left after this entry counts as one with one entry.
-
-        Any two banks are compared whether they are ready or not, while that is being found out.
-        """
-        banks = len(behind)
-        turn = Signal(banks, name="turn_activate")
-        keys = [Signal(5, name=f"key_{i}") for i in range(banks)]
-        beaten = [Signal(banks, name=f"beaten_{i}") for i in range(banks)]  # by whom
-        for i, each in enumerate(self.heads):
-            m.d.comb += keys[i].eq(Cat(Mux(each.entry.close, 1, each.waiting), behind[i]))
-            for j in range(i):
-                m.d.comb += [beaten[j][i].eq(keys[i] > keys[j]),
-                             beaten[i][j].eq(~beaten[j][i])]
-        for i in range(banks):
-            m.d.comb += turn[i].eq(ready[i] & ~(ready & beaten[i]).any())
-        return turn
-
-    def _count(self, m, do_cas, do_pre, do_act, legal_pre, legal_act, legal_cas):
-        """All timing counters, of banks, bank groups and the rank."""
-        part = self.part
-
-        def countdown(name, cycles, start):
-            m.submodules[name] = counter = Countdown(cycles=max(1, cycles))
-            m.d.comb += counter.start.eq(start)
-            return counter.ready
-
-        recovery = part.nCWD + part.nBURST + part.nWR
-        writes = Signal(part.banks)
-        members = [sum(1 << bank for bank in range(part.banks) if part.bank_group(bank) == group)
-                   for group in range(part.bank_groups)]
-        group_act = [countdown(f"rrd_l_{g}", part.nRRD_L, (do_act & mine).any())
-                     for g, mine in enumerate(members)]
-        group_cas = [countdown(f"ccd_l_{g}", part.nCCD_L, (do_cas & mine).any())
-                     for g, mine in enumerate(members)]
-        rank_act = countdown("rrd_s", part.nRRD_S, do_act.any())
-        rank_cas = countdown("ccd_s", part.nCCD_S, do_cas.any())
-        m.submodules.faw = window = Window(cycles=part.nFAW)
-        m.d.comb += window.start.eq(do_act.any())
-
-        for i, each in enumerate(self.heads):
-            group = part.bank_group(i)
-            close, read, write = (Signal(name=f"{name}_{i}") for name in ("close", "read", "write"))
-            m.d.comb += [close.eq(each.entry.close), write.eq(do_cas[i] & each.entry.write),
-                         read.eq(do_cas[i] & ~each.entry.write)]
-            m.d.comb += [
-                writes[i].eq(write),
-                legal_cas[i].eq(rank_cas & group_cas[group]
-                                & countdown(f"rcd_{i}", part.nRCD, do_act[i])),
-                legal_pre[i].eq(countdown(f"ras_{i}", part.nRAS, do_act[i])
-                                & countdown(f"rtp_{i}", part.nRTP, read)
-                                & countdown(f"wr_{i}", recovery, write)),
-                legal_act[i].eq(rank_act & group_act[group] & window.ready
-                                & countdown(f"rc_{i}", part.nRC, do_act[i])
-                                & countdown(f"rp_{i}", part.nRP, do_pre[i])
-                                & countdown(f"rda_{i}", part.nRTP + part.nRP, read & close)
-                                & countdown(f"wra_{i}", recovery + part.nRP, write & close)),
-            ]
-
         # Whatever closes a bank, or will have to, holds back the next request.
+        part = self.part
+        recovery = part.nCWD + part.nBURST + part.nWR
         left = Signal.like(self.rest)
         m.d.comb += left.eq(Mux(self.rest == 0, 0, self.rest - 1))
-        closes = Cat(do_cas[i] & each.entry.close for i, each in enumerate(self.heads))
 
-        def at_least(cycles):
-            return Mux(left < cycles, cycles, left)
+        def held(cycles):
+            return Mux(left < cycles - 1, cycles - 1, left)
 
-        with m.If((closes & writes).any()):
-            m.d.sync += self.rest.eq(at_least(recovery + part.nRP - 1))
-        with m.Elif(closes.any()):
-            m.d.sync += self.rest.eq(at_least(part.nRTP + part.nRP - 1))
-        with m.Elif(do_pre.any()):
-            m.d.sync += self.rest.eq(at_least(part.nRP - 1))
-        with m.Elif(do_act.any()):
-            m.d.sync += self.rest.eq(at_least(part.nRC - 1))
-        with m.Elif(self.refreshed):
-            m.d.sync += self.rest.eq(at_least(part.nRFC - 1))
+        with m.If(any_cas):
+            m.d.sync += self.rest.eq(Mux(close, Mux(write, held(recovery + part.nRP),
+                                                    held(part.nRTP + part.nRP)), left))
+        with m.Elif(any_conflict | any_alone):
+            m.d.sync += self.rest.eq(held(part.nRP))
+        with m.Elif(any_act):
+            m.d.sync += self.rest.eq(held(part.nRC))
         with m.Else():
-            m.d.sync += self.rest.eq(left)
+            m.d.sync += self.rest.eq(Mux(self.refreshed, held(part.nRFC), left))
+
+        self._count(m, do_cas, do_conflict | do_alone, do_act, any_cas, any_act,
+                    legal_pre, legal_act, legal_cas)
+        return m
+
+    def _orders(self, m, behind):
+        """By bank, as bits: who goes before it among equals; and who before it to activate.
+
+        Nearer goes first: banks at or behind the active pair, and of these, as of the others, the
+        lower. Among activates, the one with more entries waiting is nearer than the lower; a bank
+        that is left after its entry counts as one with one entry.
+        """
+        banks = len(behind)
+        nearer, fuller = ([Signal(banks, name=f"{name}_than_{i}") for i in range(banks)]
+                          for name in ("nearer", "fuller"))
+        counts = [Signal(4, name=f"count_{i}") for i in range(banks)]
+        for i, each in enumerate(self.heads):
+            m.d.comb += counts[i].eq(Mux(each.entry.close, 1, each.waiting))
+            for j in range(i):
+                between = behind[i] & ~behind[j]  # the active pair: i is ahead of the lower j
+                m.d.comb += [
+                    nearer[j][i].eq(between), nearer[i][j].eq(~between),
+                    fuller[j][i].eq(between | _greater(counts[i], counts[j])),
+                    fuller[i][j].eq(~fuller[j][i]),
+                ]
+        return nearer, fuller
+
+    def _count(self, m, do_cas, do_pre, do_act, any_cas, any_act, legal_pre, legal_act, legal_cas):
+        """All timing counters, of banks, bank groups and the rank; what they allow is registered.
+
+        A command's counters start one cycle late, so that they do not lie behind the choice; in
+        the meantime it is held against whatever may not follow at once.
+        """
+        part = self.part
+        heads = [each.entry for each in self.heads]
+        did_cas, did_pre, did_act, did_read, did_write, did_close = (
+            Signal(part.banks, name=f"did_{name}")
+            for name in ("cas", "pre", "act", "read", "write", "close"))
+        writes, closes = Cat(entry.write for entry in heads), Cat(entry.close for entry in heads)
+        m.d.sync += [did_cas.eq(do_cas), did_pre.eq(do_pre), did_act.eq(do_act),
+                     did_read.eq(do_cas & ~writes), did_write.eq(do_cas & writes),
+                     did_close.eq(do_cas & closes)]
+
+        def allows(name, cycles, do, did):
+            """Whether a command that needs ``cycles`` after another is legal in the next cycle."""
+            if cycles < 2:
+                return 1
+            m.submodules[name] = counter = Countdown(cycles=cycles - 1)
+            m.d.comb += counter.start.eq(did)
+            return counter.soon & ~do
+
+        recovery = part.nCWD + part.nBURST + part.nWR
+        groups = [sum(1 << bank for bank in range(part.banks) if part.bank_group(bank) == group)
+                  for group in range(part.bank_groups)]
+        group_act = [allows(f"rrd_l_{number}", part.nRRD_L, (do_act & mine).any(),
+                            (did_act & mine).any()) for number, mine in enumerate(groups)]
+        group_cas = [allows(f"ccd_l_{number}", part.nCCD_L, (do_cas & mine).any(),
+                            (did_cas & mine).any()) for number, mine in enumerate(groups)]
+        rank_act = allows("rrd_s", part.nRRD_S, any_act, did_act.any())
+        rank_cas = allows("ccd_s", part.nCCD_S, any_cas, did_cas.any())
+        m.submodules.faw = window = Window(cycles=part.nFAW)
+        m.d.comb += window.start.eq(any_act)
+
+        for i in range(part.banks):
+            group = part.bank_group(i)
+            m.d.sync += [
+                legal_cas[i].eq(rank_cas & group_cas[group]
+                                & allows(f"rcd_{i}", part.nRCD, do_act[i], did_act[i])),
+                legal_pre[i].eq(allows(f"ras_{i}", part.nRAS, do_act[i], did_act[i])
+                                & allows(f"rtp_{i}", part.nRTP, do_cas[i] & ~writes[i], did_read[i])
+                                & allows(f"wr_{i}", recovery, do_cas[i] & writes[i], did_write[i])),
+                legal_act[i].eq(rank_act & group_act[group] & window.soon
+                                & allows(f"rc_{i}", part.nRC, do_act[i], did_act[i])
+                                & allows(f"rp_{i}", part.nRP, do_pre[i], did_pre[i])
+                                & allows(f"rda_{i}", part.nRTP + part.nRP, do_cas[i],
+                                         did_read[i] & did_close[i])
+                                & allows(f"wra_{i}", recovery + part.nRP, do_cas[i],
+                                         did_write[i] & did_close[i])),
+            ]
 
 
 def _select(hot, values):
     """The value that a one-hot signal marks, or 0."""
     return reduce(or_, (Mux(bit, value, 0) for bit, value in zip(hot, values, strict=True)))
+
+
+def _greater(a, b):
+    """``a > b``, bit by bit: for a few bits, a chain of carries is slower."""
+    greater = 0
+    for mine, other in zip(a, b, strict=True):
+        greater = Mux(mine == other, greater, mine)
+    return greater

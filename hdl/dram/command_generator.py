@@ -3,7 +3,7 @@
 Ref: Sim-D, section 3.2.2; address mapping in golden/dram/address.py.
 """
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -51,6 +51,11 @@ class CommandGenerator(wiring.Component):
         turn.
     busy : Out(1)
         A request is under way: a burst waits here, or its last one has not come yet.
+
+    Attributes
+    ----------
+    held_valid, work_valid : Signal
+        A burst waits for the one behind it; a burst is being put into the FIFOs.
     """
 
     def __init__(self, *, part):
@@ -62,6 +67,8 @@ class CommandGenerator(wiring.Component):
             "describe": Out(Strobe(DescribeLayout(banks=part.banks))),
             "busy": Out(1),
         })
+        # a proof has to speak of these
+        self.held_valid, self.work_valid = Signal(), Signal()
 
     def _place(self, address):
         """Bank, row and column (in bursts) of a burst's address: bits of it, no logic."""
@@ -77,7 +84,7 @@ class CommandGenerator(wiring.Component):
         rows = (part.rows - 1).bit_length()
 
         # -- first stage: what comes next? -----------------------------------------------------
-        held, held_valid = Signal(BurstLayout), Signal()
+        held, held_valid = Signal(BurstLayout), self.held_valid
         known, move = Signal(), Signal()
         bank, row, _ = self._place(held.address)
         next_bank, next_row, _ = self._place(self.bursts.payload.address)
@@ -91,33 +98,31 @@ class CommandGenerator(wiring.Component):
             m.d.sync += held.eq(self.bursts.payload)
 
         # -- second stage: what does its bank need? --------------------------------------------
-        work, work_valid = Signal(BurstLayout), Signal()
+        work, work_valid = Signal(BurstLayout), self.work_valid
         work_bank, work_row, work_column = self._place(work.address)
-        leaves, enter = Signal(), Signal()
-        m.d.comb += move.eq(~work_valid | enter)
+        mine = Signal(part.banks)       # one-hot: the burst's bank
+        reach = Signal(part.banks)      # banks to be closed beside it, if they are open
+        leaves, going, enter = Signal(), Signal(), Signal()
+        held_bank = Signal(part.banks)  # one-hot
+        siblings = Cat(held_bank[number ^ 1] for number in range(part.banks))
+        m.d.comb += [
+            move.eq(~work_valid | enter), held_bank.eq(1 << bank),
+            going.eq(held.last | (~held.indexed & (Cat(bank[1:], row)
+                                                   != Cat(next_bank[1:], next_row)))),
+        ]
         with m.If(move):
             m.d.sync += [
-                work_valid.eq(known),
-                work.eq(held),
-                leaves.eq(held.last | (~held.indexed & (Cat(bank[1:], row)
-                                                        != Cat(next_bank[1:], next_row)))),
+                work_valid.eq(known), work.eq(held), mine.eq(held_bank), leaves.eq(going),
+                reach.eq(Mux(going, Mux(held.indexed, ~held_bank, siblings), 0)),
             ]
 
         is_open = Signal(part.banks)
         open_row = [Signal(rows, name=f"open_row_{number}") for number in range(part.banks)]
-        mine = Signal(part.banks)       # one-hot: the burst's bank
-        others = Signal(part.banks)     # open banks that this burst's end of stay closes
-        hit = Signal(part.banks)
+        others, hit = Signal(part.banks), Signal(part.banks)
         m.d.comb += [
-            mine.eq(1 << work_bank),
-            Cat(hit).eq(Cat(known_row == work_row for known_row in open_row)),
+            hit.eq(Cat(known_row == work_row for known_row in open_row)),
+            others.eq(is_open & reach),
         ]
-        siblings = Cat(*(mine[number ^ 1] for number in range(part.banks)))
-        with m.If(leaves):
-            with m.If(work.indexed):
-                m.d.comb += others.eq(is_open & ~mine)
-            with m.Else():
-                m.d.comb += others.eq(is_open & siblings)
 
         # -- the FIFOs -------------------------------------------------------------------------
         queues = [BankQueue(shape=EntryLayout(part=part)) for _ in range(part.banks)]

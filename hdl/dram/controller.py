@@ -144,7 +144,7 @@ class DramController(wiring.Component):
         refused, verdict = Signal(), Signal(3)
         tile = table.tile.payload
         nothing = iterator.done & iterator.empty
-        m.d.comb += over.eq(active & entered & ~generator.busy
+        m.d.comb += over.eq(active & entered & ~closing & ~generator.busy
                             & ~Cat(head.valid for head in generator.heads).any())
         start = self.started
         m.d.comb += [

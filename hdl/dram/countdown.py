@@ -21,20 +21,24 @@ class Countdown(wiring.Component):
         A command in this cycle.
     ready : Out(1)
         The last start was ``cycles`` or more cycles ago; set after reset. A register.
+    soon : Out(1)
+        What ``ready`` will be in the next cycle.
     """
 
     def __init__(self, *, cycles):
         _check("cycles", cycles, least=1)
         self.cycles = cycles
-        super().__init__({"start": In(1), "ready": Out(1, init=1)})
+        super().__init__({"start": In(1), "ready": Out(1, init=1), "soon": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
         left = Signal(range(self.cycles))  # cycles until ready, less one
         with m.If(self.start):
-            m.d.sync += [left.eq(max(self.cycles - 2, 0)), self.ready.eq(self.cycles == 1)]
+            m.d.sync += left.eq(max(self.cycles - 2, 0))
         with m.Elif(~self.ready):
-            m.d.sync += [left.eq(left - 1), self.ready.eq(left == 0)]
+            m.d.sync += left.eq(left - 1)
+        m.d.comb += self.soon.eq(Mux(self.start, self.cycles == 1, self.ready | (left == 0)))
+        m.d.sync += self.ready.eq(self.soon)
         return m
 
 
@@ -55,25 +59,29 @@ class Window(wiring.Component):
     start : In(1)
         A command in this cycle.
     ready : Out(1)
-        One more is legal in this cycle.
+        One more is legal in this cycle. A register.
+    soon : Out(1)
+        What ``ready`` will be in the next cycle.
     """
 
     def __init__(self, *, cycles, most=4):
         _check("cycles", cycles, least=0)
         _check("most", most, least=1)
         self.cycles, self.most = cycles, most
-        super().__init__({"start": In(1), "ready": Out(1, init=1)})
+        super().__init__({"start": In(1), "ready": Out(1, init=1), "soon": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
         if self.cycles < 2:
+            m.d.comb += self.soon.eq(1)
             return m
         # a start counts in each of the `cycles - 1` cycles that follow it
         past = Signal(self.cycles - 1)
-        within, after = Signal(range(self.most + 1)), Signal(range(self.most + 1))
-        m.d.comb += after.eq(Mux(self.start, within + ~past[-1], within - past[-1]))
-        m.d.sync += [past.eq((past << 1) | self.start), within.eq(after),
-                     self.ready.eq(after < self.most)]
+        within = Signal(range(self.most + 1))
+        counts = within - past[-1]  # in the next cycle, without a start in this one
+        m.d.comb += self.soon.eq(Mux(self.start, counts < self.most - 1, counts < self.most))
+        m.d.sync += [past.eq((past << 1) | self.start), within.eq(counts + self.start),
+                     self.ready.eq(self.soon)]
         return m
 
 

@@ -1,6 +1,6 @@
 """The DRAM controller: the path from a request to DRAM, whole."""
 
-from cyclebound.golden.dram import bounds, pipeline_bounds
+from cyclebound.golden.dram import bounds, index_bounds, pipeline_bounds
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
@@ -27,6 +27,7 @@ BLOCKS = (
                                          "alignments": range(2048, 2049)}),
         },
         testbenches=(
+            Testbench("cycle", "cyclebound.tb.dram.controller"),
             Testbench("harness", "cyclebound.tb.dram.controller_harness",
                       top=DramControllerHarness, max_cycles=50_000_000, checker=pins),
             Testbench("sweep", "cyclebound.tb.dram.controller_sweep", top=DramControllerHarness,
@@ -35,6 +36,10 @@ BLOCKS = (
         bounds=(
             Observed("tile", bounds.tile_issue_delay, exhaustive=True),
             Observed("load", pipeline_bounds.with_refreshes),
+            Observed("indexed", index_bounds.indexed_issue_delay),
+            Observed("completion", pipeline_bounds.controller_completion),
+            Observed("completion_indexed", pipeline_bounds.controller_completion_indexed),
+            Observed("refusal", pipeline_bounds.buffer_lookup),
         ),
         checker=pins,
         fpga=FpgaTarget("2bg"),

@@ -7,7 +7,7 @@ from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Tes
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
 from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck
 
-_PARTS = {"x16": "ddr4-3200aa-x16", "x8": "ddr4-3200aa-x8", "1866": "ddr4-1866m-x16",
+_PARTS = {"x16": "ddr4-3200aa-x16", "x8": "ddr4-3200aa-x8", "slow": "ddr4-1866m-x16",
           "ddr3": "ddr3-1600-module"}
 
 BLOCKS = (

@@ -20,10 +20,10 @@ BLOCKS = (
         summary="moves the words of each burst between the data bus and the chip, on time",
         component=DqScheduler,
         configurations={
-            "ddr4-3200": Configuration({"part": "ddr4-3200aa-x16", "fetch_latency": 2}),
-            "ddr4-3200-x8": Configuration({"part": "ddr4-3200aa-x8", "fetch_latency": 2}),
-            "ddr4-1866": Configuration({"part": "ddr4-1866m-x16", "fetch_latency": 1}),
-            "ddr3-1600": Configuration({"part": "ddr3-1600-module", "fetch_latency": 3}),
+            "x16": Configuration({"part": "ddr4-3200aa-x16", "fetch_latency": 2}),
+            "x8": Configuration({"part": "ddr4-3200aa-x8", "fetch_latency": 2}),
+            "slow": Configuration({"part": "ddr4-1866m-x16", "fetch_latency": 1}),
+            "ddr3": Configuration({"part": "ddr3-1600-module", "fetch_latency": 3}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler"),),
         bounds=(
@@ -32,7 +32,7 @@ BLOCKS = (
             Observed("fetch", bounds.dq_fetch),
         ),
         checker=DqSchedulerCheck,
-        fpga=FpgaTarget("ddr4-3200"),
+        fpga=FpgaTarget("x16"),
         signals=("top.dut.issue__valid", "top.dut.issue__payload", "top.dut.moving",
                  "top.dut.beat", "top.dut.fetch__valid", "top.dut.deliver__valid",
                  "top.dut.dq_out__valid"),
@@ -56,7 +56,7 @@ BLOCKS = (
                       thorough=True),
         ),
         bounds=(
-            Observed("store", bounds.snoop_answer),
+            Observed("store", bounds.snoop_store),
             Observed("answer", bounds.snoop_answer),
             Observed("capture", bounds.snoop_capture),
         ),

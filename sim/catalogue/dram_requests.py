@@ -16,7 +16,7 @@ from cyclebound.tb.dram.buffer_table_properties import (
     BufferTableProof,
     BufferTableTimingProof,
 )
-from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
+from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck
 
 BLOCKS = (
     Block(
@@ -75,19 +75,6 @@ BLOCKS = (
         bounds=(
             Observed("burst", bounds.index_burst),
             Observed("request", bounds.index_request, exhaustive=True),
-        ),
-        properties=(
-            Property(
-                name="inside",
-                says="every burst enables one word, and that lies in the buffer, whatever the "
-                     "indexes; it is on offer in the third cycle from the element that decides "
-                     "about it, unless a burst stalls; done follows the last burst",
-                checker=IndexIteratorProof,
-                instances=({},),
-                decides=(),
-                depth=6,
-                induction=2,
-            ),
         ),
         checker=IndexIteratorCheck,
         fpga=FpgaTarget("paper"),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from cyclebound.golden.dram.address import burst_at
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
+from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_iterator import Element
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
@@ -125,7 +126,7 @@ async def back_to_back(bench: Bench) -> None:
     """A request waits whenever there is room for one, and its indexes with it."""
     scene = await _play(bench)
     _varied(scene)
-    assert scene.counts["follower at once"] > _REQUESTS // 2, scene.counts
+    assert scene.counts["follower at once"] > _REQUESTS // 4, scene.counts
 
 
 @testbench
@@ -165,9 +166,13 @@ async def ends_of_banks(bench: Bench) -> None:
     bench.rng.shuffle(requests)
     scene.requests.extend(requests)
     await scene.drain()
-    await _one_by_one(scene, [Wanted(each.request) for each in requests[:150]])
+    longest = {(len(each.bursts), each.request.write): each for each in sorted(
+        requests, key=lambda each: schedule(part, [burst.address for burst in each.bursts],
+                                            write=each.request.write).issue_delay)}
+    assert len(longest) == 24
+    await _one_by_one(scene, [Wanted(each.request) for each in longest.values()])
     scene.finish()
-    assert scene.counts["refused 0"] == len(requests) + 150
+    assert scene.counts["refused 0"] == len(requests) + len(longest)
     assert scene.counts["follower at once"] > len(requests) * 0.9
 
 

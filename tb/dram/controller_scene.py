@@ -86,6 +86,7 @@ class Scene:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.part = part = part_named(bench.parameters["part"])
+        self._pair = 2 * part.bursts_per_row
         self.model = DramControllerModel(part)
         self.device = DramDevice(part)
         self.mappings: deque[Mapping] = deque()
@@ -301,14 +302,25 @@ class Scene:
 
     def _shape(self, wanted: Wanted) -> dict[str, int] | None:
         """What its bounds need to know of a request; None if no bound speaks of it."""
-        if not wanted.bursts:
+        if not wanted.bursts or wanted.refusal:  # an index that is refused leaves a gap
             return None
         shape = {"bursts": len(wanted.bursts), "write": int(wanted.request.write)}
         if wanted.request.indexed:
-            places = [place_of(self.part, burst.address) for burst in wanted.bursts]
-            return {**shape, "rows": len({(place.bank, place.row) for place in places})}
+            return {**shape, "rows": self._rows([burst.address for burst in wanted.bursts])}
         span = wanted.bursts[-1].address - wanted.bursts[0].address + 1
         return shape if span == len(wanted.bursts) else None
+
+    def _rows(self, numbers: Sequence[int]) -> int:
+        """Rows of banks that a buffer from the first to the last of these bursts covers.
+
+        One more than there are banks stands for any greater number: bounds make no difference.
+        """
+        first, last = min(numbers), max(numbers)
+        rows = 0
+        while first <= last and rows <= self.part.banks:
+            after = min(last + 1, (first // self._pair + 1) * self._pair)
+            rows, first = rows + min(2, after - first), after
+        return min(rows, self.part.banks + 1)
 
     def _observe_delay(self, wanted: Wanted, last: int) -> None:
         shape = self._shape(wanted)

@@ -256,9 +256,9 @@ def test_every_assertion_has_a_fault():
 
 
 @proof
-@pytest.mark.parametrize("name", ["timing", "inside"])
-def test_first_instance_is_proved_for_any_number_of_cycles(name):
+def test_timing_is_proved_for_any_number_of_cycles():
+    """`inside` takes minutes: `cyclebound prove dram.buffer_table` has both."""
     block = catalogue.load().find("dram.buffer_table")
-    claim = next(claim for claim in block.properties if claim.name == name)
+    claim = next(claim for claim in block.properties if claim.name == "timing")
     found = prove(block, claim, claim.instances[0])
     assert (found.status, found.detail) == ("proved", "")

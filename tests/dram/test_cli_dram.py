@@ -68,14 +68,14 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--address", "0xfffffffc", "--words", "2"),
      "the tile must end by word 1073741824, not 1073741825"),
     (("tile", "--part", "ddr5"),
-     "part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, or a "
-     "file that ends in .toml, not 'ddr5'"),
+     ("part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, or a "
+      "file that ends in .toml, not 'ddr5'")),
     (("tile", "--part", "nowhere.toml"), "nowhere.toml: cannot be read: No such file or directory"),
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
     (("indexed", "--", "-1"), "an index must be at least 0, not -1"),
-    (("indexed", "1073741824"), "the request must end by byte 0x100000000, the end of "
-     "DDR4-3200AA x16 (2 bank groups), not 0x100000004"),
+    (("indexed", "1073741824"), ("the request must end by byte 0x100000000, the end of "
+                                 "DDR4-3200AA x16 (2 bank groups), not 0x100000004")),
 ])
 def test_bad_requests(cyclebound, words, message):
     done = cyclebound("dram", *words)

@@ -1,0 +1,282 @@
+# amaranth: UnusedElaboratable=no
+"""Command arbiter and its generator: against the model's schedule, history, planted faults."""
+
+import dataclasses
+import re
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Assert, Const, Module, Signal
+from amaranth.lib import wiring
+from amaranth.sim import Simulator
+
+from cyclebound.golden.dram.bounds import tile_issue_delay
+from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.pipeline_bounds import arbiter_refresh, arbiter_refresh_wait
+from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.timing import PARTS
+from cyclebound.hdl.dram.command_arbiter import CommandArbiter
+from cyclebound.hdl.dram.command_generator import CommandGenerator
+from cyclebound.sim.elaborate import watch
+from cyclebound.tb.dram import command_arbiter_properties as properties
+from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
+from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck
+
+pytestmark = pytest.mark.unit
+X16 = PARTS["ddr4-3200aa-x16"]
+parts = pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+
+
+def run(part, requests, *, carry=False):
+    """Requests (bursts, write, indexed) on generator and arbiter, back to back, watched.
+
+    For each: its commands by cycle from its first, and its issue delay.
+    """
+    m = Module()
+    m.submodules.generator = generator = CommandGenerator(part=part)
+    m.submodules.arbiter = arbiter = CommandArbiter(part=part, carry=carry)
+    for outer, inner in zip(arbiter.heads, generator.heads, strict=True):
+        m.d.comb += outer.eq(inner)
+    m.d.comb += [generator.pop.eq(arbiter.pop), arbiter.within.eq(generator.busy)]
+    for name, dut, checker in (("watch_generator", generator, CommandGeneratorCheck),
+                               ("watch_arbiter", arbiter, CommandArbiterCheck)):
+        m.submodules[name] = watcher = Module()
+        watch(watcher, dut, checker(dut))
+    found = []
+
+    async def one(ctx, bursts, write, indexed):
+        got, coming, cycle = [], list(bursts), 0
+        while True:
+            ctx.set(generator.bursts.valid, bool(coming))
+            if coming:
+                ctx.set(generator.bursts.payload, {
+                    "address": coming[0], "last": len(coming) == 1, "write": write,
+                    "indexed": indexed})
+            pins = ctx.get(arbiter.command)
+            if pins.op != Command.NOP:
+                got.append((cycle, Command(pins.op), pins.bank))
+            done = not coming and ctx.get(arbiter.idle) and ctx.get(arbiter.rest) == 0
+            if coming and ctx.get(generator.bursts.ready):
+                coming.pop(0)
+            if done:
+                # a command was chosen a cycle before it is on the pins
+                first = got[0][0]
+                found.append(([(when - first, op, bank) for when, op, bank in got],
+                              cycle - first + 1))
+                return
+            await ctx.tick()
+            cycle += 1
+
+    async def bench(ctx):
+        for bursts, write, indexed in requests:
+            await one(ctx, bursts, write, indexed)
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return found
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"nFAW": 75}, r"nFAW must not exceed nRC \(75 > 74\)"),
+    ({"nCAS": 70}, r"a read's data must leave the bus before the next request's write \(60 > 56\)"),
+    ({"nWTR_L": 80}, r"a write must be over before the next request's read \(100 > 88\)"),
+])
+def test_refuses_parts_that_need_more_counters(changes, message):
+    part = dataclasses.replace(X16, **changes)
+    with pytest.raises(ValueError, match=f"^{re.escape(part.name)}: {message}$"):
+        CommandArbiter(part=part)
+
+
+def test_refuses_what_is_no_part():
+    with pytest.raises(TypeError, match=r"^part must be a Part or the name of one, not 3$"):
+        CommandArbiter(part=3)
+
+
+@parts
+def test_converts_alone_and_again(part):
+    for dut in (CommandArbiter(part=part), CommandArbiter(part=part, carry=True)):
+        for component in (dut, CommandArbiterCheck(dut)):
+            text = rtlil.convert(component)
+            assert "attribute \\top 1" in text
+            assert rtlil.convert(component) == text
+
+
+@parts
+def test_generator_and_arbiter_keep_the_model_s_schedule(part):
+    edge, sweep = 2 * part.bursts_per_row, part.bursts_per_sweep
+    requests = [
+        (range(edge - 2, edge + 3), False, False), (range(edge - 2, edge + 3), True, False),
+        (range(sweep - 9, sweep + 9), True, False), ([7], True, False), ([7], False, True),
+        ([line * 9 + each for line in range(6) for each in (0, 1)], False, False),
+        ([0, sweep, 2 * sweep, 3, sweep + 2, 5 * sweep + edge, 1, 4, edge + 1, 6], True, True),
+        ([each % 7 * sweep + each % 3 for each in range(24)], False, True),
+    ]
+    found = run(part, requests)
+    assert len(found) == len(requests)
+    for (bursts, write, indexed), (commands, delay) in zip(requests, found, strict=True):
+        expected = schedule(part, bursts, write=write, indexed=indexed)
+        assert commands == [(each.cycle, each.op, each.bank) for each in expected.commands]
+        assert delay == expected.issue_delay
+
+
+def test_delay_depends_on_the_request_before_if_the_pair_is_carried_over():
+    """The smallest: 6 bursts of a write on the x16 part; 10 of a read, 8 of a write exceed what
+    any tile of that size takes otherwise."""
+    edge = 2 * X16.bursts_per_row
+    for first, count, write, alone, after in ((252, 6, True, 118, 123), (250, 8, True, 124, 132),
+                                              (248, 10, False, 101, 108)):
+        tile = (range(first, first + count), write, False)
+        before = ([edge], write, False)  # ends in banks 2 and 3
+        delays = [delay for _, delay in run(X16, [tile, before, tile], carry=True)]
+        assert [delays[0], delays[2]] == [alone, after]
+        delays = [delay for _, delay in run(X16, [tile, before, tile])]
+        assert [delays[0], delays[2]] == [alone, alone]
+        bound = tile_issue_delay(part=X16, bursts=count, write=int(write))
+        assert alone <= bound
+        assert (after > bound) == (count > 6)
+
+
+def test_bounds_of_a_refresh():
+    assert arbiter_refresh(part=X16) == X16.nRFC == 560
+    assert [arbiter_refresh_wait(rest=rest) for rest in (0, 66)] == [1, 67]
+
+
+# The checker fires
+
+class Tampered(wiring.Component):
+    """An arbiter with a fault: ``fault(arbiter, ports, cycle)`` overrides some outputs."""
+
+    def __init__(self, fault):
+        self.arbiter, self.fault = CommandArbiter(part=X16), fault
+        self.part = X16
+        super().__init__(self.arbiter.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.arbiter = arbiter = self.arbiter
+        for outer, inner in zip(self.heads, arbiter.heads, strict=True):
+            m.d.comb += inner.eq(outer)
+        m.d.comb += [arbiter.within.eq(self.within), arbiter.refresh.eq(self.refresh)]
+        for name in ("pop", "refreshed", "command", "idle", "rest"):
+            m.d.comb += getattr(self, name).eq(getattr(arbiter, name))
+        m.d.comb += [self.issue.valid.eq(arbiter.issue.valid),
+                     self.issue.payload.eq(arbiter.issue.payload)]
+        cycle = Signal(16)
+        m.d.sync += cycle.eq(cycle + 1)
+        m.d.comb += self.fault(arbiter, self, cycle)
+        return m
+
+
+def drive(dut, cycles=400):
+    """One head in banks 0 and 1, popped by whoever pops it; then a refresh."""
+    m = Module()
+    m.submodules.dut = dut
+    watch(m, dut, CommandArbiterCheck(dut))
+    entry = {"row": 5, "column": 1, "write": 0, "conflict": 0, "activate": 1, "close": 1,
+             "alone": 0}
+    pops = 0
+
+    async def bench(ctx):
+        nonlocal pops
+        left = {0, 1}
+        for cycle in range(cycles):
+            for bank, head in enumerate(dut.heads):
+                ctx.set(head, {"valid": bank in left, "entry": entry, "waiting": 0})
+            ctx.set(dut.refresh, cycle > 150)
+            gone = ctx.get(dut.pop)
+            await ctx.tick()
+            pops += gone.bit_count()
+            left -= {bank for bank in range(2) if gone >> bank & 1}
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert pops == 2
+
+
+FAULTS = {
+    "more than one pop": lambda arbiter, ports, cycle: ports.pop.eq(3),
+    "pop of a bank without a head": lambda arbiter, ports, cycle: ports.pop[7].eq(1),
+    "REF without having been chosen": lambda arbiter, ports, cycle: ports.command.op.eq(
+        Command.REF),
+    "pop without a command": lambda arbiter, ports, cycle: ports.command.op.eq(Command.NOP),
+    "RD, RDA, WR, WRA without a pop": lambda arbiter, ports, cycle: ports.pop.eq(0),
+    "issue is not RD, RDA, WR, WRA": lambda arbiter, ports, cycle: ports.issue.valid.eq(0),
+    "issue speaks of another command": lambda arbiter, ports, cycle: ports.issue.payload.write.eq(
+        1),
+    "idle while a request is under way": lambda arbiter, ports, cycle: ports.idle.eq(1),
+    "refresh without rest, or rest without the refresh":
+        lambda arbiter, ports, cycle: ports.refreshed.eq(ports.refresh & ports.idle),
+}
+
+
+def only(monkeypatch, says):
+    """Leave one assertion in force, so that no other can fire in its place."""
+    monkeypatch.setattr(properties, "Assert", lambda fact, text:
+                        Assert(fact if text == says else Const(1), text))
+
+
+def test_an_arbiter_without_a_fault_passes():
+    drive(Tampered(lambda arbiter, ports, cycle: []))
+
+
+@pytest.mark.parametrize("says", FAULTS)
+def test_checker_fires(monkeypatch, says):
+    only(monkeypatch, says)
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        drive(Tampered(FAULTS[says]))
+
+
+def test_checker_knows_the_distances():
+    """A command that comes a second time, in the next cycle."""
+    message = r"^Assertion violated: nRC: ACT to ACT, bank, 74 cycles$"
+    with pytest.raises(AssertionError, match=message):
+        drive(Tampered(lambda arbiter, ports, cycle: ports.command.op.eq(
+            arbiter.command.op | (cycle == 2))))
+
+
+def test_every_assertion_has_a_fault():
+    text = rtlil.convert(CommandArbiterCheck(CommandArbiter(part=X16)))
+    own = rtlil.convert(properties.DramTimingCheck(part=X16, refreshed=False))
+    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text)) - set(
+        re.findall(r'parameter \\FORMAT "(.*)"', own))
+    assumed = {each for each in said if each.startswith(("head ", "a head", "a request"))}
+    assert len(assumed) == X16.banks + 2
+    assert said - assumed == set(FAULTS)
+
+
+@pytest.mark.parametrize(("fault", "message"), [
+    ("gone", "a head left without being popped"), ("other", "head 3 changed"),
+    ("early", "a request begins before rest is 0")])
+def test_checker_names_the_neighbour_that_breaks_the_rules(fault, message):
+    dut = CommandArbiter(part=X16)
+    m = Module()
+    m.submodules.dut = dut
+    watch(m, dut, CommandArbiterCheck(dut))
+
+    async def bench(ctx):
+        head = dut.heads[3]
+        ctx.set(head.valid, 1)
+        ctx.set(head.entry.activate, 1)
+        ctx.set(head.entry.close, 1)
+        for _ in range(5):
+            await ctx.tick()
+        if fault == "other":
+            ctx.set(head.entry.row, 9)
+            await ctx.tick()
+        if fault == "early":
+            while not ctx.get(dut.pop):
+                await ctx.tick()
+            await ctx.tick()
+        ctx.set(head.valid, 0)
+        await ctx.tick()
+        await ctx.tick()
+        ctx.set(dut.within, 1)
+        await ctx.tick()
+        await ctx.tick()
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    with pytest.raises(AssertionError, match=f"^Assumption violated: {message}$"):
+        simulator.run()
