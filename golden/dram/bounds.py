@@ -8,6 +8,7 @@ touches ``(w + n - 1) // 16 + 1`` of them. ``write`` is 0 or 1; ``part`` a key o
 or a `Part`. Indexed requests are in ``index_bounds.py``.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
@@ -192,7 +193,7 @@ def _one(part: Part, b: int) -> int:
     return 2 * part.nRRD_S + (b - 3) * part.nCCD_S
 
 
-def _regime(part: Part):
+def _regime(part: Part) -> Callable[[Part, int], int] | None:
     """The chain of column commands for a part's numbers, or None if none was derived."""
     first, short, again, row = part.nRRD_S, part.nCCD_S, part.nCCD_L, part.nRCD
     closing = recovery(part, 0)
@@ -300,8 +301,8 @@ def tile_2d_issue_delay(*, part: str | Part, bursts: int, lines: int, write: int
     no more than a row cycle; if it cost that in each line, no two lines would have overlapped.
 
     Evidence: searched, not proved. Random and climbing searches over starts, periods and irregular
-    lines (2 to 20 lines of 1 to 600 bursts, the four named parts) came up to 21 clocks beyond
-    ``lines * LID(b)`` (x8, reads, 5 lines of 18), and less with more lines; a row cycle is 74.
+    lines (2 to 20 lines of 1 to 600 bursts, the four named parts) came up to 19 clocks beyond
+    ``lines * LID(b)`` (x8, lines of 3 bursts), and no further with more lines; a row cycle is 74.
     """
     known = part_named(part)
     check_count("lines", lines)

@@ -103,10 +103,10 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     its burst, are not proved but searched: exhaustively for short requests, by hill climbing for up
     to 64 words, and at random for up to 1,024. Nothing came beyond.
 
-    Exact for more than nB rows, and for up to nBG rows in reads and writes of three words and less
-    or of one or two rows; else above what was found by up to 4 clocks for b <= rows, and for longer
-    requests by up to 26 clocks (two groups; rule 5 opens the fuller banks first) and 17 (four),
-    whatever b: with two groups and b >= 12, nothing was found beyond
+    Exact over more than nB rows, over one and two rows, and with four groups up to four. Else it
+    exceeds the worst that was found: for b <= rows by 4 clocks at most (two groups; 15 with four),
+    for longer requests by up to 26 (17), whatever b, for rule 5 opens the fuller banks first: with
+    two groups at 3200, from three rows and b = 12 on, nothing came beyond
     nRCD + nRRD_L + (b - 2) nCCD_L + nRTP + nRP.
     """
     known = part_named(part)
