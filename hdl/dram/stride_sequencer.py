@@ -44,6 +44,11 @@ def _times(value, triple, digit):
     return Mux(digit[1], Mux(digit[0], triple, value << 1), Mux(digit[0], value, 0))
 
 
+def _reaches(lane, place):
+    """Whether a lane is at or behind a place in its burst; the last lane always is."""
+    return lane >= place[:4] if lane < BURST_WORDS - 1 else Const(1, 1)
+
+
 class StrideSequencer(wiring.Component):
     """Bursts of a 1D or 2D tile, in ascending order, each that holds a word of it, and no other.
 
@@ -253,8 +258,8 @@ class StrideSequencer(wiring.Component):
         mask, begins = (Signal(BURST_WORDS, name=name) for name in ("mask_1", "begins_1"))
         control[1].mask = mask
         far_end, far_next = at.end[4:].any(), at.next[4:].any()
-        words = [(far_end | (lane < at.end[:4])) & (lane >= at.low)
-                 | ~far_next & (lane >= at.next[:4]) & ~at.last_line for lane in lanes]
+        words = [(far_end | ~_reaches(lane, at.end)) & _reaches(lane, at.low)
+                 | ~far_next & _reaches(lane, at.next) & ~at.last_line for lane in lanes]
         pattern, window = Signal(BURST_WORDS), Signal(BURST_WORDS)
         m.d.comb += [pattern.eq(known.pattern >> at.phase), window.eq(known.begins >> at.phase)]
         with m.If(advance):

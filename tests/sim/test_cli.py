@@ -102,6 +102,7 @@ COMMANDS = {
             "--wall-limit", "--output"],
     "compare": ["--json"],
     "report": ["--output"],
+    "dram": [],
     "verilog": ["--output", "-o", "--configuration", "--set"],
     "prove": ["-j", "--json"],
     "fpga": ["--configuration", "--target", "--set", "--seed", "--json"],
