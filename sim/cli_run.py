@@ -22,6 +22,7 @@ from cyclebound.sim.cli import (
 )
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import run_job
+from cyclebound.sim.markdown import tables
 from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of
 from cyclebound.sim.regress import regress as regress_plan
 from cyclebound.sim.results import Results
@@ -177,11 +178,19 @@ def run(block: BlockName, configuration: ConfigurationName = None,
 def compare(folder: Folder,
             other: Annotated[Path | None, typer.Argument(
                 metavar="DIR2", help="A later run, to see what changed.")] = None,
+            markdown: Annotated[bool, typer.Option(
+                "--markdown", help="Verdicts, proofs and FPGA figures as tables for a document, "
+                "unless there are two runs.")] = False,
             as_json: AsJson = False) -> int:
     """The verdict table of a finished run; of two runs, what changed."""
     first = read(folder)
     if other is None:
-        print(first.as_json()) if as_json else print_run(first, console())
+        if as_json:
+            print(first.as_json())
+        elif markdown:
+            print(tables(first))
+        else:
+            print_run(first, console())
         return 1 if first.problems else 0
     changed = differences(first, read(other))
     if as_json:

@@ -100,7 +100,7 @@ COMMANDS = {
                 "--simulator", "--wall-limit", "--json"],
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
             "--wall-limit", "--output"],
-    "compare": ["--json"],
+    "compare": ["--json", "--markdown"],
     "report": ["--output"],
     "dram": [],
     "verilog": ["--output", "-o", "--configuration", "--set"],

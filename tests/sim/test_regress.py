@@ -15,6 +15,7 @@ import pytest
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Job, Outcome, run_job
 from cyclebound.sim.regress import Plan, check, jobs_of
 from cyclebound.sim.results import Results
@@ -216,6 +217,26 @@ def test_what_changed_between_two_runs(good, faulty, cyclebound, tmp_path):
     assert "failed: it broke" in said
     said = cyclebound("compare", good[0], faulty[0]).stdout
     assert "absent" in said
+
+
+@system
+def test_tables_for_a_document(good, faulty, cyclebound, tmp_path):
+    said = cyclebound("compare", good[0], "--markdown")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "| block | configuration | request: bound | requests | worst |" in said.stdout
+    row = next(line for line in said.stdout.splitlines() if "| `test.good` | d3 |" in line)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[2].startswith("delay: `")
+    assert (cells[4], cells[5], cells[6]) == ("4", "4", "exact")
+    assert "## FPGA" not in said.stdout  # the run has none
+    later = shutil.copytree(good[0], tmp_path / "later")
+    with closing(Results(later)) as results:
+        results.fpga(Figures("test.good", "d3", "ecp5-85k", mhz=101.26, luts=1234))
+    assert "| `test.good` | d3 | 101.3 MHz | 1,234 | 0 | 0 | 0 |" in cyclebound(
+        "compare", later, "--markdown").stdout
+    bad = cyclebound("compare", faulty[0], "--markdown")
+    assert bad.returncode == 1
+    assert "violated" in bad.stdout
 
 
 @system

@@ -1,0 +1,58 @@
+"""A finished run as tables in Markdown, for documents: figures come from runs, not from hands."""
+
+from collections.abc import Iterable, Mapping
+
+from cyclebound.sim.table import Run
+
+__all__ = ["tables"]
+
+
+def _table(heads: Mapping[str, str], rows: Iterable[Iterable[object]]) -> list[str]:
+    """A table: heads with their alignment (``---`` or ``---:``), and the rows' cells."""
+    lines = [list(heads), list(heads.values()), *([_cell(cell) for cell in row] for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", "\\|")
+
+
+def _words(parameters: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in parameters.items()) or "any"
+
+
+def _verdicts(run: Run) -> list[str]:
+    left, right = "---", "---:"
+    return _table(
+        {"block": left, "configuration": left, "request: bound": left, "requests": right,
+         "worst": right, "bound": right, "verdict": left, "evidence": left},
+        [(f"`{row.block}`", row.configuration, f"{row.what}: `{row.bound}`", row.requests,
+          row.worst, row.allowed,
+          f"reached {row.kinds_reached}/{row.kinds}" if row.verdict == "reached" else row.verdict,
+          row.evidence + (f": {row.domain}" if row.domain else "")) for row in run.verdicts])
+
+
+def _proofs(run: Run) -> list[str]:
+    return _table(
+        {"block": "---", "property": "---", "parameters": "---", "result": "---",
+         "seconds": "---:"},
+        [(f"`{proof['block']}`", proof["property"], _words(proof["parameters"]), proof["status"],
+          f"{proof['seconds']:.0f}") for proof in run.proofs])
+
+
+def _fpga(run: Run) -> list[str]:
+    return _table(
+        {"block": "---", "configuration": "---", "clock": "---:", "LUTs": "---:",
+         "flip-flops": "---:", "block RAMs": "---:", "multipliers": "---:"},
+        [(f"`{row['block']}`", row["configuration"], f"{row['mhz']:.1f} MHz", row["luts"],
+          row["flip_flops"], row["block_rams"], row["multipliers"]) for row in run.fpga])
+
+
+def tables(run: Run) -> str:
+    """Verdicts, proofs and FPGA figures of a run; those of which it has none are left out."""
+    parts = [("Verdicts", run.verdicts, _verdicts), ("Proofs", run.proofs, _proofs),
+             ("FPGA", run.fpga, _fpga)]
+    return "\n".join("\n".join([f"## {title}", "", *make(run), ""])
+                     for title, rows, make in parts if rows)
