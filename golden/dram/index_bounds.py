@@ -7,8 +7,8 @@ follow each other through the banks; up to nB of them, no bank holds two.
 """
 
 from cyclebound.golden.bound import bound, check_count
-from cyclebound.golden.dram.bounds import check_request, part_named, recovery, tile_bursts
-from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.dram.bounds import check_request, most_bursts, recovery
+from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["activate_times", "buffer_rows", "indexed_issue_delay", "rows_tool"]
 
@@ -19,7 +19,7 @@ def buffer_rows(*, part: str | Part, words: int) -> int:
     The worst alignments begin with the last burst, or the last two, before a pair's row ends.
     """
     known = part_named(part)
-    bursts = tile_bursts(words=words)
+    bursts = most_bursts(words=words)
     pair = 2 * known.bursts_per_row
 
     def behind(head: int) -> int:

@@ -6,9 +6,9 @@ does the same with its own model (Sim-D, section 5.3).
 
 from collections.abc import Iterator
 
-from cyclebound.golden.dram.bounds import check_request, part_named
+from cyclebound.golden.dram.bounds import check_request
 from cyclebound.golden.dram.command_arbiter import schedule
-from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["alignments", "worst_issue_delay"]
 
@@ -40,7 +40,8 @@ def worst_issue_delay(*, part: str | Part, bursts: int, write: int) -> tuple[int
     """LID of a 1D tile in DRAM clocks, and the first burst of an alignment that reaches it.
 
     Exact for any part and any number of bursts. The time grows with the square of ``bursts``: about
-    20 ms for 16, 4 s for 256. Raises `NotCovered` for an unknown part or an impossible request.
+    20 ms for 16, 4 s for 256. Raises `NotCovered` for an impossible request, and
+    `ValueError` for an unknown part.
     """
     known = part_named(part)
     check_request(bursts, write)

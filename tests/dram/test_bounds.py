@@ -17,15 +17,14 @@ from cyclebound.golden.dram.bounds import (
     eq15_tool,
     eq16,
     eq19,
-    part_named,
+    most_bursts,
     tile_2d_issue_delay,
-    tile_bursts,
     tile_issue_delay,
     tile_limit,
 )
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay, rows_tool
-from cyclebound.golden.dram.timing import PARTS
+from cyclebound.golden.dram.timing import PARTS, part_named
 from cyclebound.golden.dram.worst_case import alignments, worst_issue_delay
 
 pytestmark = pytest.mark.unit
@@ -233,16 +232,30 @@ def test_a_condition_is_needed():
     assert worst_issue_delay(part=met, bursts=3, write=0)[0] == 18 + 1 + met.nRC
 
 
-def test_tiles_that_come_back_to_a_bank():
+# part, write, bursts, the worst start that was found, its delay
+RETURNS = [
+    (X16, 0, 772, 253, 3216), (X16, 1, 790, 253, 3335), (X16, 0, 1797, 253, 7361),
+    (X16, 1, 1798, 253, 7447), (X16, 1, 2822, 253, 11623), (X8, 0, 1796, 2046, 7306),
+    (X8, 1, 3845, 2046, 15624), (SLOW, 0, 1797, 1022, 7271), (SLOW, 1, 772, 1021, 3191)]
+
+
+@pytest.mark.parametrize(("part", "write", "bursts", "start", "delay"), RETURNS)
+def test_tiles_that_come_back_to_a_bank(part, write, bursts, start, delay):
+    """Each return costs a row cycle; little less was found in a search of starts and lengths."""
+    found = schedule(PARTS[part], range(start, start + bursts), write=bool(write)).issue_delay
+    returns = 1 + (bursts - tile_limit(PARTS[part]) - 1) // PARTS[part].bursts_per_sweep
+    bound = tile_issue_delay(part=part, bursts=bursts, write=write)
+    assert found == delay <= bound <= delay + 40 * returns
+
+
+def test_tiles_that_come_back_to_no_bank():
     assert [tile_limit(PARTS[part]) for part in PARTS] == [769, 1793, 769, 769]
     assert tile_issue_delay(part=X16, bursts=769, write=0) == 3141
-    with pytest.raises(NotCovered, match=r"^bursts must be at most 769, so that no bank is used "
-                                         r"twice, not 770$"):
-        tile_issue_delay(part=X16, bursts=770, write=0)
+    assert tile_issue_delay(part=X16, bursts=770, write=0) == 3142 + 70
 
 
 def test_bursts_of_a_tile():
-    assert [tile_bursts(words=words) for words in (1, 2, 16, 17, 18, 33, 34, 256)] == [
+    assert [most_bursts(words=words) for words in (1, 2, 16, 17, 18, 33, 34, 256)] == [
         1, 2, 2, 2, 3, 3, 4, 17]
 
 
@@ -356,8 +369,9 @@ def test_rows_of_a_buffer():
 
 @pytest.mark.parametrize("formula", [eq15, eq15_tool, tile_issue_delay, worst_issue_delay])
 def test_impossible_tiles(formula):
-    with pytest.raises(NotCovered, match=r"^part must be one of ddr3-1600-module, ddr4-1866m-x16, "
-                                         r"ddr4-3200aa-x16, ddr4-3200aa-x8, not 'sdram'$"):
+    with pytest.raises(ValueError, match=r"^part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, "
+                                         r"ddr4-1866m-x16, ddr3-1600-module, or a file that ends "
+                                         r"in \.toml, not 'sdram'$"):
         formula(part="sdram", bursts=1, write=0)
     with pytest.raises(NotCovered, match=r"^bursts must be a whole number of at least 1, not 0$"):
         formula(part=X16, bursts=0, write=0)
@@ -371,7 +385,7 @@ def test_impossible_tiles(formula):
     ("rows", lambda: eq16(part=X16, bursts=1, rows=0, write=0)),
     ("rows", lambda: indexed_issue_delay(part=X16, bursts=1, rows=0, write=0)),
     ("lines", lambda: tile_2d_issue_delay(part=X16, bursts=1, lines=0, write=0)),
-    ("words", lambda: tile_bursts(words=0)),
+    ("words", lambda: most_bursts(words=0)),
     ("words", lambda: rows_tool(words=0)),
     ("words", lambda: buffer_rows(part=X16, words=0)),
     ("compute_ps", lambda: eq19(part=X16, cycles=1, compute_ps=0))])
