@@ -1,0 +1,377 @@
+"""AXI4 for the DRAM controller: a subordinate that serves one burst after the other.
+
+Ref: AMBA AXI Protocol Specification (IHI 0022), sections A3.2 to A3.4 and A5.3.
+"""
+
+from types import SimpleNamespace
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dram.axi_port import (
+    DATA_BYTES,
+    LINE_WORDS,
+    MOST_TRANSFERS,
+    PAGE_BYTES,
+    AxiResponse,
+    AxiType,
+)
+from cyclebound.golden.dram.request import (
+    ADDRESS_BITS,
+    BEAT_WORDS,
+    BURST_WORDS,
+    WORD_BYTES,
+    Destination,
+    Refusal,
+)
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.hdl.dram.controller import DramController
+from cyclebound.hdl.dram.layouts import (
+    Beat,
+    BufferRequest,
+    FetchLayout,
+    Mapping,
+    StoreLayout,
+    Strobe,
+)
+
+__all__ = ["AxiController", "AxiPort", "axi_members"]
+
+_ROWS = PAGE_BYTES // DATA_BYTES  # a row is what the data bus and a DRAM clock move
+_OFFSET_BITS, _ROW_BITS = PAGE_BYTES.bit_length() - 1, _ROWS.bit_length() - 1
+_LANE_BITS = _OFFSET_BITS - _ROW_BITS
+_LINE_BITS = LINE_WORDS.bit_length() - 1
+
+
+def axi_members(*, id_width, prefix="s_axi"):
+    """The signals of an AXI4 subordinate, each a member ``prefix_name``; 32 bits of address.
+
+    Without the optional ones that would mean nothing here: lock, cache, prot, qos, region, user.
+    """
+    if not isinstance(id_width, int) or isinstance(id_width, bool):
+        raise TypeError(f"id width must be an integer, not {id_width!r}")
+    if not 1 <= id_width <= 32:
+        raise ValueError(f"id width must be from 1 to 32, not {id_width}")
+    address = {"id": In(id_width), "addr": In(32), "len": In(8), "size": In(3), "burst": In(2),
+               "valid": In(1), "ready": Out(1)}
+    channels = {
+        "aw": address,
+        "w": {"data": In(8 * DATA_BYTES), "strb": In(DATA_BYTES), "last": In(1), "valid": In(1),
+              "ready": Out(1)},
+        "b": {"id": Out(id_width), "resp": Out(2), "valid": Out(1), "ready": In(1)},
+        "ar": address,
+        "r": {"id": Out(id_width), "data": Out(8 * DATA_BYTES), "resp": Out(2), "last": Out(1),
+              "valid": Out(1), "ready": In(1)},
+    }
+    return {f"{prefix}_{channel}{name}": member for channel, members in channels.items()
+            for name, member in members.items()}
+
+
+class AxiPort(wiring.Component):
+    """Turns AXI4 bursts into buffer requests, one at a time, in the order of their acceptance.
+
+    All burst types, transfers of 1 to 16 bytes, any strobes and alignment. A burst lies within
+    4 KiB, so that its rows of 16 bytes have a place each in a memory of so many, where the words of
+    a write are collected before their request is made, and those of a read before they are sent.
+    DRAM masks whole words: if any transfer of a write has part of one, the rows are read first,
+    which costs a second request, and what was not written is filled in. Exclusive accesses are
+    normal ones. An illegal burst is answered SLVERR, one beyond the device DECERR; neither touches
+    memory, and the words of such a read are 0.
+
+    No output depends on an input in the same cycle [IHI 0022: A3.2.1]. Where reads and writes wait,
+    they take turns. Bounds: ``golden.dram.axi_bounds``.
+
+    Parameters
+    ----------
+    words : int
+        Words in the device: up to 2 ** 18 or a multiple of that, and a multiple of 4.
+    id_width : int
+        Bits of the transaction identifiers.
+
+    Members
+    -------
+    s_axi_aw*, s_axi_w*, s_axi_b*, s_axi_ar*, s_axi_r*
+        See `axi_members`.
+    mapping : Out(stream of Mapping)
+        After reset, all of the device becomes buffer 0.
+    request : Out(stream of BufferRequest)
+        Lines of that buffer. The target of a word is its place in its 4 KiB.
+    completion, deliver, fetch, store
+        See `DramController`; ``store`` answers two cycles after ``fetch``.
+    """
+
+    def __init__(self, *, words=1 << ADDRESS_BITS, id_width=4):
+        if not isinstance(words, int) or isinstance(words, bool):
+            raise TypeError(f"words must be an integer, not {words!r}")
+        if not BEAT_WORDS <= words <= 1 << ADDRESS_BITS:
+            raise ValueError(f"words must be from {BEAT_WORDS} to {1 << ADDRESS_BITS}, "
+                             f"not {words}")
+        if words % (LINE_WORDS if words > LINE_WORDS else BEAT_WORDS):
+            raise ValueError(f"words must be a multiple of {BEAT_WORDS}, and beyond {LINE_WORDS} "
+                             f"a multiple of that, not {words}")
+        self.words, self.id_width = words, id_width
+        super().__init__({
+            **axi_members(id_width=id_width),
+            "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
+            "request": Out(stream.Signature(data.Layout.cast(BufferRequest))),
+            "completion": In(Strobe(unsigned(3))),
+            "deliver": In(Strobe(Beat)),
+            "fetch": In(Strobe(FetchLayout)),
+            "store": Out(data.Layout.cast(StoreLayout)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        aw, w, b, ar, r = (self._channel(name) for name in ("aw", "w", "b", "ar", "r"))
+        mapping, request = self.mapping.payload, self.request.payload
+
+        # -- the burst under way ---------------------------------------------------------------
+        write, after_read = Signal(), Signal()     # direction; whether the last one was a read
+        identity, address = Signal(self.id_width), Signal(32)
+        length, size, kind = Signal(8), Signal(3), Signal(AxiType)
+        response = Signal(AxiResponse)
+        offset = Signal(_OFFSET_BITS)   # of the next transfer, within the 4 KiB
+        moving = Signal(_OFFSET_BITS)   # the bits of it that change from one to the next
+        left = Signal(range(MOST_TRANSFERS))  # transfers behind the next one
+        first, more = Signal(_ROW_BITS), Signal(_ROW_BITS)  # rows to be moved: the first, others
+        partial, filled = Signal(), Signal()
+
+        step, span = Signal(_LANE_BITS + 1), Signal(_OFFSET_BITS)
+        low, wrap = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS)
+        end, extent = Signal(_OFFSET_BITS + 1), Signal(_OFFSET_BITS + 1)
+        start, following = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS)
+        m.d.comb += [
+            step.eq(1 << size), low.eq(step - 1), span.eq(length << size), wrap.eq(span | low),
+            start.eq(address[:_OFFSET_BITS] & ~low),
+            end.eq(start + span), extent.eq(start[:_LANE_BITS] + span),
+            following.eq((offset & ~moving) | ((offset + step) & moving)),
+        ]
+        legal = Signal()
+        with m.Switch(kind):
+            with m.Case(AxiType.INCR):
+                m.d.comb += legal.eq(~end[-1])
+            with m.Case(AxiType.WRAP):
+                count = (length == 1) | (length == 3) | (length == 7) | (length == 15)
+                m.d.comb += legal.eq(count & (start == address[:_OFFSET_BITS]))
+            with m.Case(AxiType.FIXED):
+                m.d.comb += legal.eq(length < 16)
+
+        # -- the rows --------------------------------------------------------------------------
+        m.submodules.rows = rows = Memory(shape=unsigned(8 * DATA_BYTES), depth=_ROWS, init=[])
+        m.submodules.marks = marks = Memory(shape=unsigned(DATA_BYTES), depth=_ROWS, init=[])
+        put, look = rows.write_port(granularity=8), rows.read_port()
+        mark, marked = marks.write_port(), marks.read_port()
+        row, deliver, fetch = Signal(_ROW_BITS), Signal(_ROW_BITS), Signal(_ROW_BITS)
+        m.d.comb += [
+            row.eq(offset[_LANE_BITS:]),
+            deliver.eq(self._row(self.deliver)), fetch.eq(self._row(self.fetch)),
+        ]
+
+        # What comes from either side is written in the next cycle. By then it is known which bytes
+        # of a row from DRAM must not be: those that the write under way brought.
+        taken, strobe = Signal(), Signal(DATA_BYTES)
+        merging, lanes = Signal(), Signal(DATA_BYTES)
+        m.d.comb += put.en.eq(lanes & ~Mux(merging, marked.data, 0))
+        m.d.sync += [
+            put.addr.eq(Mux(taken, row, deliver)),
+            put.data.eq(Mux(taken, w.data, self.deliver.payload.words.as_value())),
+            lanes.eq(Mux(taken, w.strb, (self.deliver.valid
+                                         & self.deliver.payload.enable[0]).replicate(DATA_BYTES))),
+            merging.eq(write & ~taken),
+            mark.addr.eq(row), mark.data.eq(strobe), mark.en.eq(taken),
+        ]
+
+        # A row's bytes may come in several transfers, one after the other; and in a burst that
+        # wraps, those of the first row come first and last.
+        head, tail, before = Signal(DATA_BYTES), Signal(DATA_BYTES), Signal(_ROW_BITS)
+        at_head = Signal()
+        m.d.comb += [
+            at_head.eq(row == address[_LANE_BITS:_OFFSET_BITS]),
+            strobe.eq(w.strb | Mux(at_head, head, Mux(row == before, tail, 0))),
+        ]
+        with m.If(taken):
+            m.d.sync += before.eq(row)
+            with m.If(at_head):
+                m.d.sync += head.eq(strobe)
+            with m.Else():
+                m.d.sync += tail.eq(strobe)
+            for word in range(BEAT_WORDS):
+                bits = w.strb.word_select(word, WORD_BYTES)
+                with m.If(bits.any() & ~bits.all()):
+                    m.d.sync += partial.eq(1)
+
+        # One register behind the memory, for R and for DRAM; on R it may have to wait.
+        streaming, advance = Signal(), Signal()
+        found, found_last, issue = Signal(), Signal(), Signal()
+        m.d.comb += [
+            advance.eq(~streaming | ~r.valid | r.ready),
+            look.addr.eq(Mux(streaming, row, fetch)), look.en.eq(advance),
+            marked.addr.eq(Mux(self.deliver.valid, deliver, fetch)),
+            self.store.words.eq(r.data),
+            r.id.eq(identity), r.resp.eq(response), b.id.eq(identity), b.resp.eq(response),
+        ]
+        m.d.sync += self.store.enable.eq(Cat(marked.data.word_select(word, WORD_BYTES).any()
+                                             for word in range(BEAT_WORDS)))
+        with m.If(advance):
+            m.d.sync += [
+                found.eq(issue), found_last.eq(left == 0),
+                r.valid.eq(found), r.last.eq(found_last),
+                r.data.eq(Mux(response == AxiResponse.OKAY, look.data, 0)),
+            ]
+
+        # -- one burst after the other ---------------------------------------------------------
+        m.d.comb += [
+            mapping.valid.eq(1), mapping.x.eq(min(self.words, LINE_WORDS)),
+            mapping.y.eq(max(1, self.words // LINE_WORDS)),
+            request.x.eq(Cat(Const(0, 2), first, address[_OFFSET_BITS:_LINE_BITS + 2])),
+            request.y.eq(address[_LINE_BITS + 2:]),
+            request.words.eq((more + 1) << 2), request.count.eq(1),
+            request.write.eq(write & ~(partial & ~filled)),
+            request.destination.eq(Destination.SCRATCHPAD),
+            request.base.eq(Cat(Const(0, 2), first)),
+        ]
+        with m.FSM():
+            with m.State("MAP"):
+                m.d.comb += self.mapping.valid.eq(1)
+                with m.If(self.mapping.ready):
+                    m.next = "IDLE"
+            with m.State("IDLE"):
+                m.d.sync += [partial.eq(0), filled.eq(0), head.eq(0),
+                             response.eq(AxiResponse.OKAY)]
+                with m.If(ar.valid & ~(aw.valid & after_read)):
+                    m.next = "TAKE-READ"
+                with m.Elif(aw.valid):
+                    m.next = "TAKE-WRITE"
+            for name, channel in (("TAKE-READ", ar), ("TAKE-WRITE", aw)):
+                with m.State(name):  # it is still there: nobody withdraws an offer
+                    m.d.comb += channel.ready.eq(1)
+                    m.d.sync += [
+                        write.eq(channel is aw), after_read.eq(channel is ar),
+                        identity.eq(channel.id), address.eq(channel.addr),
+                        length.eq(channel.len), size.eq(channel.size), kind.eq(channel.burst),
+                        left.eq(channel.len),
+                    ]
+                    m.next = "DECODE"
+            with m.State("DECODE"):
+                wrong = ~legal | (size > _LANE_BITS)
+                m.d.sync += [offset.eq(start), first.eq(start[_LANE_BITS:]), moving.eq(-1),
+                             more.eq(extent[_LANE_BITS:])]
+                with m.If(kind == AxiType.WRAP):
+                    m.d.sync += [first.eq((start & ~wrap)[_LANE_BITS:]), moving.eq(wrap),
+                                 more.eq(wrap[_LANE_BITS:])]
+                with m.If(kind == AxiType.FIXED):
+                    m.d.sync += [moving.eq(0), more.eq(0)]
+                with m.If(wrong):
+                    m.d.sync += response.eq(AxiResponse.SLVERR)
+                with m.If(write):
+                    m.next = "COLLECT"
+                with m.Elif(wrong):
+                    m.next = "SEND"
+                with m.Else():
+                    m.next = "ASK"
+            with m.State("COLLECT"):
+                m.d.comb += [w.ready.eq(1), taken.eq(w.valid)]
+                with m.If(w.valid):
+                    m.d.sync += [offset.eq(following), left.eq(left - 1)]
+                    with m.If(w.last != (left == 0)):
+                        m.d.sync += response.eq(AxiResponse.SLVERR)
+                    with m.If(left == 0):
+                        m.next = "ASK"
+                        with m.If((response != AxiResponse.OKAY) | ~w.last):
+                            m.next = "ANSWER"
+            with m.State("ASK"):
+                m.d.comb += self.request.valid.eq(1)
+                with m.If(self.request.ready):
+                    m.next = "WAIT"
+            with m.State("WAIT"):
+                refused = self.completion.payload != Refusal.NONE
+                with m.If(self.completion.valid):
+                    m.d.sync += filled.eq(1)
+                    with m.If(refused):
+                        m.d.sync += response.eq(AxiResponse.DECERR)
+                    with m.If(~write):
+                        m.next = "SETTLE"
+                    with m.Elif(partial & ~filled & ~refused):
+                        m.next = "ASK"
+                    with m.Else():
+                        m.next = "ANSWER"
+            with m.State("ANSWER"):
+                m.d.comb += b.valid.eq(1)
+                with m.If(b.ready):
+                    m.next = "IDLE"
+            with m.State("SETTLE"):  # words delivered with the completion are being written
+                m.next = "SEND"
+            with m.State("SEND"):
+                m.d.comb += [streaming.eq(1), issue.eq(1)]
+                with m.If(advance):
+                    m.d.sync += [offset.eq(following), left.eq(left - 1)]
+                    with m.If(left == 0):
+                        m.next = "DRAIN"
+            with m.State("DRAIN"):
+                m.d.comb += streaming.eq(1)
+                with m.If(r.valid & r.ready & r.last):
+                    m.next = "IDLE"
+        return m
+
+    def _channel(self, name):
+        """The signals of one AXI channel, by their names without prefix."""
+        prefix = f"s_axi_{name}"
+        return SimpleNamespace(**{member.removeprefix(prefix): getattr(self, member)
+                                  for member in self.signature.members
+                                  if member.startswith(prefix)})
+
+    def _row(self, beat):
+        """The row of a beat: whole rows are asked for, so that all its words count, or none."""
+        return beat.payload.targets[0][BEAT_WORDS.bit_length() - 1:][:_ROW_BITS]
+
+
+class AxiController(wiring.Component):
+    """The DRAM controller with AXI4 as its face: `AxiPort` and `DramController`.
+
+    Parameters
+    ----------
+    part : Part or str
+        The DRAM, or its name.
+    capacity : int or None
+        Words in the device, if fewer than the part has, or can be addressed; see `AxiPort`.
+    id_width : int
+        Bits of the transaction identifiers.
+
+    Members
+    -------
+    s_axi_aw*, s_axi_w*, s_axi_b*, s_axi_ar*, s_axi_r*
+        See `axi_members`.
+    command, dq_in, dq_out, late
+        See `DramController`.
+    """
+
+    def __init__(self, *, part, capacity=None, id_width=4):
+        self.part = part = part_named(part)
+        if capacity is None:
+            capacity = min(part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
+        self.port = AxiPort(words=capacity, id_width=id_width)
+        self.controller = DramController(part=part, capacity=capacity)
+        outer = ("command", "dq_in", "dq_out", "late")
+        super().__init__({**axi_members(id_width=id_width),
+                          **{name: self.controller.signature.members[name] for name in outer}})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.port, m.submodules.controller = port, controller = self.port, self.controller
+        for name in ("mapping", "request", "completion", "deliver", "fetch"):
+            wiring.connect(m, getattr(port, name), getattr(controller, name))
+        m.d.comb += controller.store.eq(port.store)
+        for inner in (port, controller):
+            for name, member in inner.signature.members.items():
+                if name not in self.signature.members:
+                    continue
+                ours, theirs = getattr(self, name), getattr(inner, name)
+                if not member.is_port:
+                    wiring.connect(m, theirs, wiring.flipped(ours))
+                elif member.flow is In:
+                    m.d.comb += theirs.eq(ours)
+                else:
+                    m.d.comb += ours.eq(theirs)
+        return m

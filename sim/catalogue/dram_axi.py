@@ -1,0 +1,42 @@
+"""The DRAM controller behind AXI4."""
+
+from cyclebound.golden.dram import axi_bounds as bounds
+from cyclebound.hdl.dram.axi_port import AxiController
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
+
+
+def pins(component):
+    """The checker of a component's DRAM pins."""
+    return DramTimingCheck(part=component.part)
+
+
+BLOCKS = (
+    Block(
+        name="dram.axi_port",
+        summary="AXI4 bursts of any kind to DRAM, one after the other, each with its bound",
+        component=AxiController,
+        configurations={
+            # Sim-D, Table 1
+            "2bg": Configuration({"part": "ddr4-3200aa-x16"}),
+            "ddr3": Configuration({"part": "ddr3-1600-module", "id_width": 8}),
+            # 2 MiB, so that there is something beyond
+            "small": Configuration({"part": "ddr4-1866m-x16", "capacity": 1 << 19,
+                                    "id_width": 2}),
+        },
+        testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port"),),
+        bounds=(
+            Observed("read", bounds.axi_read),
+            Observed("write", bounds.axi_write),
+            Observed("refresh", bounds.axi_refresh),
+            Observed("read_refused", bounds.axi_refused_read),
+            Observed("write_refused", bounds.axi_refused_write),
+        ),
+        checker=pins,
+        fpga=FpgaTarget("2bg"),
+        signals=("top.dut.s_axi_arvalid", "top.dut.s_axi_arready", "top.dut.s_axi_awvalid",
+                 "top.dut.s_axi_awready", "top.dut.s_axi_wvalid", "top.dut.s_axi_rvalid",
+                 "top.dut.s_axi_bvalid", "top.dut.port.request__valid",
+                 "top.dut.port.completion__valid", "top.dut.command"),
+    ),
+)

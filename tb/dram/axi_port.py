@@ -1,0 +1,196 @@
+"""Testbench of the AXI4 face: cocotbext-axi's client on one side, a DRAM device on the other.
+
+The client is nobody's here: it drives and samples as its author reads the standard. Between it and
+the device stands a scoreboard of bytes, which knows of each transfer on R and B what it must hold;
+the device objects to every command that comes too early. At the end, what is kept in the device is
+compared as well.
+"""
+
+import itertools
+
+from cocotb.triggers import gather
+from cocotbext.axi import AxiBurstType
+from cocotbext.axi.axi_channels import (
+    AxiARSource,
+    AxiARTransaction,
+    AxiAWSource,
+    AxiAWTransaction,
+    AxiBSink,
+    AxiRSink,
+    AxiWSource,
+    AxiWTransaction,
+)
+
+from cyclebound.golden.dram.axi_port import DATA_BYTES, PAGE_BYTES, AxiBurst, AxiResponse
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dram.axi_scene import Scene
+
+
+async def _traffic(scene: Scene, workers: int, operations: int, longest: int) -> None:
+    """Workers that write and read in a place of their own each, all at the same time."""
+    rng, span = scene.bench.rng, 16 * PAGE_BYTES
+
+    async def work(base: int) -> None:
+        kept = bytearray(span)
+        for _ in range(operations):
+            length = rng.choice((1, 3, 16, rng.randrange(1, 64), rng.randrange(1, longest)))
+            address = rng.randrange(span - length)
+            size = rng.choice((0, 1, 2, 3, 4)) if length < 64 else 4
+            if rng.random() < 0.5:
+                data = rng.randbytes(length)
+                assert await scene.write(base + address, data, size=size) == AxiResponse.OKAY
+                kept[address:address + length] = data
+            else:
+                seen = await scene.read(base + address, length, size=size)
+                assert seen == kept[address:address + length]
+
+    bases = rng.sample(range(scene.device_bytes // span), workers)
+    await gather(*(work(base * span) for base in bases))
+
+
+@testbench
+async def every_length(bench: Bench) -> None:
+    """Bursts of 1 to 256 full transfers, from either bank of a pair; all written, then all read."""
+    scene, written = await Scene.ready(bench), {}
+    for transfers in (*range(1, 19), 31, 32, 33, 64, 127, 255, 256):
+        room = PAGE_BYTES // DATA_BYTES - transfers
+        for shift in {0, min(room, 4), min(room, bench.rng.randrange(256))}:
+            page = bench.rng.randrange(scene.device_bytes // PAGE_BYTES)
+            address, data = page * PAGE_BYTES + shift * DATA_BYTES, bench.rng.randbytes(
+                transfers * DATA_BYTES)
+            assert await scene.write(address, data) == AxiResponse.OKAY
+            written[address] = data
+    for address in bench.rng.sample(sorted(written), len(written)):
+        data = bytes(scene.bytes[address + n] for n in range(len(written[address])))
+        assert await scene.read(address, len(data)) == data
+    counts = await scene.finish()
+    assert counts["reads"] == len(written) > 60, counts
+    assert counts["partial"] == counts["refused"] == counts["stalled"] == 0, counts
+
+
+@testbench
+async def traffic(bench: Bench) -> None:
+    """Reads and writes of any bytes, several outstanding in both directions."""
+    scene = await Scene.ready(bench)
+    await _traffic(scene, 6, 24, 5000)
+    counts = await scene.finish()
+    assert min(counts["reads"], counts["writes"]) > 50, counts
+    assert counts["partial"] > 20, counts
+
+
+@testbench
+async def traffic_with_stalls(bench: Bench) -> None:
+    """The same, while the client stalls each channel at random."""
+    scene = await Scene.ready(bench)
+    write, read = scene.master.write_if, scene.master.read_if
+    for chance in (0.3, 0.9):
+        scene.pause(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel,
+                    read.r_channel, chance=chance)
+        await _traffic(scene, 4, 8, 300)
+    counts = await scene.finish()
+    assert min(counts["reads"], counts["writes"], counts["stalled"]) > 15, counts
+
+
+@testbench
+async def bursts_that_wrap_or_stay(bench: Bench) -> None:
+    """WRAP from every place of its block, and FIXED, through the client."""
+    scene, rng = await Scene.ready(bench), bench.rng
+    for transfers, size in ((2, 4), (4, 4), (8, 4), (16, 4), (8, 1), (16, 0), (4, 2)):
+        width = 1 << size
+        page = PAGE_BYTES * rng.randrange(scene.device_bytes // PAGE_BYTES)
+        for place in {0, 1, transfers // 2, transfers - 1}:
+            data, address = rng.randbytes(transfers * width), page + place * width
+            options = {"burst": AxiBurstType.WRAP, "size": size}
+            assert await scene.write(address, data, **options) == AxiResponse.OKAY
+            assert await scene.read(address, len(data), **options) == data
+            split = width * (transfers - place)
+            assert await scene.read(page, len(data)) == data[split:] + data[:split]
+    for transfers in (1, 2, 16):
+        data, address = rng.randbytes(transfers * DATA_BYTES), 48 * transfers
+        assert await scene.write(address, data, burst=AxiBurstType.FIXED) == AxiResponse.OKAY
+        assert await scene.read(address, DATA_BYTES) == data[-DATA_BYTES:]
+        assert await scene.read(address, len(data), burst=AxiBurstType.FIXED) == (
+            data[-DATA_BYTES:] * transfers)
+    counts = await scene.finish()
+    assert counts["reads"] > 50, counts
+    assert counts["partial"] == 8, counts
+
+
+@testbench
+async def refusals(bench: Bench) -> None:
+    """What the standard forbids is answered SLVERR; what lies beyond the device, DECERR."""
+    scene, rng = await Scene.ready(bench), bench.rng
+    good = rng.randbytes(64)
+    assert await scene.write(0, good) == AxiResponse.OKAY
+    forbidden = [(DATA_BYTES * transfers, kind) for transfers, kind in (
+        (17, AxiBurstType.FIXED), (3, AxiBurstType.WRAP), (32, AxiBurstType.WRAP))]
+    for length, kind in forbidden:
+        assert await scene.write(0, bytes(length), burst=kind) == AxiResponse.SLVERR
+        answer = await scene.master.read(0, length, burst=kind)
+        assert (answer.resp, answer.data) == (AxiResponse.SLVERR, bytes(length))
+    beyond = range(scene.device_bytes, 1 << 32)
+    for number in range(10) if beyond else ():
+        address = beyond[0] if number == 0 else beyond[-1] - 79 if number == 1 else rng.choice(
+            beyond[:-4096])
+        length = rng.randrange(1, 80)  # some of them with parts of words
+        assert await scene.write(address, bytes(length)) == AxiResponse.DECERR
+        answer = await scene.master.read(address, length)
+        assert (answer.resp, answer.data) == (AxiResponse.DECERR, bytes(length))
+    assert await scene.read(0, 64) == good
+    counts = await scene.finish()
+    assert counts["refused"] >= (26 if beyond else 6), counts
+
+
+def _burst(rng, device_bytes: int) -> AxiBurst:
+    """Any burst in a few pages at either end of the device, legal or not."""
+    kind, size = rng.choice((0, 1, 1, 2, 2, 3)), rng.choice((0, 1, 2, 3, 4, 4, 5))
+    length = rng.choice((0, 1, 3, 7, 15, rng.randrange(20), rng.randrange(256)))
+    page = rng.choice((0, PAGE_BYTES, device_bytes - PAGE_BYTES))
+    address = page + rng.choice((rng.randrange(256), rng.randrange(PAGE_BYTES)))
+    if rng.random() < 0.5:
+        address = address >> size << size
+    return AxiBurst(address, length, size, kind)
+
+
+@testbench
+async def any_burst_and_strobe(bench: Bench) -> None:
+    """The client's channels by themselves: bursts of any kind, words with any strobes."""
+    scene, rng = await Scene.ready(bench, master=False), bench.rng
+    write, read, clock = scene.bus.write, scene.bus.read, bench.dut.clk
+    aw, w, b = AxiAWSource(write.aw, clock), AxiWSource(write.w, clock), AxiBSink(write.b, clock)
+    ar, r = AxiARSource(read.ar, clock), AxiRSink(read.r, clock)
+    scene.pause(aw, w, b, ar, r, chance=0.1)
+    bursts = [_burst(rng, scene.device_bytes) for _ in range(150)]
+    for number, burst in enumerate(bursts):
+        values = {"addr": burst.address, "len": burst.length, "size": burst.size,
+                  "burst": burst.type, "id": rng.getrandbits(2)}
+        if number % 2:
+            await ar.send(AxiARTransaction(**{f"ar{key}": value for key, value in values.items()}))
+            continue
+        await aw.send(AxiAWTransaction(**{f"aw{key}": value for key, value in values.items()}))
+        for left, addresses in zip(range(burst.length, -1, -1), burst.transfers, strict=True):
+            lanes = sum(1 << lane for lane in {address % DATA_BYTES for address in addresses})
+            strobe = lanes & rng.choice((-1, -1, 0, rng.getrandbits(DATA_BYTES)))
+            await w.send(AxiWTransaction(wdata=rng.getrandbits(8 * DATA_BYTES), wstrb=strobe,
+                                         wlast=left == 0))
+    while scene.counts["reads"] + scene.counts["writes"] < len(bursts):
+        await scene.cycles(1)
+    counts = await scene.finish()
+    assert min(counts["refused"], counts["partial"]) > 20, counts
+
+
+@testbench
+async def refreshes(bench: Bench) -> None:
+    """Requests at every distance from the moment in which a refresh falls due."""
+    scene = await Scene.ready(bench)
+    interval = scene.part.nREFI
+    for before, write in itertools.product(range(4, 15), (False, True)):
+        due = (bench.cycle // interval + 1) * interval
+        await scene.skip_to(due - before)
+        if write:
+            await scene.write(0, bytes(DATA_BYTES))
+        else:
+            await scene.read(0, DATA_BYTES)
+        await scene.cycles(2 * scene.part.nRFC)
+    counts = await scene.finish()
+    assert counts["refreshed"] > 8, counts

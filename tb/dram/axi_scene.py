@@ -1,0 +1,252 @@
+"""Between an AXI client and a DRAM device: the block, and a scoreboard of bytes."""
+
+import itertools
+import logging
+from collections import deque
+from dataclasses import dataclass, field
+
+import cocotb
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiBus, AxiMaster
+
+from cyclebound.golden.dram import axi_bounds as bounds
+from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.axi_port import (
+    DATA_BYTES,
+    AxiBurst,
+    AxiResponse,
+    apply_write,
+    read_lanes,
+)
+from cyclebound.golden.dram.device import DramDevice
+from cyclebound.golden.dram.request import (
+    ADDRESS_BITS,
+    BEAT_WORDS,
+    BURST_BYTES,
+    BURST_WORDS,
+    WORD_BYTES,
+)
+from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.tb.bench import Bench
+from cyclebound.tb.pins import Pins
+
+__all__ = ["Scene", "Service"]
+
+_ALL_BITS = (1 << 8 * DATA_BYTES) - 1
+
+
+@dataclass
+class Service:
+    """The burst under way, as the scoreboard sees it.
+
+    Attributes
+    ----------
+    first : int
+        The cycle its latency counts from: its address for a read, its last word for a write.
+    stalls : int
+        Cycles since then in which the client was not ready.
+    answers : deque of (data, mask, response)
+        What R or B must still bring.
+    """
+
+    burst: AxiBurst
+    identity: int
+    write: bool
+    first: int
+    response: AxiResponse
+    stalls: int = 0
+    partial: bool = False
+    data: list[int] = field(default_factory=list)
+    strobes: list[int] = field(default_factory=list)
+    answers: deque[tuple[int, int]] = field(default_factory=deque)
+
+
+class Scene:
+    """The block between client and device; all of them run by themselves from here on."""
+
+    def __init__(self, bench: Bench, *, master: bool = True) -> None:
+        self.bench, self.pins = bench, Pins(bench)
+        self.part = part_named(bench.parameters["part"])
+        words = bench.parameters.get("capacity") or min(self.part.bursts * BURST_WORDS,
+                                                        1 << ADDRESS_BITS)
+        self.device_bytes = WORD_BYTES * words
+        self.device = DramDevice(self.part)
+        self.bytes: dict[int, int] = {}
+        self.counts = dict.fromkeys(("reads", "writes", "partial", "refused", "stalled",
+                                     "refreshed"), 0)
+        self.service: Service | None = None
+        self._refreshed = -(1 << 30)  # cycle of the last REF
+        self._held = {"b": False, "r": False}
+        self._field = {**bench.inputs.fields, **bench.outputs.fields}
+        logging.getLogger(f"cocotb.{bench.name}").setLevel(logging.WARNING)
+        self.bus = AxiBus.from_prefix(self.pins, "s_axi")
+        self.master = AxiMaster(self.bus, bench.dut.clk) if master else None
+        self._passed = {"ar": 0, "aw": 0}  # bursts accepted while this one waited
+        self._skip = 0
+        self._task = cocotb.start_soon(self._run())
+
+    @classmethod
+    async def ready(cls, bench: Bench, *, master: bool = True) -> "Scene":
+        """A scene in which the block has mapped its buffer, as it does after a reset."""
+        scene = cls(bench, master=master)
+        await scene.cycles(16)
+        return scene
+
+    def pause(self, *channels, chance: float) -> None:
+        """Let the client stall each channel in a cycle with this chance."""
+        for channel in channels:
+            channel.set_pause_generator(self.bench.rng.random() < chance
+                                        for _ in itertools.count())
+
+    async def skip_to(self, cycle: int) -> None:
+        """Nothing happens until then, and nobody looks; the device must not be wanted either."""
+        self._skip = cycle
+        await self.cycles(cycle - self.bench.cycle)
+
+    async def cycles(self, cycles: int) -> None:
+        """Let so many cycles pass."""
+        end, edge = self.bench.cycle + cycles, RisingEdge(self.bench.dut.clk)
+        while self.bench.cycle < end:
+            await edge
+
+    async def _run(self) -> None:
+        bench, width = self.bench, 8 * DATA_BYTES
+        while True:
+            if self._skip > bench.cycle:
+                await bench.wait(self._skip - bench.cycle)
+            now = bench.cycle
+            beat = self.device.data_out(now)
+            dq = bench.rng.getrandbits(width) if beat is None else int.from_bytes(beat, "little")
+            seen, driven = await self.pins.step(dq_in=dq)
+            self._move(now, seen)
+            self._watch(now, seen, driven)
+
+    def _move(self, now: int, seen: int) -> None:
+        """What the device sees of this cycle."""
+        of = {name: self._field[f"command.{name}"].of(seen) for name in (
+            "op", "bank", "row", "column")}
+        if of["op"]:
+            self.device.command(now, Command(of["op"]), of["bank"], of["row"], 8 * of["column"])
+            if of["op"] == Command.REF:
+                self._refreshed = now
+        if self._field["dq_out.valid"].of(seen):
+            words = self._field["dq_out.payload.words"].of(seen)
+            mask = self._field["dq_out.payload.mask"].of(seen)
+            lanes = sum(0xF << WORD_BYTES * word for word in range(BEAT_WORDS) if mask >> word & 1)
+            self.device.data_in(now, words.to_bytes(DATA_BYTES, "little"), lanes)
+
+    # -- the scoreboard ------------------------------------------------------------------------
+
+    def _watch(self, now: int, seen: int, driven: int) -> None:
+        def of(name: str) -> int:
+            each = self._field[f"s_axi_{name}"]
+            return each.of(driven if f"s_axi_{name}" in self.bench.inputs.fields else seen)
+
+        service, expected, care = self.service, 0, self._field["late"].mask
+        for channel, awaited in (("b", service and service.write), ("r", service and not
+                                                                   service.write)):
+            care |= self._field[f"s_axi_{channel}valid"].mask
+            if not awaited or not service.answers:
+                continue  # nothing may come
+            if not of(f"{channel}valid") and not self._held[channel]:
+                continue  # it may come later
+            data, mask = service.answers[0]
+            values = {"valid": 1, "id": service.identity, "resp": service.response}
+            if channel == "r":
+                values |= {"data": data, "last": len(service.answers) == 1}
+            for name, value in values.items():
+                part = self._field[f"s_axi_{channel}{name}"]
+                expected |= part.to(value)
+                care |= mask << part.offset if name == "data" else part.mask
+        self.bench.check(seen, expected, care)
+        for channel in "br":
+            if of(f"{channel}valid"):
+                self._held[channel] = not of(f"{channel}ready")
+                if self._held[channel]:
+                    service.stalls += 1
+                else:
+                    service.answers.popleft()
+                    if not service.answers:
+                        self._finish(service, now)
+                        self.service = None
+        for channel, other in (("ar", "aw"), ("aw", "ar")):
+            if of(f"{channel}valid") and of(f"{channel}ready"):
+                assert service is None, f"cycle {now}: {channel} accepted while another is served"
+                self._accept(channel == "aw", of, now)
+                self._passed |= {channel: 0, other: self._passed[other] + of(f"{other}valid")}
+                assert self._passed[other] < 2, f"cycle {now}: {other} was passed over twice"
+        if of("wvalid") and of("wready"):
+            self._word(of("wdata"), of("wstrb"), now)
+
+    def _accept(self, write: bool, of, now: int) -> None:
+        name = "aw" if write else "ar"
+        burst = AxiBurst(of(f"{name}addr"), of(f"{name}len"), of(f"{name}size"), of(f"{name}burst"))
+        response = burst.response(self.device_bytes)
+        self.service = Service(burst, of(f"{name}id"), write, now, response)
+        if not write:
+            self.service.answers.extend([(0, _ALL_BITS)] * (burst.length + 1) if response
+                                        else read_lanes(self.bytes, burst))
+
+    def _word(self, data: int, strobe: int, now: int) -> None:
+        service = self.service
+        assert service, f"cycle {now}: a word without an address"
+        assert service.write, f"cycle {now}: a word was accepted while a read is served"
+        service.data.append(data)
+        service.strobes.append(strobe)
+        if len(service.data) == service.burst.length + 1:
+            if not service.response:
+                service.partial = apply_write(self.bytes, service.burst, service.data,
+                                              service.strobes)
+            service.first = now
+            service.answers.append((0, 0))
+
+    def _finish(self, service: Service, now: int) -> None:
+        """A burst's last answer was taken: observe its latency, without the client's stalls."""
+        direction = "write" if service.write else "read"
+        latency = now - service.first + 1 - service.stalls
+        self.counts[f"{direction}s"] += 1
+        self.counts["partial"] += service.partial
+        self.counts["stalled"] += service.stalls > 0
+        kind = {"transfers": service.burst.length + 1} if not service.write else {}
+        if service.response:
+            self.counts["refused"] += 1
+            self.bench.observe(f"{direction}_refused", service.first, now, latency=latency,
+                               **kind, beyond=service.response == AxiResponse.DECERR)
+            return
+        touched = service.burst.dram_bursts
+        kind |= {"bursts": len(touched), "sibling": touched[0] % 2}
+        if service.write:
+            kind["partial"] = int(service.partial)
+        if self._refreshed <= service.first - self.part.nRFC:
+            self.bench.observe(direction, service.first, now, latency=latency, **kind)
+            return
+        self.counts["refreshed"] += 1
+        alone = (bounds.axi_write if service.write else bounds.axi_read)(part=self.part, **kind)
+        self.bench.observe("refresh", service.first, now, latency=latency - alone)
+
+    # -- the client ----------------------------------------------------------------------------
+
+    async def write(self, address: int, data: bytes, **options: int) -> AxiResponse:
+        """Write through the client; what it is answered."""
+        return AxiResponse((await self.master.write(address, data, **options)).resp)
+
+    async def read(self, address: int, length: int, **options: int) -> bytes:
+        """Read through the client; the answer must be OKAY."""
+        answer = await self.master.read(address, length, **options)
+        assert answer.resp == AxiResponse.OKAY, f"read of {address:#x} was answered {answer.resp!r}"
+        return answer.data
+
+    async def finish(self) -> dict[str, int]:
+        """Compare what the device keeps with what was written; the counts of what there was."""
+        if self.master is not None:
+            await self.master.wait()
+        await self.cycles(4)
+        assert self.service is None
+        self._task.cancel()
+        self.device.finish(self.bench.cycle)
+        for address, value in self.bytes.items():
+            place = place_of(self.part, address // BURST_BYTES)
+            kept = self.device.burst(place.bank, place.row, place.column // 8)
+            assert kept[address % BURST_BYTES] == value, f"byte {address:#x} in the device"
+        return self.counts
