@@ -1,7 +1,8 @@
 """The DRAM controller: the path from a request to DRAM, whole."""
 
-from cyclebound.golden.dram import bounds, index_bounds, pipeline_bounds
+from cyclebound.golden.dram import anywhere_bounds, bounds, index_bounds, pipeline_bounds
 from cyclebound.hdl.dram.controller import DramController
+from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
@@ -30,14 +31,20 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.dram.controller"),
             Testbench("harness", "cyclebound.tb.dram.controller_harness",
                       top=DramControllerHarness, max_cycles=50_000_000, checker=pins),
+            Testbench("data", "cyclebound.tb.dram.controller_data_harness", top=DramDataHarness,
+                      max_cycles=10_000_000, checker=pins),
+            Testbench("data_sweep", "cyclebound.tb.dram.controller_data_sweep",
+                      top=DramDataHarness, max_cycles=400_000_000, checker=pins, thorough=True),
             Testbench("sweep", "cyclebound.tb.dram.controller_sweep", top=DramControllerHarness,
                       max_cycles=400_000_000, checker=pins, thorough=True),
         ),
         bounds=(
             Observed("tile", bounds.tile_issue_delay, exhaustive=True),
+            Observed("tile_anywhere", anywhere_bounds.tile_anywhere),
             Observed("load", pipeline_bounds.with_refreshes),
             Observed("indexed", index_bounds.indexed_issue_delay),
             Observed("completion", pipeline_bounds.controller_completion),
+            Observed("completion_anywhere", anywhere_bounds.completion_anywhere),
             Observed("completion_indexed", pipeline_bounds.controller_completion_indexed),
             Observed("refusal", pipeline_bounds.buffer_lookup),
         ),

@@ -155,7 +155,7 @@ async def _one_by_one(scene: Scene, requests: Sequence[Wanted]) -> None:
 async def ends_of_banks(bench: Bench) -> None:
     """Tiles around the end of a pair of banks and of all banks, where delays are longest."""
     scene = Scene(bench)
-    part = scene.part
+    scene.directed, part = True, scene.part
     scene.mappings.append(Mapping(0, 0, _MOST, 1))
     await scene.drain()
     ends = [burst_at(part, bank=2, row=0, column=0), part.bursts_per_sweep]

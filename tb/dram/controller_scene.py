@@ -79,6 +79,8 @@ class Scene:
     ----------
     mappings, requests : deque
         What is to be offered, each in order.
+    directed : bool
+        Whether tiles are among the longest of their size, and not random.
     counts : Counter
         Words delivered and driven, requests by kind and refusal, refreshes.
     """
@@ -91,6 +93,7 @@ class Scene:
         self.device = DramDevice(part)
         self.mappings: deque[Mapping] = deque()
         self.requests: deque[Wanted] = deque()
+        self.directed = False
         self.idle = self.starve = 0.0  # how often nothing is offered, though there is something
         self.counts: Counter[str] = Counter()
         self.model_cycle = 0
@@ -322,10 +325,14 @@ class Scene:
             rows, first = rows + min(2, after - first), after
         return min(rows, self.part.banks + 1)
 
+    def _tile(self, what: str) -> str:
+        """Under which name a tile is observed: only directed ones are to reach their bounds."""
+        return what if self.directed else f"{what}_anywhere"
+
     def _observe_delay(self, wanted: Wanted, last: int) -> None:
         shape = self._shape(wanted)
         if shape is not None and wanted.first is not None and not wanted.starved:
-            self.bench.observe("indexed" if wanted.request.indexed else "tile",
+            self.bench.observe("indexed" if wanted.request.indexed else self._tile("tile"),
                                self._offset + wanted.first, self._offset + last, **shape)
 
     def _observe_completion(self, wanted: Wanted, now: int) -> None:
@@ -338,7 +345,8 @@ class Scene:
             return
         shape = self._shape(wanted)
         if shape is not None and not wanted.starved:
-            self.bench.observe("completion_indexed" if wanted.request.indexed else "completion",
+            self.bench.observe("completion_indexed" if wanted.request.indexed
+                               else self._tile("completion"),
                                at + wanted.taken, at + now, **shape)
 
     @property

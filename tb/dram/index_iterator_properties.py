@@ -81,6 +81,8 @@ class IndexIteratorCheck(Watcher):
         m.d.sync += [
             Assert(~begins | ~self.busy, "request taken before the last is done"),
             Assert(~takes | (self.busy & ~self.ended), "index taken out of a request"),
+            Assert(self.indexes.ready | ~self.busy | self.ended | (stalls & self.decided[0]),
+                   "index has to wait though nothing stalls"),
         ]
         with m.If(begins):
             m.d.sync += [self.busy.eq(1), self.asked.eq(self.tile.payload), size.eq(self.limit),

@@ -115,6 +115,8 @@ def burst(field, value):
 FAULTS = {  # what the checker says, and a fault
     "request taken before the last is done": lambda inner, ports, cycle: ports.tile.ready.eq(1),
     "index taken out of a request": lambda inner, ports, cycle: ports.indexes.ready.eq(1),
+    "index has to wait though nothing stalls": lambda inner, ports, cycle: ports.indexes.ready.eq(
+        inner.indexes.ready & cycle[2]),
     "burst without a request": lambda inner, ports, cycle: ports.bursts.valid.eq(cycle[4]),
     "burst with more or fewer words than one": burst("mask", lambda mask: mask | 1),
     "word enabled outside its buffer": burst("address", lambda address: address + 1),

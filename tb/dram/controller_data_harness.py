@@ -1,0 +1,230 @@
+"""Testbench of data through the DRAM controller: what is written by anybody is read by anybody.
+
+Tiles, indexed and snoopy requests, in batches that hardware carries out without a pause. For each
+request, its refusal, the words delivered and their sum are compared; for each batch the CAM, lane
+by lane; at the end, all of memory.
+"""
+
+from collections import Counter
+from dataclasses import asdict
+
+from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
+from cyclebound.golden.dram.controller_data import DramDataModel, Entry, Result
+from cyclebound.golden.dram.data_harness import BATCH, DATA_FAULTS, LANES, WINDOW_BITS
+from cyclebound.golden.dram.request import (
+    ADDRESS_BITS,
+    BURST_WORDS,
+    TARGET_BITS,
+    WORD_BITS,
+    Destination,
+    Refusal,
+)
+from cyclebound.golden.dram.snoop_cam import Load
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.tb.bench import Bench, testbench
+
+__all__ = ["Data", "mixed_traffic"]
+
+_REQUESTS = 3_000
+_BUFFERS = 12      # that random tests map
+_WINDOW = 1 << WINDOW_BITS
+_WHOLE = 31        # the buffer that covers all of the window
+_TARGETS = (1 << TARGET_BITS) - 1
+_CAM_READ = 2      # cycles to the answer
+
+
+class Data:
+    """The harness and its model.
+
+    Attributes
+    ----------
+    counts : Counter
+        Requests by kind and refusal, words delivered, lanes that captured one, ...
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        part = part_named(bench.parameters["part"])
+        self.capacity = min(part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
+        self.model = DramDataModel(window_bits=WINDOW_BITS, lanes=LANES)
+        self.counts: Counter[str] = Counter()
+        self._mapped = 0
+
+    async def map(self, mapping: Mapping) -> None:
+        """Map a buffer while nothing is under way."""
+        inputs = self.bench.inputs
+        await self.bench.step(inputs.pack({"mapping.valid": 1, **{
+            f"mapping.payload.{name}": int(value) for name, value in asdict(mapping).items()}}))
+        self.bench.drive(0)
+        outputs = self.bench.outputs.unpack(await self.bench.wait(10))
+        fits = mapping.words.stop <= self.capacity
+        self._mapped += 1
+        assert outputs["mapped"] == self._mapped
+        assert outputs["mapping_refusal"] == (
+            Refusal.NONE if fits or not mapping.valid else Refusal.DEVICE)
+        self.model.buffers.pop(mapping.buffer, None)
+        if fits and mapping.valid:
+            self.model.buffers[mapping.buffer] = mapping
+
+    async def load(self, loads: list[Load]) -> None:
+        """Load lanes, all others are disarmed."""
+        inputs = self.bench.inputs
+        await self.bench.step(inputs["clear"].mask)
+        for lane in self.model.lanes:
+            lane.armed = False
+        for load in loads:
+            await self.bench.step(inputs.pack({"load.valid": 1, **{
+                f"load.payload.{name}": int(value) for name, value in asdict(load).items()}}))
+            self.model.load(load)
+        await self.bench.step(0)
+
+    async def run(self, entries: list[Entry]) -> None:
+        """Carry out a batch, and compare what became of it."""
+        bench, inputs = self.bench, self.bench.inputs
+        for slot, entry in enumerate(entries):
+            values = {"put": 1, "slot": slot, **{f"entry.{name}": int(getattr(entry, name)) for
+                                                 name in ("seed", "holes", "span", "length")}}
+            values |= {f"entry.request.{name}": int(value)
+                       for name, value in asdict(entry.request).items()}
+            await bench.step(inputs.pack(values))
+        await bench.step(inputs.pack({"start": 1, "requests": len(entries)}))
+        bench.drive(0)
+        expected = [self.model.carry_out(entry) for entry in entries]
+        await bench.wait(2)
+        failed = bench.outputs["failed"].of(await bench.run_until("done", poll=1_000))
+        faults = [name for bit, name in enumerate(DATA_FAULTS) if failed >> bit & 1]
+        assert not faults, f"the harness found: {', '.join(faults)}"
+        fields = [bench.outputs[f"result.{name}"] for name in ("refusal", "words", "sum")]
+        await bench.step(inputs["slot"].to(0))
+        for slot, (entry, wanted) in enumerate(zip(entries, expected, strict=True)):
+            seen = await bench.step(inputs["slot"].to(slot + 1))
+            refusal, words, total = (field.of(seen) for field in fields)
+            got = Result(Refusal(refusal), words, total)
+            assert got == wanted, f"{entry}: {got}, expected {wanted}"
+            bench.compared += 1
+            self._count(entry, wanted)
+
+    async def lanes(self) -> None:
+        """Compare what all lanes hold."""
+        bench, inputs, outputs = self.bench, self.bench.inputs, self.bench.outputs
+        for number in range(LANES + _CAM_READ):
+            seen = await bench.step(inputs.pack({"read.valid": 1, "read.payload": number})
+                                    if number < LANES else 0)
+            if number >= _CAM_READ:
+                lane = self.model.lanes[number - _CAM_READ]
+                assert outputs["answer.valid"].of(seen)
+                got = tuple(outputs[f"answer.payload.{name}"].of(seen) for name in ("data", "hit"))
+                assert got == (lane.data, lane.hit), f"lane {number - _CAM_READ}: {got}, {lane}"
+                self.counts["hits"] += lane.hit
+
+    def _count(self, entry: Entry, result: Result) -> None:
+        request, counts = entry.request, self.counts
+        counts[f"refused {int(result.refusal)}"] += 1
+        if result.refusal in (Refusal.NONE, Refusal.INDEX):
+            kind = "indexed" if request.indexed else (
+                "snoopy" if request.destination == Destination.CAM else "tile")
+            counts[f"{'write' if request.write else 'read'} {kind}"] += 1
+            counts["delivered"] += result.words
+
+    async def whole(self, *, write: bool) -> None:
+        """All of memory, line by line."""
+        rng = self.bench.rng
+        await self.map(Mapping(_WHOLE, 0, 4096, _WINDOW // 4096))
+        for first in range(0, _WINDOW // 4096, 8):
+            await self.run([Entry(BufferRequest(
+                _WHOLE, 0, first + line, 4096, 1, write=write, base=rng.randrange(1 << 19),
+                pitch=0), rng.getrandbits(WORD_BITS)) for line in range(8)])
+
+
+class Traffic:
+    """Random buffers and requests. Two words of a buffer are never one in the window."""
+
+    def __init__(self, data: Data) -> None:
+        self.data, self.rng = data, data.bench.rng
+
+    def mapping(self) -> Mapping:
+        """A buffer with short lines or long ones, at any word; now and then none."""
+        rng, capacity = self.rng, self.data.capacity
+        x = rng.choice((rng.randint(1, 15), rng.randint(16, 80), rng.randint(100, 5000),
+                        16 * rng.randint(64, 640)))
+        y = rng.randint(1, min(400, _WINDOW // x))
+        room = capacity - x * y
+        address = rng.choice((0, room, rng.randint(0, room), rng.randint(0, room), room + 1))
+        return Mapping(rng.randrange(_BUFFERS), address, x, y, rng.random() > 0.05)
+
+    def entry(self) -> Entry:
+        """A request: a few words more often than thousands, mostly inside its buffer."""
+        rng, buffers = self.rng, self.data.model.buffers
+        buffer = rng.choice([number for number in buffers if number != _WHOLE] or [0])
+        if rng.random() < 0.03:
+            buffer = _BUFFERS  # never mapped
+        mapping = buffers.get(buffer, Mapping(buffer, 0, 100, 10))
+        seed, write = rng.getrandbits(WORD_BITS), rng.random() < 0.5
+        destination = rng.choice((Destination.SCRATCHPAD, Destination.REGISTERS, Destination.CAM))
+        common = {"write": write, "transform": rng.randrange(3)}
+        size = mapping.x * mapping.y
+        if rng.random() < 0.3:
+            length = rng.choice((0, 1, 2, rng.randrange(40), rng.randrange(300)))
+            span = rng.choice((size, size, min(size, 50), size + 1, 2 * size))
+            request = BufferRequest(buffer, indexed=True, base=rng.randint(0, _TARGETS),
+                                    destination=rng.choice((Destination.SCRATCHPAD,
+                                                            Destination.REGISTERS)), **common)
+            return Entry(request, seed, rng.random() < 0.3, span, length)
+        most = rng.choice((1, 20, 100, 100, 600, 600, 4000))
+        x = rng.choice((0, rng.randrange(mapping.x)))
+        words = min(mapping.x - x, rng.randint(1, most))
+        y = rng.randrange(mapping.y)
+        count = min(mapping.y - y, rng.randint(1, max(1, most // words)))
+        if rng.random() < 0.05:  # no words, no lines, or one too many
+            words, count = rng.choice(((0, count), (words, 0), (mapping.x - x + 1, count),
+                                       (words, mapping.y - y + 1)))
+        pitch = words if rng.random() < 0.5 else words + rng.randrange(50)
+        base = y * mapping.x + x if destination == Destination.CAM else rng.randint(0, _TARGETS)
+        return Entry(BufferRequest(buffer, x, y, words, count, False, destination=destination,
+                                   base=base, pitch=pitch, **common), seed, rng.random() < 0.3)
+
+    def loads(self, entries: list[Entry]) -> list[Load]:
+        """Lanes that wait for words of the batch's snoopy requests, and some that wait in vain."""
+        rng = self.rng
+        snoopy = [entry.request for entry in entries if not entry.request.indexed
+                  and entry.request.destination == Destination.CAM and entry.request.words]
+        loads = []
+        for lane in rng.sample(range(LANES), rng.randint(LANES // 2, LANES)):
+            index = rng.randint(0, _TARGETS)
+            if snoopy and rng.random() < 0.9:
+                request = rng.choice(snoopy)
+                index = request.base + rng.randrange(min(request.words, 300))
+            if loads and rng.random() < 0.1:
+                index = loads[-1].index
+            loads.append(Load(lane, index & _TARGETS, rng.getrandbits(WORD_BITS),
+                              rng.random() < 0.9))
+        return loads
+
+
+async def mixed_traffic(bench: Bench, requests: int) -> Data:
+    """Random requests of all kinds in batches, buffers and lanes that change between them."""
+    data = Data(bench)
+    traffic = Traffic(data)
+    await data.whole(write=True)
+    for _ in range(2 * _BUFFERS):
+        await data.map(traffic.mapping())
+    left = requests
+    while left:
+        entries = [traffic.entry() for _ in range(min(left, BATCH))]
+        left -= len(entries)
+        await data.load(traffic.loads(entries))
+        await data.run(entries)
+        await data.lanes()
+        await data.map(traffic.mapping())
+    await data.whole(write=False)
+    kinds = [f"{way} {kind}" for way in ("read", "write") for kind in ("tile", "indexed", "snoopy")]
+    for what in (*kinds, "hits", *(f"refused {each}" for each in (0, 1, 2, 4, 5, 6))):
+        assert data.counts[what] > requests // 1000, (what, data.counts)
+    assert data.counts["delivered"] > _WINDOW
+    return data
+
+
+@testbench
+async def random_requests(bench: Bench) -> None:
+    """Thousands of requests of every kind."""
+    await mixed_traffic(bench, _REQUESTS)
