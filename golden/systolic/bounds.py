@@ -1,14 +1,15 @@
 """Bounds of the systolic family.
 
-Ref: the thesis on AI accelerators, chapter 5.2.2.
+Ref: the thesis on AI accelerators, chapter 5.2.2. For operands that stay: stationary_bounds.py.
 """
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
 
-__all__ = ["completion", "eq5_5", "eq5_6"]
+__all__ = ["check_shape", "completion", "eq5_5", "eq5_6"]
 
 
-def _check(rows: int, columns: int, m: int, k: int, n: int) -> None:
+def check_shape(rows: int, columns: int, m: int, k: int, n: int) -> None:
+    """Raise `NotCovered` unless all of them are counts."""
     for thing, value in (("rows", rows), ("columns", columns), ("m", m), ("k", k), ("n", n)):
         check_count(thing, value)
 
@@ -25,7 +26,7 @@ def eq5_5(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     Eq. 5.5 is the sum of element streaming k [Eq. 5.2], delay streaming r - 1 [Eq. 5.3] and
     propagation streaming c - 1 [Eq. 5.4]. A product smaller than the array takes as long.
     """
-    _check(rows, columns, m, k, n)
+    check_shape(rows, columns, m, k, n)
     if m > rows or n > columns:
         raise NotCovered(f"a product of {m} x {n} must fit an array of {rows} x {columns}")
     return rows + columns + k - 2
@@ -42,7 +43,7 @@ def eq5_6(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
 
     Eq. 5.5 once for each of the ceil(m / r) ceil(n / c) folds, partial ones included.
     """
-    _check(rows, columns, m, k, n)
+    check_shape(rows, columns, m, k, n)
     return (rows + columns + k - 2) * -(-m // rows) * -(-n // columns)
 
 

@@ -1,0 +1,40 @@
+"""Systolic arrays in which an operand stays."""
+
+from cyclebound.golden.systolic import stationary_bounds as bounds
+from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+
+_UP_TO_9 = {name: range(1, 10) for name in "mkn"}
+_SHAPES = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5), "8x8": (8, 8), "16x16": (16, 16)}
+_SMALL = ("2x3", "4x4", "3x5")
+
+
+def _configurations() -> dict[str, Configuration]:
+    """Each shape with a double buffer, and strictly serial."""
+    return {name + suffix: Configuration(
+                {"rows": rows, "columns": columns, "double_buffer": double_buffer},
+                domain=_UP_TO_9 if name in _SMALL else {})
+            for name, (rows, columns) in _SHAPES.items()
+            for suffix, double_buffer in (("", True), ("_serial", False))}
+
+
+BLOCKS = (
+    Block(
+        name="systolic.weight_stationary",
+        summary="systolic array for matrix products; the weights stay in place",
+        component=WeightStationaryArray,
+        configurations=_configurations(),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.weight_stationary"),
+        ),
+        bounds=(
+            Observed("fold", bounds.weight_fold, exhaustive=False),
+            Observed("steps", bounds.weight_steps, exhaustive=True),
+            Observed("product", bounds.weight_completion, exhaustive=True),
+        ),
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.weights__valid", "top.dut.weights__ready", "top.dut.left__valid",
+                 "top.dut.left__ready", "top.dut.active", "top.dut.results__valid",
+                 "top.dut.results__payload"),
+    ),
+)
