@@ -3,7 +3,8 @@
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 2.2 and 5.1.
 """
 
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
@@ -13,7 +14,6 @@ from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.layouts import FiringLayout, TokenLayout
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 
 __all__ = ["TokenBuffer"]
 
@@ -54,12 +54,14 @@ class TokenBuffer(wiring.Component):
     ----------
     depth, tid_width, width : int
         The parameters.
-    present, tags : list
-        By operand: the entries in use, and the upper bits of their threads' identifiers.
-    stores : list of amaranth.lib.memory.Memory
-        By operand: the values.
-    arbiter : RoundRobinArbiter
-        Its grant is the entry that fires.
+    present : list of Signal
+        By operand: the entries in use.
+    complete : Signal
+        The entries whose thread can fire.
+    behind : Signal
+        The entries that come after the one served last; a thermometer code.
+    stores, tags : list of amaranth.lib.memory.Memory
+        By operand: the values, and the upper bits of their threads' identifiers.
     """
 
     def __init__(self, *, operands, depth, tid_width, width):
@@ -75,11 +77,9 @@ class TokenBuffer(wiring.Component):
             "operands": In(token).array(operands),
             "fire": Out(stream.Signature(firing)),
         })
-        tag = unsigned(tid_width - exact_log2(depth))
         self.present = [Signal(depth, name=f"present_{k}") for k in range(operands)]
-        self.tags = [[Signal(tag, name=f"tag_{k}_{entry}", reset_less=True)
-                      for entry in range(depth)] for k in range(operands)]
-        self.arbiter = RoundRobinArbiter(count=depth)
+        self.complete = Signal(depth)
+        self.behind = Signal(depth)
 
     @cached_property
     def stores(self):  # made late: a buffer that is only asked for its ports has none
@@ -87,58 +87,89 @@ class TokenBuffer(wiring.Component):
                 for _ in range(self.count)]
 
     @cached_property
-    def _ports(self):
-        return [(store.write_port(), store.read_port(domain="comb")) for store in self.stores]
+    def tags(self):
+        return [Memory(shape=unsigned(self.tid_width - exact_log2(self.depth)), depth=self.depth,
+                       init=[]) for _ in range(self.count)]
+
+    @cached_property
+    def _writes(self):
+        return [(store.write_port(), tags.write_port())
+                for store, tags in zip(self.stores, self.tags, strict=True)]
+
+    @cached_property
+    def _reads(self):
+        return [(store.read_port(domain="comb"), tags.read_port(domain="comb"))
+                for store, tags in zip(self.stores, self.tags, strict=True)]
+
+    @cached_property
+    def _looks(self):
+        """For each store, a look at its tags for each other operand's token."""
+        return [{other: tags.read_port(domain="comb") for other in range(self.count) if other != k}
+                for k, tags in enumerate(self.tags)]
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = self.arbiter
         index_width = exact_log2(self.depth)
-
-        complete = Signal(self.depth)
-        for entry in range(self.depth):
-            there = [~need | present[entry]
-                     for need, present in zip(self.needed, self.present, strict=True)]
-            alike = [~(self.needed[k] & self.needed[j])
-                     | (self.tags[k][entry] == self.tags[j][entry])
-                     for k in range(self.count) for j in range(k)]
-            m.d.comb += complete[entry].eq(self.needed.any() & Cat(*there, *alike).all())
-
-        # One of them leaves in each cycle in which the output is free.
-        free = ~self.fire.valid | self.fire.ready
-        m.d.comb += [arbiter.requests.eq(Mux(free, complete, 0)), arbiter.accept.eq(1)]
-        entry_index = Signal(index_width)
-        m.d.comb += entry_index.eq(Cat(
-            Cat(arbiter.grant[e] for e in range(self.depth) if e >> bit & 1).any()
-            for bit in range(index_width)))
-        tag = 0
-        for k, (tags, need) in enumerate(zip(self.tags, self.needed, strict=True)):
-            for entry, each in enumerate(tags):
-                tag |= Mux(arbiter.grant[entry] & need, each, 0)
+        for k in range(self.count):
             m.submodules[f"store_{k}"] = self.stores[k]
-        with m.If(free):
-            m.d.sync += self.fire.valid.eq(complete.any())
-            m.d.sync += self.fire.payload.tid.eq(Cat(entry_index, tag))
+            m.submodules[f"tags_{k}"] = self.tags[k]
 
-        for k, (operand, present) in enumerate(zip(self.operands, self.present, strict=True)):
-            write, read = self._ports[k]
+        # Who fires: the first complete entry behind the one served last. It leaves in each cycle
+        # in which the output is free.
+        free = Signal()
+        m.d.comb += free.eq(~self.fire.valid | self.fire.ready)
+        grant = Signal(self.depth)
+        later = self.complete & self.behind
+        m.d.comb += grant.eq(Mux(later.any(), _lowest(later), _lowest(self.complete)))
+        entry = Signal(index_width)
+        m.d.comb += entry.eq(Cat(
+            Cat(grant[e] for e in range(self.depth) if e >> bit & 1).any()
+            for bit in range(index_width)))
+        with m.If(free):
+            m.d.sync += self.fire.valid.eq(self.complete.any())
+            with m.If(self.complete.any()):
+                m.d.sync += self.behind.eq(Cat(Cat(grant[:e]).any() for e in range(self.depth)))
+        leaves = Signal(self.depth)
+        m.d.comb += leaves.eq(Mux(free, grant, 0))
+
+        # Tokens: each looks for its companions in the same entry of the other stores, and among
+        # those that arrive with it.
+        taken, entered, completes, tags = [], [], [], []
+        for k, operand in enumerate(self.operands):
+            index = operand.payload.tid[:index_width]
+            m.d.comb += operand.ready.eq(self.needed[k] & ~self.present[k].bit_select(index, 1))
+            taken.append(operand.valid & operand.ready)
+        for k, operand in enumerate(self.operands):
             token = operand.payload
-            index = token.tid[:index_width]
-            taken = operand.valid & operand.ready
-            m.d.comb += [
-                operand.ready.eq(self.needed[k] & ~present.bit_select(index, 1)),
-                write.addr.eq(index),
-                write.data.eq(token.data),
-                write.en.eq(taken),
-                read.addr.eq(entry_index),
-            ]
+            index, tag = token.tid[:index_width], token.tid[index_width:]
+            alike = []
+            for j, other in enumerate(self.operands):
+                if j != k:
+                    m.d.comb += self._looks[j][k].addr.eq(index)
+                    stored = self.present[j].bit_select(index, 1) & (self._looks[j][k].data == tag)
+                    comes = taken[j] & (other.payload.tid == token.tid)
+                    alike.append(~self.needed[j] | stored | comes)
+            here = Signal(self.depth, name=f"entered_{k}")
+            m.d.comb += here.eq(Mux(taken[k], 1 << index, 0))
+            entered.append(here)
+            completes.append(Mux(Cat(alike).all(), here, 0))
+            for write, value in ((self._writes[k][0], token.data), (self._writes[k][1], tag)):
+                m.d.comb += [write.addr.eq(index), write.data.eq(value), write.en.eq(taken[k])]
+            for read in self._reads[k]:
+                m.d.comb += read.addr.eq(entry)
+            value, stored_tag = self._reads[k]
             with m.If(free):
-                m.d.sync += self.fire.payload["values"][k].eq(Mux(self.needed[k], read.data, 0))
-            chosen = Signal(self.depth, name=f"chosen_{k}")
-            m.d.comb += chosen.eq(Mux(taken, 1 << index, 0))
-            m.d.sync += present.eq(present & ~arbiter.grant | chosen)
-            for entry, each in enumerate(self.tags[k]):
-                with m.If(chosen[entry]):
-                    m.d.sync += each.eq(token.tid[index_width:])
+                m.d.sync += self.fire.payload["values"][k].eq(Mux(self.needed[k], value.data, 0))
+            # all that are needed have the same tag
+            tags.append(Mux(self.needed[k], stored_tag.data, 0))
+            m.d.sync += self.present[k].eq(self.present[k] & ~leaves | here)
+        m.d.sync += self.complete.eq(self.complete & ~leaves | reduce(or_, completes))
+        with m.If(free):
+            m.d.sync += self.fire.payload.tid.eq(Cat(entry, reduce(or_, tags)))
 
         return m
+
+
+def _lowest(bits):
+    """The lowest bit that is set, alone; flat, because it is on the way to the output."""
+    return Cat(bit & ~Cat(bits[:place]).any() for place, bit in enumerate(bits))

@@ -15,7 +15,7 @@ from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, Tok
 BLOCKS = (
     Block(
         name="dataflow.token_buffer",
-        summary="explicit token store, direct-mapped: a thread fires when all its operands are there",
+        summary="explicit token store, direct-mapped; a thread fires when its operands are there",
         component=TokenBuffer,
         configurations={
             "tiny": Configuration({"operands": 2, "depth": 2, "tid_width": 5, "width": 8}),
@@ -41,7 +41,7 @@ BLOCKS = (
                                 for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3), (2, 4, 4),
                                                                    (3, 4, 4))),
                 decides=("operands", "depth"),
-                depth=10,
+                depth=7,
                 induction=4,
             ),
         ),

@@ -141,7 +141,8 @@ class TokenBufferProof(TokenBufferCheck):
     def __init__(self, target):
         super().__init__(target)
         self._target = target
-        self._reads = [store.read_port(domain="comb") for store in target.stores]
+        self._reads = [(store.read_port(domain="comb"), tags.read_port(domain="comb"))
+                       for store, tags in zip(target.stores, target.tags, strict=True)]
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -153,15 +154,13 @@ class TokenBufferProof(TokenBufferCheck):
 
         out = Signal()
         m.d.comb += out.eq(fire.valid & (fire.payload.tid == self.tid))
-        stored = Signal(len(self.needed))
-        for k, (inside, read) in enumerate(zip(self.inside, self._reads, strict=True)):
-            tag = Signal.like(target.tags[k][0], name=f"watched_tag_{k}")
-            for number, each in enumerate(target.tags[k]):
-                with m.If(entry == number):
-                    m.d.comb += tag.eq(each)
+        count = len(self.needed)
+        stored, present = Signal(count), Signal(count)
+        for k, (inside, (read, tag)) in enumerate(zip(self.inside, self._reads, strict=True)):
             m.d.comb += [
-                read.addr.eq(entry),
-                stored[k].eq(target.present[k].bit_select(entry, 1) & (tag == self.tid[bits:])),
+                read.addr.eq(entry), tag.addr.eq(entry),
+                present[k].eq(target.present[k].bit_select(entry, 1)),
+                stored[k].eq(present[k] & (tag.data == self.tid[bits:])),
             ]
             here = out & self.needed[k]
             kept = Mux(here, self.behind[k], self.value[k])
@@ -174,19 +173,29 @@ class TokenBufferProof(TokenBufferCheck):
                        f"invariant: operand {k} of the thread is in the output"),
             ]
 
-        behind = target.arbiter.behind
+        # an entry is complete with one thread: with ours, if any of our tokens is there
+        marked, there = target.complete.bit_select(entry, 1), Signal()
+        complete = Signal()
+        m.d.comb += [there.eq((~self.needed | present).all() & self.needed.any()),
+                     complete.eq((~self.needed | stored).all() & self.needed.any())]
+        alike = Cat(~(self.needed[k] & self.needed[j])
+                    | (self._reads[k][1].data == self._reads[j][1].data)
+                    for k in range(count) for j in range(k))
         m.d.sync += [
-            Assert(target.arbiter.held == 0, "invariant: every grant is accepted"),
+            Assert(~started | ~marked | (there & alike.all()),
+                   "invariant: a complete entry holds one thread"),
+            Assert(~started | ((self.needed & stored) == 0) | (marked == complete),
+                   "invariant: our entry is complete when all our tokens are there"),
+        ]
+
+        behind = target.behind
+        m.d.sync += [
             Assert(~behind[0], "invariant: behind leaves out entry 0"),
             Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
         ]
         size, rank = Signal(range(depth + 1)), Signal(range(depth))
         m.d.comb += [size.eq(sum(behind)),
                      rank.eq(Mux(behind.bit_select(entry, 1), entry + size - depth, entry + size))]
-        complete = Signal()
-        m.d.comb += complete.eq(Cat(~need | there for need, there in
-                                    zip(self.needed, stored, strict=True)).all()
-                                & self.needed.any())
         m.d.sync += [
             Assert(~started | out | complete | (self.gone == 0),
                    "invariant: only who is complete is passed"),
