@@ -6,7 +6,7 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 
 from cyclebound.golden.bound import bound, check_count
 
-__all__ = ["token_match", "token_stream", "token_turn"]
+__all__ = ["pipeline_latency", "pipeline_stream", "token_match", "token_stream", "token_turn"]
 
 
 @bound(formula="3", source="this project, from SGMF, section 2.2")
@@ -45,3 +45,27 @@ def token_stream(*, threads: int) -> int:
     """
     check_count("threads", threads)
     return threads + 2
+
+
+@bound(formula="stages + 1", source="this project, from SGMF, section 5.2")
+def pipeline_latency(*, stages: int) -> int:
+    """Cycles from taking operands to offering their result, both included.
+
+    With a consumer that takes every result. Derivation: a pipelined unit with so many registers
+    between operands and result; each holds an item for one cycle.
+    """
+    check_count("stages", stages)
+    return stages + 1
+
+
+@bound(formula="threads + stages", source="this project, from SGMF, section 5.2")
+def pipeline_stream(*, threads: int, stages: int) -> int:
+    """Cycles from taking the first of so many operands to offering the last result.
+
+    Operands are always there, and results are taken at once. Derivation: units "do not block", so
+    the last operands are taken ``threads - 1`` cycles after the first, and their result is offered
+    ``stages`` cycles later.
+    """
+    check_count("threads", threads)
+    check_count("stages", stages)
+    return threads + stages

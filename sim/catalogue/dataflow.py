@@ -1,6 +1,7 @@
 """Units of the dataflow core."""
 
 from cyclebound.golden.dataflow import bounds
+from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.sim.block import (
     Block,
@@ -49,5 +50,22 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.fire__valid", "top.dut.fire__ready", "top.dut.fire__payload",
                  "top.dut.complete"),
+    ),
+    Block(
+        name="dataflow.float_fma",
+        summary="fused multiply-add in single precision; adds, multiplies, converts integers",
+        component=FloatFma,
+        configurations={"single": Configuration({})},
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.float_fma"),
+            Testbench("million", "cyclebound.tb.dataflow.float_fma_million", thorough=True),
+        ),
+        bounds=(
+            Observed("result", bounds.pipeline_latency),
+            Observed("stream", bounds.pipeline_stream),
+        ),
+        fpga=FpgaTarget("single"),
+        signals=("top.dut.operands__valid", "top.dut.operands__ready", "top.dut.operands__payload",
+                 "top.dut.result__valid", "top.dut.result__payload"),
     ),
 )

@@ -182,6 +182,7 @@ class TokenBufferProof(TokenBufferCheck):
                     | (self._reads[k][1].data == self._reads[j][1].data)
                     for k in range(count) for j in range(k))
         m.d.sync += [
+            Assert((present & ~self.needed) == 0, "invariant: nothing waits that is not needed"),
             Assert(~started | ~marked | (there & alike.all()),
                    "invariant: a complete entry holds one thread"),
             Assert(~started | ((self.needed & stored) == 0) | (marked == complete),
