@@ -1,0 +1,71 @@
+"""Worst-case formulas of the dataflow units.
+
+The paper has no formula for a unit's latency: it says what a unit waits for (SGMF, sections 2 and
+5). The formulas are this project's, each with its derivation.
+"""
+
+from cyclebound.golden.bound import bound, check_count
+
+__all__ = ["pipeline_latency", "pipeline_stream", "token_match", "token_stream", "token_turn"]
+
+
+@bound(formula="3", source="this project, from SGMF, section 2.2")
+def token_match(*, depth: int) -> int:
+    """Cycles from taking a thread's last operand to offering it, both included.
+
+    For a buffer that holds no other complete thread, with an output that is free. Derivation: the
+    token is written at the end of the first cycle; in the second, the thread is seen to be
+    complete, and its operands are read; the third offers them. There is no search, so that
+    ``depth`` does not matter.
+    """
+    check_count("depth", depth, least=2)
+    return 3
+
+
+@bound(formula="depth + 1", source="this project, from SGMF, section 2.2")
+def token_turn(*, depth: int) -> int:
+    """Firings that leave after a thread's last operand was taken, until its own, inclusive.
+
+    Derivation: one may stand in the output register in that cycle. The entries are served round
+    robin, and while a thread is complete, each of the ``depth - 1`` other entries goes first once
+    at most. Then it is its turn: 1 + (depth - 1) + 1.
+    """
+    check_count("depth", depth, least=2)
+    return depth + 1
+
+
+@bound(formula="threads + 2", source="this project, from SGMF, section 2.1")
+def token_stream(*, threads: int) -> int:
+    """Cycles in which that many threads pass, in order, from the first token to the last offer.
+
+    All operands of a thread are offered in one cycle, and a firing is taken at once. Derivation:
+    an entry is written in one cycle and read in the next; it can be written again in the third.
+    With two entries or more, in turn, nobody waits: one thread is taken in each cycle, and the
+    last one is offered two cycles later.
+    """
+    check_count("threads", threads)
+    return threads + 2
+
+
+@bound(formula="stages + 1", source="this project, from SGMF, section 5.2")
+def pipeline_latency(*, stages: int) -> int:
+    """Cycles from taking operands to offering their result, both included.
+
+    With a consumer that takes every result. Derivation: a pipelined unit with so many registers
+    between operands and result; each holds an item for one cycle.
+    """
+    check_count("stages", stages)
+    return stages + 1
+
+
+@bound(formula="threads + stages", source="this project, from SGMF, section 5.2")
+def pipeline_stream(*, threads: int, stages: int) -> int:
+    """Cycles from taking the first of so many operands to offering the last result.
+
+    Operands are always there, and results are taken at once. Derivation: units "do not block", so
+    the last operands are taken ``threads - 1`` cycles after the first, and their result is offered
+    ``stages`` cycles later.
+    """
+    check_count("threads", threads)
+    check_count("stages", stages)
+    return threads + stages

@@ -1,0 +1,207 @@
+"""Fused multiply-add in single precision, which serves addition and multiplication as well.
+
+a + b is a * 1 + b, and a * b is a * b + (-0): both are exact before the one rounding.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dataflow.operations import FLOAT_NAN, PIPELINE_STAGES
+from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+
+__all__ = ["FloatFma", "FusedLayout"]
+
+_FRACTION, _FIELD = 23, 8
+_SIGNIFICAND = _FRACTION + 1
+_BELOW = 3                                  # bits below the product; the last one is sticky
+_PLACE = 2 * _SIGNIFICAND + _BELOW + _BELOW  # of the addend, where it stands farthest to the left
+_WINDOW = _PLACE + _SIGNIFICAND
+_LOST = _SIGNIFICAND + 1                    # room to shift the whole addend below the window
+_BIAS = 127
+
+
+class FusedLayout(data.StructLayout):
+    """``a``, ``b``, ``c`` as bits; ``convert``: ``c`` is a signed integer, the others are 0."""
+
+    def __init__(self):
+        super().__init__({"a": unsigned(32), "b": unsigned(32), "c": unsigned(32),
+                          "convert": unsigned(1)})
+
+
+class FloatFma(wiring.Component):
+    """``a * b + c`` in IEEE 754 binary32, rounded once, to nearest even; subnormals included.
+
+    All of the product is kept, in a window that reaches as far above it as the addend may
+    stand, and three bits below. Of what lies farther apart only that it is not zero matters: if
+    the addend is more than two bits below, the product is at least 2**23 units of its last place
+    (one factor is normal), so that nothing cancels but the top bit; if it stands at the top, the
+    product is less than an eighth of its last place.
+
+    Latency: `PIPELINE_STAGES` cycles from operands to result. Throughput: one per cycle. The
+    pipeline stands still while a result is not taken. Every NaN is 0x7FC00000.
+
+    Members
+    -------
+    operands : In(stream of FusedLayout)
+        ``convert`` makes the integer ``c`` a float.
+    result : Out(stream of 32 bits)
+        In order.
+    """
+
+    def __init__(self):
+        super().__init__({"operands": In(stream.Signature(FusedLayout())),
+                          "result": Out(stream.Signature(unsigned(32)))})
+
+    def elaborate(self, platform):
+        m = Module()
+        self._m = m
+        self._advance = Signal()
+        valid = Signal(PIPELINE_STAGES)
+        m.d.comb += [
+            self._advance.eq(~self.result.valid | self.result.ready),
+            self.operands.ready.eq(self._advance),
+            self.result.valid.eq(valid[-1]),
+        ]
+        with m.If(self._advance):
+            m.d.sync += valid.eq(Cat(self.operands.valid, valid[:-1]))
+
+        unpacked = self._stage(1, self._unpack())
+        multiplied = self._stage(2, self._multiply(unpacked))
+        aligned = self._stage(3, self._align(multiplied))
+        added = self._stage(4, self._add(aligned))
+        counted = self._stage(5, self._count(added))
+        normal = self._stage(6, self._normalise(counted))
+        placed = self._stage(7, self._denormalise(normal))
+        with m.If(self._advance):
+            m.d.sync += self.result.payload.eq(self._round(placed))
+        return m
+
+    def _stage(self, number, values):
+        """Register ``values``, a dictionary, and return the registers."""
+        registers = {}
+        for name, value in values.items():
+            registers[name] = register = Signal(value.shape(), name=f"{name}_{number}",
+                                                reset_less=True)
+            with self._m.If(self._advance):
+                self._m.d.sync += register.eq(value)
+        return registers
+
+    def _unpack(self):
+        """Significands, the addend's shift, the exponent of the window; what is no number."""
+        p = self.operands.payload
+        fields, significands, infinite, nan, zero = [], [], [], [], []
+        for bits in (p.a, p.b, p.c):
+            field, fraction = bits[_FRACTION:-1], bits[:_FRACTION]
+            normal = field.any()
+            fields.append(field | ~normal)
+            significands.append(Cat(fraction, normal))
+            infinite.append(field.all() & ~fraction.any())
+            nan.append(field.all() & fraction.any())
+            zero.append(~field.any() & ~fraction.any())
+        product_sign, sign = p.a[-1] ^ p.b[-1], p.c[-1]
+        no_product = zero[0] | zero[1]
+        endless = infinite[0] | infinite[1]
+        invalid = (Cat(nan).any() | (infinite[0] & zero[1]) | (infinite[1] & zero[0])
+                   | (endless & infinite[2] & (product_sign ^ sign)))
+        # how far right of its leftmost place the addend stands, in units of the product
+        shift = Signal(signed(11))
+        high = _PLACE - _BELOW - _FRACTION  # the shift of equal exponents, and the bias
+        self._m.d.comb += shift.eq(fields[0] + fields[1] - fields[2] - (_BIAS - high))
+        low = no_product | ((shift <= 0) & ~zero[2])  # the addend decides where the window is
+        clamped = Mux(low | (shift < 0), 0, Mux(shift > _WINDOW + 1, _WINDOW + 1, shift[:7]))
+        # exponent field of the window's top bit, with one above for a carry
+        top = Signal(signed(11))
+        self._m.d.comb += top.eq(Mux(low, fields[2] + 1, fields[0] + fields[1] - (_BIAS - high - 1)))
+        return {"a": significands[0], "b": significands[1], "c": significands[2],
+                "shift": clamped[:7], "top": top, "product_sign": product_sign, "sign": sign,
+                "nan": invalid & ~p.convert, "infinite": (endless | infinite[2]) & ~p.convert,
+                "infinite_sign": Mux(endless, product_sign, sign),
+                "convert": p.convert, "integer": Mux(sign, -p.c, p.c)[:32]}
+
+    @staticmethod
+    def _passed(values, *more):
+        """What later stages need of these values as it is."""
+        return {name: values[name] for name in ("top", "product_sign", "sign", "nan", "infinite",
+                                                "infinite_sign", "convert", *more)}
+
+    def _multiply(self, v):
+        """Four products of halves; the addend's shift by multiples of eight."""
+        half = _SIGNIFICAND // 2
+        parts = {f"part_{i}{j}": v["a"].word_select(i, half) * v["b"].word_select(j, half)
+                 for i in range(2) for j in range(2)}
+        wide = Cat(_zeros(_PLACE + _LOST), v["c"])
+        coarse = wide >> Cat(_zeros(3), v["shift"][3:])
+        return {**parts, "wide": coarse, "fine": v["shift"][:3],
+                **self._passed(v, "integer")}
+
+    def _align(self, v):
+        """The product, and the addend in the window."""
+        half = _SIGNIFICAND // 2
+        product = (v["part_00"] + (v["part_11"] << 2 * half)
+                   + ((v["part_01"] + v["part_10"]) << half))[:2 * _SIGNIFICAND]
+        moved = v["wide"] >> v["fine"]
+        addend = moved[_LOST:] | moved[:_LOST].any()
+        addend = Mux(v["convert"], v["integer"], addend)
+        return {"product": product, "addend": addend[:_WINDOW], **self._passed(v)}
+
+    def _add(self, v):
+        """Sum or both differences."""
+        product, addend = Cat(_zeros(_BELOW), v["product"]), v["addend"]
+        subtract = (v["product_sign"] ^ v["sign"]) & ~v["convert"]
+        total = Mux(subtract, product - addend, product + addend)
+        return {"total": total[:_WINDOW + 1], "other": (addend - product)[:_WINDOW + 1],
+                "subtract": subtract, **self._passed(v)}
+
+    def _count(self, v):
+        """The magnitude, its sign, and how many zeros it begins with."""
+        less = v["subtract"] & v["total"][-1]  # the product is
+        magnitude = Signal(_WINDOW + 1)
+        self._m.d.comb += magnitude.eq(Mux(less, v["other"], v["total"]))
+        zeros, empty = leading_zeros(magnitude)
+        # equal magnitudes of different signs make +0
+        sign = Mux(v["convert"], v["sign"],
+                   Mux(v["subtract"], Mux(less, v["sign"], v["product_sign"] & ~empty),
+                       v["product_sign"]))
+        top = Mux(v["convert"], _BIAS + _WINDOW, v["top"])
+        return {"magnitude": magnitude, "zeros": zeros, "empty": empty, "sign": sign,
+                "top": top[:11].as_signed(), "nan": v["nan"], "infinite": v["infinite"],
+                "infinite_sign": v["infinite_sign"]}
+
+    def _normalise(self, v):
+        """The highest one to the top."""
+        field = v["top"] - v["zeros"]
+        moved = (v["magnitude"] << v["zeros"])[:_WINDOW + 1]
+        below = _WINDOW + 1 - _SIGNIFICAND - 2
+        return {"field": field[:11].as_signed(), "kept": moved[below:],
+                "sticky": moved[:below].any(),
+                **{name: v[name] for name in ("empty", "sign", "nan", "infinite",
+                                              "infinite_sign")}}
+
+    def _denormalise(self, v):
+        """To the right, where the exponent would be less than the least."""
+        tiny = v["field"] < 1
+        distance = (1 - v["field"])
+        most = _SIGNIFICAND + 3
+        shift = Mux(tiny, Mux(distance > most, most, distance[:5]), 0)
+        wide = Cat(_zeros(most), v["kept"]) >> shift[:5]
+        too_large = (v["field"] >= 255) & ~v["empty"]
+        return {"kept": wide[most:], "sticky": v["sticky"] | wide[:most].any(),
+                "field": Mux(tiny | v["empty"], 0, v["field"] - 1)[:8],
+                "infinite": v["infinite"] | too_large,
+                "sign": Mux(v["infinite"], v["infinite_sign"], v["sign"]), "nan": v["nan"]}
+
+    def _round(self, v):
+        """Nearest, even; the carry may go through to infinity."""
+        significand, half = v["kept"][2:], v["kept"][1]
+        rest = v["kept"][0] | v["sticky"]
+        up = half & (rest | significand[0])
+        packed = (Cat(_zeros(_FRACTION), v["field"]) + significand + up)[:31]
+        number = Cat(Mux(v["infinite"], 0xFF << _FRACTION, packed)[:31], v["sign"])
+        return Mux(v["nan"], FLOAT_NAN, number)
+
+
+
+def _zeros(count):
+    """So many bits of 0."""
+    return Const(0, count)

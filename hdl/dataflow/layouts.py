@@ -1,0 +1,26 @@
+"""Payloads of the streams between dataflow units.
+
+Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.2: every value in
+flight carries the identifier of its thread.
+"""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data
+
+__all__ = ["FiringLayout", "TokenLayout"]
+
+
+class TokenLayout(data.StructLayout):
+    """A value on its way: thread ``tid``, and ``data``; a control token's data are 1, or 0 if it
+    is poisoned."""
+
+    def __init__(self, *, tid_width, width):
+        super().__init__({"tid": unsigned(tid_width), "data": unsigned(width)})
+
+
+class FiringLayout(data.StructLayout):
+    """All operands of thread ``tid``; those that the unit does not need are 0."""
+
+    def __init__(self, *, operands, tid_width, width):
+        super().__init__({"tid": unsigned(tid_width),
+                          "values": data.ArrayLayout(unsigned(width), operands)})

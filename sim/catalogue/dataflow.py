@@ -1,0 +1,71 @@
+"""Units of the dataflow core."""
+
+from cyclebound.golden.dataflow import bounds
+from cyclebound.hdl.dataflow.float_fma import FloatFma
+from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, TokenBufferProof
+
+BLOCKS = (
+    Block(
+        name="dataflow.token_buffer",
+        summary="explicit token store, direct-mapped; a thread fires when its operands are there",
+        component=TokenBuffer,
+        configurations={
+            "tiny": Configuration({"operands": 2, "depth": 2, "tid_width": 5, "width": 8}),
+            "four": Configuration({"operands": 3, "depth": 4, "tid_width": 6, "width": 32}),
+            # SGMF, section 5.1: 16 entries are a good balance
+            "paper": Configuration({"operands": 3, "depth": 16, "tid_width": 10, "width": 32}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer"),),
+        bounds=(
+            Observed("match", bounds.token_match),
+            Observed("turn", bounds.token_turn, proved_by=("tokens",)),
+            Observed("stream", bounds.token_stream),
+        ),
+        properties=(
+            Property(
+                name="tokens",
+                says="a thread fires with its own tokens, each of them once; none is lost, "
+                     "duplicated or matched with another thread's; and a complete thread leaves "
+                     "within depth + 1 firings",
+                checker=TokenBufferProof,
+                instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
+                                 "width": 1}
+                                for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3), (2, 4, 4),
+                                                                   (3, 4, 4))),
+                decides=("operands", "depth"),
+                depth=7,
+                induction=4,
+            ),
+        ),
+        checker=TokenBufferCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.fire__valid", "top.dut.fire__ready", "top.dut.fire__payload",
+                 "top.dut.complete"),
+    ),
+    Block(
+        name="dataflow.float_fma",
+        summary="fused multiply-add in single precision; adds, multiplies, converts integers",
+        component=FloatFma,
+        configurations={"single": Configuration({})},
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.float_fma"),
+            Testbench("million", "cyclebound.tb.dataflow.float_fma_million", thorough=True),
+        ),
+        bounds=(
+            Observed("result", bounds.pipeline_latency),
+            Observed("stream", bounds.pipeline_stream),
+        ),
+        fpga=FpgaTarget("single"),
+        signals=("top.dut.operands__valid", "top.dut.operands__ready", "top.dut.operands__payload",
+                 "top.dut.result__valid", "top.dut.result__payload"),
+    ),
+)

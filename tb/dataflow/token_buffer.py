@@ -1,0 +1,169 @@
+"""Testbench of the token buffer: every port compared in every cycle."""
+
+import itertools
+from collections import deque
+from collections.abc import Iterable
+
+from cyclebound.golden.dataflow.token_buffer import Firing, TokenBufferModel
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The buffer, its model, and a queue of tokens before each operand."""
+
+    def __init__(self, bench: Bench, needed: int) -> None:
+        self.bench, self.needed = bench, needed
+        p = bench.parameters
+        self.count, self.depth, self.width = p["operands"], p["depth"], p["width"]
+        self.model = TokenBufferModel(operands=self.count, depth=self.depth, needed=needed)
+        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(self.count)]
+        self.held: list[tuple[int, int] | None] = [None] * self.count
+        self.fired: list[tuple[int, Firing]] = []    # cycle, and what was taken
+        self.offered: dict[int, int] = {}            # thread -> cycle of its first offer
+        self.accepted: dict[int, list[int]] = {}     # thread -> cycles in which it was taken
+        self._last: Firing | None = None
+
+    def put(self, tid: int, operands: Iterable[int] | None = None) -> None:
+        """Queue a thread's tokens with random values."""
+        for k in range(self.count) if operands is None else operands:
+            if self.needed >> k & 1:
+                self.queues[k].append((tid, self.bench.rng.getrandbits(self.width)))
+
+    async def cycle(self, *, ready: bool = True, load: float = 1.0) -> None:
+        """Offer the queues' heads (a new one with chance ``load``), and compare."""
+        bench = self.bench
+        values = {"needed": self.needed, "fire.ready": ready}
+        for k, queue in enumerate(self.queues):
+            if self.held[k] is None and queue and bench.rng.random() < load:
+                self.held[k] = queue.popleft()
+            if self.held[k] is not None:
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
+                           f"operands.{k}.payload.data": self.held[k][1]}
+        now = bench.cycle
+        seen = await bench.step(bench.inputs.pack(values))
+        result = self.model.step(self.held, ready)
+        shown = result.offered
+        expected = {"fire.valid": shown is not None}
+        care = bench.outputs["fire.valid"].mask
+        for k, offer in enumerate(self.held):
+            if offer is not None:  # without an offer, ready may be anything
+                expected[f"operands.{k}.ready"] = result.taken[k]
+                care |= bench.outputs[f"operands.{k}.ready"].mask
+            if result.taken[k]:
+                self.accepted.setdefault(offer[0], []).append(now)
+                self.held[k] = None
+        if shown is not None:
+            expected["fire.payload.tid"] = shown.tid
+            expected |= {f"fire.payload.values.{k}": v for k, v in enumerate(shown.values)}
+            care |= bench.outputs["fire.payload"].mask
+            if shown is not self._last:
+                self.offered[shown.tid] = now
+            if ready:
+                self.fired.append((now, shown))
+        self._last = shown
+        bench.check(seen, bench.outputs.pack(expected), care)
+
+    @property
+    def idle(self) -> bool:
+        return self.model.empty and not (any(self.queues) or any(self.held))
+
+    async def drain(self) -> None:
+        """Let everything leave."""
+        await self.cycle()
+        while not self.idle:
+            await self.cycle()
+
+
+def _masks(bench: Bench) -> range:
+    return range(1, 1 << bench.parameters["operands"])
+
+
+@testbench
+async def one_thread_at_a_time(bench: Bench) -> None:
+    """Every set of operands, in every order, with gaps between them: who comes last fires."""
+    for needed in _masks(bench):
+        await bench.reset()
+        scene = Scene(bench, needed)
+        operands = [k for k in range(scene.count) if needed >> k & 1]
+        for tid, order in enumerate(itertools.permutations(operands)):
+            for k in order:
+                scene.put(tid, [k])
+                for _ in range(bench.rng.randrange(1, 4)):
+                    await scene.cycle()
+            await scene.drain()
+            bench.observe("match", scene.accepted[tid][-1], scene.offered[tid], depth=scene.depth)
+
+
+@testbench
+async def threads_in_order_one_per_cycle(bench: Bench) -> None:
+    for needed in _masks(bench):
+        await bench.reset()
+        scene = Scene(bench, needed)
+        for threads in (1, 2, 3, scene.depth + 1, 3 * scene.depth):
+            scene.fired.clear()
+            scene.accepted.clear()
+            for tid in range(threads):
+                scene.put(tid)
+            await scene.drain()
+            assert [firing.tid for _, firing in scene.fired] == list(range(threads))
+            bench.observe("stream", scene.accepted[0][0], scene.fired[-1][0], threads=threads)
+
+
+@testbench
+async def the_last_in_turn(bench: Bench) -> None:
+    """A thread that is complete among all others, right behind the one of its own entry."""
+    for needed in _masks(bench):
+        await bench.reset()
+        scene = Scene(bench, needed)
+        depth = scene.depth
+        for entry in range(depth):
+            scene.fired.clear()
+            scene.put(entry)
+            for _ in range(2):
+                await scene.cycle(ready=False)
+            # the entry's next thread comes last, when all the others are complete
+            for other in range(1, depth + 1):
+                scene.put((entry + other) % depth + depth)
+            for _ in range(depth + 2):
+                await scene.cycle(ready=False)
+            assert len(scene.model.complete()) == depth
+            began = scene.bench.cycle
+            await scene.drain()
+            order = [firing.tid for _, firing in scene.fired]
+            assert order[0] == entry
+            assert order[-1] == entry + depth
+            bench.observe("turn", began, scene.fired[-1][0], latency=len(order), depth=depth)
+
+
+@testbench
+async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
+    """Each operand has its own order within each group of ``depth`` threads, and its own gaps."""
+    for needed in _masks(bench):
+        for load, sink in ((1.0, 1.0), (0.4, 1.0), (1.0, 0.4), (0.6, 0.6)):
+            await bench.reset()
+            scene = Scene(bench, needed)
+            depth = scene.depth
+            epochs = min(8, 2 ** bench.parameters["tid_width"] // depth)
+            for epoch in range(epochs):
+                for k in range(scene.count):
+                    for tid in bench.rng.sample(range(depth), depth):
+                        scene.put(epoch * depth + tid, [k])
+            while len(scene.fired) < epochs * depth:
+                await scene.cycle(ready=bench.rng.random() < sink, load=load)
+            await scene.drain()
+            assert sorted(f.tid for _, f in scene.fired) == list(range(epochs * depth))
+
+
+@testbench
+async def a_stranger_in_the_entry_is_not_matched(bench: Bench) -> None:
+    """Threads *t* and *t* + depth wait in the same entry of two stores, and stay there."""
+    if bench.parameters["operands"] < 2:
+        return
+    scene = Scene(bench, 0b11)
+    depth = scene.depth
+    for entry in range(depth):
+        scene.put(entry, [0])
+        scene.put(entry + depth, [1])
+    for _ in range(4 * depth):
+        await scene.cycle()
+    assert not scene.fired

@@ -1,0 +1,210 @@
+"""What a token buffer must keep, for one thread whose identifier the traffic chooses.
+
+`TokenBufferCheck` knows the ports only, and watches simulations. `TokenBufferProof` adds what
+induction needs to know about the inside of `TokenBuffer`.
+
+Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.2.
+"""
+
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.utils import exact_log2
+
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["TokenBufferCheck", "TokenBufferProof"]
+
+
+class TokenBufferCheck(Watcher):
+    """No token of a thread is lost, duplicated, or matched with another thread's.
+
+    Which thread, the traffic decides: in the first cycle after reset, ``operands[0]`` has its
+    identifier as its payload's ``tid``, whether it offers anything or not. A prover may choose as
+    it likes, so a proof is one for every thread.
+
+    Assumes that ``needed`` does not change, and that offers stay until they are taken.
+
+    Parameters
+    ----------
+    target : TokenBuffer
+        The buffer, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    tid : Signal
+        The thread that is followed.
+    inside : list of Signal
+        By operand: how many of its tokens are inside; one in the store, one in the output.
+    value, behind : list of Signal
+        By operand: the value of the older one, and of the younger.
+    gone : Signal
+        How many firings have left since the older tokens were complete.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.depth, self.width = target.depth, target.width
+        count = len(self.needed)
+        self.tid = Signal.like(self.operands[0].payload.tid)
+        self.inside = [Signal(2, name=f"inside_{k}") for k in range(count)]
+        self.value = [Signal(self.width, name=f"value_{k}") for k in range(count)]
+        self.behind = [Signal(self.width, name=f"behind_{k}") for k in range(count)]
+        self.gone = Signal(range(self.depth + 3))
+
+    def elaborate(self, platform):
+        m = Module()
+        fire, depth = self.fire, self.depth
+
+        # the thread, and an environment that keeps the rules
+        chosen = Signal()
+        tid = Signal.like(self.tid)
+        needed = Signal.like(self.needed)
+        m.d.comb += tid.eq(Mux(chosen, self.tid, self.operands[0].payload.tid))
+        m.d.sync += [chosen.eq(1), self.tid.eq(tid), needed.eq(self.needed)]
+        m.d.sync += Assume(~chosen | (needed == self.needed), "needed changed")
+        for k, operand in enumerate(self.operands):
+            self._kept(m, operand, Assume, f"operand {k}")
+        self._kept(m, fire, Assert, "fire")
+
+        ours = fire.payload.tid == tid
+        left = Signal()  # our firing leaves
+        m.d.comb += left.eq(fire.valid & fire.ready & ours)
+        whole, again = Signal(), Signal()  # all needed operands are inside, once or twice
+        m.d.comb += [
+            whole.eq(Cat(~need | (inside != 0)
+                         for need, inside in zip(self.needed, self.inside, strict=True)).all()
+                     & self.needed.any()),
+            again.eq(Cat(~need | (inside == 2)
+                         for need, inside in zip(self.needed, self.inside, strict=True)).all()
+                     & self.needed.any()),
+        ]
+        for k, (operand, inside) in enumerate(zip(self.operands, self.inside, strict=True)):
+            need, value, behind = self.needed[k], self.value[k], self.behind[k]
+            offered = fire.payload["values"][k]
+            enters, leaves = Signal(name=f"enters_{k}"), Signal(name=f"leaves_{k}")
+            m.d.comb += [
+                enters.eq(operand.valid & operand.ready & (operand.payload.tid == tid)),
+                leaves.eq(left & need),
+            ]
+            m.d.sync += inside.eq(inside + enters - leaves)
+            with m.If(leaves):
+                m.d.sync += value.eq(Mux(inside == 2, behind, operand.payload.data))
+            with m.Elif(enters & (inside == 0)):
+                m.d.sync += value.eq(operand.payload.data)
+            with m.If(enters):
+                m.d.sync += behind.eq(operand.payload.data)
+            shown = fire.valid & ours & need
+            m.d.sync += [
+                Assert(~(shown & (inside == 0)), f"operand {k}: fires without its token"),
+                Assert(~(shown & (inside != 0)) | (offered == value),
+                       f"operand {k}: fires with another value"),
+                Assert(~(enters & (inside == 2)), f"operand {k}: a third token"),
+                Assert(~(enters & ~need), f"operand {k}: taken and not needed"),
+            ]
+
+        # It fires: the buffer is never idle while it is complete, and it is not passed over.
+        owed = Signal()
+        m.d.sync += owed.eq(whole & (again | ~left))
+        m.d.sync += Assert(~owed | fire.valid, "idle while a thread is complete")
+        with m.If(left):
+            m.d.sync += self.gone.eq(again)  # the older one's own firing counts for the younger
+        with m.Elif(whole & fire.valid & fire.ready):
+            m.d.sync += self.gone.eq(self.gone + 1)
+        m.d.sync += Assert(self.gone <= depth, f"not fired within {depth + 1} firings")
+        return m
+
+    def _kept(self, m, port, kind, name):
+        """An offer stays, unchanged, until it is taken."""
+        waits = Signal(name=f"{name.replace(' ', '_')}_waits")
+        payload = Value.cast(port.payload)
+        offer = Signal(len(payload), name=f"{name.replace(' ', '_')}_offer")
+        m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(payload)]
+        m.d.sync += kind(~waits | (port.valid & (payload == offer)),
+                         f"{name}: offer withdrawn or changed")
+
+
+class TokenBufferProof(TokenBufferCheck):
+    """`TokenBufferCheck`, with invariants about the inside of a `TokenBuffer`.
+
+    What is inside of the thread is in its entry or in the output. A complete thread moves forward
+    in its turn with each firing: its rank and the firings gone by stay within ``depth`` together.
+
+    Parameters
+    ----------
+    target : TokenBuffer
+        The buffer itself, not elaborated yet.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._target = target
+        self._reads = [(store.read_port(domain="comb"), tags.read_port(domain="comb"))
+                       for store, tags in zip(target.stores, target.tags, strict=True)]
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        target, fire, depth = self._target, self.fire, self.depth
+        bits = exact_log2(depth)
+        entry = self.tid[:bits]
+        started = Signal()
+        m.d.sync += started.eq(1)
+
+        out = Signal()
+        m.d.comb += out.eq(fire.valid & (fire.payload.tid == self.tid))
+        count = len(self.needed)
+        stored, present = Signal(count), Signal(count)
+        for k, (inside, (read, tag)) in enumerate(zip(self.inside, self._reads, strict=True)):
+            m.d.comb += [
+                read.addr.eq(entry), tag.addr.eq(entry),
+                present[k].eq(target.present[k].bit_select(entry, 1)),
+                stored[k].eq(present[k] & (tag.data == self.tid[bits:])),
+            ]
+            here = out & self.needed[k]
+            kept = Mux(here, self.behind[k], self.value[k])
+            m.d.sync += [
+                Assert(~started | (inside == stored[k] + here),
+                       f"invariant: operand {k} is in its entry or in the output"),
+                Assert(~started | ~stored[k] | (read.data == kept),
+                       f"invariant: operand {k} of the thread is in its store"),
+                Assert(~started | ~here | (fire.payload["values"][k] == self.value[k]),
+                       f"invariant: operand {k} of the thread is in the output"),
+            ]
+
+        # an entry is complete with one thread: with ours, if any of our tokens is there
+        marked, there = target.complete.bit_select(entry, 1), Signal()
+        complete = Signal()
+        m.d.comb += [there.eq((~self.needed | present).all() & self.needed.any()),
+                     complete.eq((~self.needed | stored).all() & self.needed.any())]
+        alike = Cat(~(self.needed[k] & self.needed[j])
+                    | (self._reads[k][1].data == self._reads[j][1].data)
+                    for k in range(count) for j in range(k))
+        m.d.sync += [
+            Assert((present & ~self.needed) == 0, "invariant: nothing waits that is not needed"),
+            Assert(~started | ~marked | (there & alike.all()),
+                   "invariant: a complete entry holds one thread"),
+            Assert(~started | ((self.needed & stored) == 0) | (marked == complete),
+                   "invariant: our entry is complete when all our tokens are there"),
+        ]
+
+        behind = target.behind
+        m.d.sync += [
+            Assert(~behind[0], "invariant: behind leaves out entry 0"),
+            Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
+        ]
+        size, rank = Signal(range(depth + 1)), Signal(range(depth))
+        m.d.comb += [size.eq(sum(behind)),
+                     rank.eq(Mux(behind.bit_select(entry, 1), entry + size - depth, entry + size))]
+        m.d.sync += [
+            Assert(~started | out | complete | (self.gone == 0),
+                   "invariant: only who is complete is passed"),
+            Assert(~started | out | ~complete | (self.gone + fire.valid + rank <= depth),
+                   "invariant: who is complete moves forward"),
+            Assert(~started | ~out | (rank == depth - 1),
+                   "invariant: who is in the output was served last"),
+        ]
+        m.d.sync += Cover(out & fire.ready & (self.gone == depth),
+                          f"a thread leaves as number {depth + 1}")
+        return m
