@@ -52,7 +52,7 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
 
 @app.command()
 def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) -> int:
-    """Prove the block's properties with SymbiYosys and z3: bounded, then by induction.
+    """Prove the block's properties with SymbiYosys: bounded, then by induction.
 
     Exit status 1 if one has a counterexample, or holds no further than its bounded check although
     induction was asked for. The first proof on a machine compiles yosys for it, which takes a

