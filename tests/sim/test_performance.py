@@ -1,0 +1,111 @@
+"""The measurements behind docs/performance.md: what they compare, and how they print it."""
+
+import argparse
+import json
+
+import pytest
+
+from cyclebound.sim import catalogue, performance
+from cyclebound.sim.performance import main, markdown
+
+pytestmark = pytest.mark.system
+BLOCKS = {block.name: block for block in catalogue.load()}
+
+
+def test_blocks_with_both_testbenches_are_compared():
+    """The two largest configurations of each, the DRAM controller among them."""
+    found = [(block.name, configuration) for block, configuration in performance._pairs([])]
+    assert {("dram.controller", "2bg"), ("dram.controller", "4bg"),
+            ("systolic.output_stationary", "16x16")} <= set(found)
+    for name, _ in found:
+        assert {"cycle", "harness"} <= {bench.name for bench in BLOCKS[name].testbenches}
+    only = list(performance._pairs(["sram.banked_memory"]))
+    assert [configuration for _, configuration in only] == ["quad", "paper"]
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Runs of given cost instead of simulations: in turns, what they take goes down."""
+    seen = []
+
+    def run(block, configuration, testbench, folder):
+        seen.append((block.name, configuration, testbench))
+        cycles, seconds = {"cycle": (1_000, 0.1), "harness": (90_000, 0.3)}[testbench]
+        # the first, which builds, would be the best of all: it must not count
+        seconds *= 4 - seen.count(seen[-1]) if seen.count(seen[-1]) > 1 else 0.01
+        return {"cycles": cycles, "cpu": 2 * seconds, "seconds": seconds}
+
+    monkeypatch.setattr(performance, "_run", run)
+    return seen
+
+
+def test_rates_are_those_of_the_best_run_and_not_of_the_one_that_builds(runs):
+    options = argparse.Namespace(block=["sram.banked_memory"], repeat=2)
+    rows = performance.blocks(options)
+    assert [row["configuration"] for row in rows] == ["quad", "paper"]
+    assert runs == [("sram.banked_memory", configuration, testbench)
+                    for configuration in ("quad", "paper")
+                    for _ in range(3) for testbench in ("cycle", "harness")]
+    for row in rows:
+        # the third run takes once, the second twice what `run` says
+        assert row["cycle: cycles/s"] == pytest.approx(10_000)
+        assert row["harness: cycles/s"] == pytest.approx(300_000)
+        assert row["ratio"] == pytest.approx(30)
+        assert row["cycle: whole job, cycles/CPU-s"] == pytest.approx(5_000)
+        assert row["at least 10x"]
+
+
+def test_a_harness_that_is_hardly_faster_misses_the_bar(monkeypatch):
+    monkeypatch.setattr(performance, "_run", lambda *_: {"cycles": 1, "cpu": 1.0, "seconds": 1.0})
+    rows = performance.blocks(argparse.Namespace(block=["sram.banked_memory"], repeat=1))
+    assert [row["at least 10x"] for row in rows] == [False, False]
+    assert "| NO |" in markdown(rows)
+
+
+def test_a_run_is_measured(tmp_path):
+    block = BLOCKS["noc.arbiter"]
+    row = performance._run(block, next(iter(block.configurations)), "cycle", tmp_path)
+    assert row["cycles"] > 100
+    assert 0 < row["seconds"] < 60
+    assert row["cpu"] > 0
+
+
+def test_a_failed_run_is_no_measurement(monkeypatch, tmp_path):
+    outcome = argparse.Namespace(passed=False, reason="a mismatch")
+    monkeypatch.setattr(performance, "simulate", lambda block, job: outcome)
+    with pytest.raises(SystemExit, match=r"^performance: noc\.arbiter.* failed: a mismatch$"):
+        performance._run(BLOCKS["noc.arbiter"], "paper", "cycle", tmp_path)
+
+
+def test_command_prints_what_it_measured(runs, capsys):
+    main(["blocks", "--block", "dram.controller", "--repeat", "1"])
+    out = capsys.readouterr().out
+    first, _, title, _, *table = out.splitlines()
+    assert first == performance.machine()
+    assert title == "Cycles per second of the per-cycle testbench and of the harness."
+    assert len(table) == 4
+    assert table[2].startswith("| dram.controller | 2bg | 1,000 | 5,000 | 90,000 | 150,000 | 30 |")
+    runs.clear()
+    main(["blocks", "--block", "dram.controller", "--repeat", "1", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"machine", "blocks"}
+    assert [row["configuration"] for row in found["blocks"]] == ["2bg", "4bg"]
+
+
+def test_table_has_a_column_for_each_name():
+    rows = [{"design": "a", "seconds": 0.123456, "count": 12345}, {"design": "b", "met": True},
+            {"design": "c", "seconds": 1234.5, "met": False}]
+    assert markdown(rows).splitlines() == [
+        "| design | seconds | count | met |", "| --- | --- | --- | --- |",
+        "| a | 0.123 | 12,345 |  |", "| b |  |  | yes |", "| c | 1,234 |  | NO |"]
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["speed"], "no section 'speed'; there are build, signals, blocks, regress"),
+    (["blocks", "--repeat", "0"], "--repeat must be at least 1, not 0"),
+    (["blocks", "--block", "dram"], "no block 'dram'; there are "),
+])
+def test_refuses_what_it_cannot_measure(arguments, message, capsys):
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(arguments)
+    assert f"error: {message}" in capsys.readouterr().err
