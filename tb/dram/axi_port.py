@@ -154,13 +154,14 @@ def _burst(rng, device_bytes: int) -> AxiBurst:
 
 @testbench
 async def any_burst_and_strobe(bench: Bench) -> None:
-    """The client's channels by themselves: bursts of any kind, words with any strobes."""
+    """The client's channels by themselves: bursts of any kind, any strobes, WLAST astray."""
     scene, rng = await Scene.ready(bench, master=False), bench.rng
     write, read, clock = scene.bus.write, scene.bus.read, bench.dut.clk
     aw, w, b = AxiAWSource(write.aw, clock), AxiWSource(write.w, clock), AxiBSink(write.b, clock)
     ar, r = AxiARSource(read.ar, clock), AxiRSink(read.r, clock)
     scene.pause(aw, w, b, ar, r, chance=0.1)
     bursts = [_burst(rng, scene.device_bytes) for _ in range(150)]
+    astray = set()
     for number, burst in enumerate(bursts):
         values = {"addr": burst.address, "len": burst.length, "size": burst.size,
                   "burst": burst.type, "id": rng.getrandbits(2)}
@@ -168,15 +169,18 @@ async def any_burst_and_strobe(bench: Bench) -> None:
             await ar.send(AxiARTransaction(**{f"ar{key}": value for key, value in values.items()}))
             continue
         await aw.send(AxiAWTransaction(**{f"aw{key}": value for key, value in values.items()}))
+        misplaced = rng.randrange(burst.length + 1) if rng.random() < 0.1 else -1
+        astray |= {number} if misplaced >= 0 else set()
         for left, addresses in zip(range(burst.length, -1, -1), burst.transfers, strict=True):
             lanes = sum(1 << lane for lane in {address % DATA_BYTES for address in addresses})
             strobe = lanes & rng.choice((-1, -1, 0, rng.getrandbits(DATA_BYTES)))
             await w.send(AxiWTransaction(wdata=rng.getrandbits(8 * DATA_BYTES), wstrb=strobe,
-                                         wlast=left == 0))
+                                         wlast=(left == 0) ^ (left == misplaced)))
     while scene.counts["reads"] + scene.counts["writes"] < len(bursts):
         await scene.cycles(1)
     counts = await scene.finish()
     assert min(counts["refused"], counts["partial"]) > 20, counts
+    assert len(astray) > 1
 
 
 @testbench
