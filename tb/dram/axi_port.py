@@ -69,6 +69,22 @@ async def every_length(bench: Bench) -> None:
 
 
 @testbench
+async def words_in_part(bench: Bench) -> None:
+    """Writes that lack a byte somewhere, up to 4 KiB: these take longest."""
+    scene = await Scene.ready(bench)
+    for transfers in (1, 2, 7, 64, 255, 256):
+        page, length = bench.rng.randrange(16) * PAGE_BYTES, transfers * DATA_BYTES - 1
+        before, data = (bench.rng.randbytes(size) for size in (length + 1, length))
+        for first in (0, 1):
+            assert await scene.write(page, before) == AxiResponse.OKAY
+            assert await scene.write(page + first, data) == AxiResponse.OKAY
+            seen = await scene.read(page, length + 1)
+            assert seen == (before[:1] + data if first else data + before[-1:])
+    counts = await scene.finish()
+    assert counts["partial"] == 12, counts
+
+
+@testbench
 async def traffic(bench: Bench) -> None:
     """Reads and writes of any bytes, several outstanding in both directions."""
     scene = await Scene.ready(bench)

@@ -177,7 +177,7 @@ def test_a_client_of_others_writes_and_reads(tmp_path):
     """Every burst that no refresh disturbs takes what its bound says, not only the longest."""
     outcome = run_job(Job("dram.axi_port", "small", "axi", 1, str(tmp_path)))
     assert outcome.passed, outcome.reason
-    assert len(outcome.tests) == 7
+    assert len(outcome.tests) == 8
     kinds = {"read": axi_read, "write": axi_write}
     for group in outcome.groups:
         if group.what in kinds:
