@@ -33,7 +33,7 @@ class AxiResponse(enum.IntEnum):
     """xRESP. Exclusive accesses are done as normal ones, and therefore answered OKAY."""
 
     OKAY = 0
-    SLVERR = 2  # a burst that the standard does not allow; nothing was read or written
+    SLVERR = 2  # the standard does not allow it, or WLAST is misplaced; nothing read or written
     DECERR = 3  # no DRAM there; nothing was read or written
 
 

@@ -43,6 +43,8 @@ _ROWS = PAGE_BYTES // DATA_BYTES  # a row is what the data bus and a DRAM clock 
 _OFFSET_BITS, _ROW_BITS = PAGE_BYTES.bit_length() - 1, _ROWS.bit_length() - 1
 _LANE_BITS = _OFFSET_BITS - _ROW_BITS
 _LINE_BITS = LINE_WORDS.bit_length() - 1
+_STATES = ("MAP", "IDLE", "TAKE-READ", "TAKE-WRITE", "DECODE", "COLLECT", "ASK", "WAIT", "ANSWER",
+           "SETTLE", "SEND", "DRAIN")
 
 
 def axi_members(*, id_width, prefix="s_axi"):
@@ -100,6 +102,16 @@ class AxiPort(wiring.Component):
         Lines of that buffer. The target of a word is its place in its 4 KiB.
     completion, deliver, fetch, store
         See `DramController`; ``store`` answers two cycles after ``fetch``.
+
+    Attributes
+    ----------
+    state : dict
+        A bit for each state, by name; with those below, what the proof has to see.
+    write, identity, response, left, after_read : Signal
+        Of the burst under way: its direction, identifier and answer, the transfers behind the next
+        one; and whether the last burst was a read.
+    found, found_last : Signal
+        A transfer has been looked up for R; it is the last.
     """
 
     def __init__(self, *, words=1 << ADDRESS_BITS, id_width=4):
@@ -112,6 +124,12 @@ class AxiPort(wiring.Component):
             raise ValueError(f"words must be a multiple of {BEAT_WORDS}, and beyond {LINE_WORDS} "
                              f"a multiple of that, not {words}")
         self.words, self.id_width = words, id_width
+        self.state = {name: Signal(name=f"in_{name.lower().replace('-', '_')}")
+                      for name in _STATES}
+        self.write, self.after_read, self.found, self.found_last = (
+            Signal(name=name) for name in ("write", "after_read", "found", "found_last"))
+        self.identity, self.response = Signal(id_width), Signal(AxiResponse)
+        self.left = Signal(range(MOST_TRANSFERS))
         super().__init__({
             **axi_members(id_width=id_width),
             "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
@@ -128,13 +146,12 @@ class AxiPort(wiring.Component):
         mapping, request = self.mapping.payload, self.request.payload
 
         # -- the burst under way ---------------------------------------------------------------
-        write, after_read = Signal(), Signal()     # direction; whether the last one was a read
-        identity, address = Signal(self.id_width), Signal(32)
+        write, after_read, identity = self.write, self.after_read, self.identity
+        response, left = self.response, self.left
+        address = Signal(32)
         length, size, kind = Signal(8), Signal(3), Signal(AxiType)
-        response = Signal(AxiResponse)
         offset = Signal(_OFFSET_BITS)   # of the next transfer, within the 4 KiB
         moving = Signal(_OFFSET_BITS)   # the bits of it that change from one to the next
-        left = Signal(range(MOST_TRANSFERS))  # transfers behind the next one
         first, more = Signal(_ROW_BITS), Signal(_ROW_BITS)  # rows to be moved: the first, others
         partial, filled = Signal(), Signal()
 
@@ -204,7 +221,7 @@ class AxiPort(wiring.Component):
 
         # One register behind the memory, for R and for DRAM; on R it may have to wait.
         streaming, advance = Signal(), Signal()
-        found, found_last, issue = Signal(), Signal(), Signal()
+        found, found_last, issue = self.found, self.found_last, Signal()
         m.d.comb += [
             advance.eq(~streaming | ~r.valid | r.ready),
             look.addr.eq(Mux(streaming, row, fetch)), look.en.eq(advance),
@@ -232,7 +249,7 @@ class AxiPort(wiring.Component):
             request.destination.eq(Destination.SCRATCHPAD),
             request.base.eq(Cat(Const(0, 2), first)),
         ]
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("MAP"):
                 m.d.comb += self.mapping.valid.eq(1)
                 with m.If(self.mapping.ready):
@@ -313,6 +330,7 @@ class AxiPort(wiring.Component):
                 m.d.comb += streaming.eq(1)
                 with m.If(r.valid & r.ready & r.last):
                     m.next = "IDLE"
+        m.d.comb += [bit.eq(fsm.ongoing(name)) for name, bit in self.state.items()]
         return m
 
     def _channel(self, name):

@@ -3,13 +3,7 @@
 from cyclebound.golden.dram import axi_bounds as bounds
 from cyclebound.hdl.dram.axi_port import AxiController
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
-from cyclebound.tb.dram.timing_properties import DramTimingCheck
-
-
-def pins(component):
-    """The checker of a component's DRAM pins."""
-    return DramTimingCheck(part=component.part)
-
+from cyclebound.tb.dram.axi_port_properties import AxiPortCheck
 
 BLOCKS = (
     Block(
@@ -32,7 +26,7 @@ BLOCKS = (
             Observed("read_refused", bounds.axi_refused_read),
             Observed("write_refused", bounds.axi_refused_write),
         ),
-        checker=pins,
+        checker=AxiPortCheck,
         fpga=FpgaTarget("2bg"),
         signals=("top.dut.s_axi_arvalid", "top.dut.s_axi_arready", "top.dut.s_axi_awvalid",
                  "top.dut.s_axi_awready", "top.dut.s_axi_wvalid", "top.dut.s_axi_rvalid",

@@ -69,6 +69,22 @@ async def every_length(bench: Bench) -> None:
 
 
 @testbench
+async def words_in_part(bench: Bench) -> None:
+    """Writes that lack a byte somewhere, up to 4 KiB: these take longest."""
+    scene = await Scene.ready(bench)
+    for transfers in (1, 2, 7, 64, 255, 256):
+        page, length = bench.rng.randrange(16) * PAGE_BYTES, transfers * DATA_BYTES - 1
+        before, data = (bench.rng.randbytes(size) for size in (length + 1, length))
+        for first in (0, 1):
+            assert await scene.write(page, before) == AxiResponse.OKAY
+            assert await scene.write(page + first, data) == AxiResponse.OKAY
+            seen = await scene.read(page, length + 1)
+            assert seen == (before[:1] + data if first else data + before[-1:])
+    counts = await scene.finish()
+    assert counts["partial"] == 12, counts
+
+
+@testbench
 async def traffic(bench: Bench) -> None:
     """Reads and writes of any bytes, several outstanding in both directions."""
     scene = await Scene.ready(bench)
@@ -154,13 +170,14 @@ def _burst(rng, device_bytes: int) -> AxiBurst:
 
 @testbench
 async def any_burst_and_strobe(bench: Bench) -> None:
-    """The client's channels by themselves: bursts of any kind, words with any strobes."""
+    """The client's channels by themselves: bursts of any kind, any strobes, WLAST astray."""
     scene, rng = await Scene.ready(bench, master=False), bench.rng
     write, read, clock = scene.bus.write, scene.bus.read, bench.dut.clk
     aw, w, b = AxiAWSource(write.aw, clock), AxiWSource(write.w, clock), AxiBSink(write.b, clock)
     ar, r = AxiARSource(read.ar, clock), AxiRSink(read.r, clock)
     scene.pause(aw, w, b, ar, r, chance=0.1)
     bursts = [_burst(rng, scene.device_bytes) for _ in range(150)]
+    astray = set()
     for number, burst in enumerate(bursts):
         values = {"addr": burst.address, "len": burst.length, "size": burst.size,
                   "burst": burst.type, "id": rng.getrandbits(2)}
@@ -168,15 +185,18 @@ async def any_burst_and_strobe(bench: Bench) -> None:
             await ar.send(AxiARTransaction(**{f"ar{key}": value for key, value in values.items()}))
             continue
         await aw.send(AxiAWTransaction(**{f"aw{key}": value for key, value in values.items()}))
+        misplaced = rng.randrange(burst.length + 1) if rng.random() < 0.1 else -1
+        astray |= {number} if misplaced >= 0 else set()
         for left, addresses in zip(range(burst.length, -1, -1), burst.transfers, strict=True):
             lanes = sum(1 << lane for lane in {address % DATA_BYTES for address in addresses})
             strobe = lanes & rng.choice((-1, -1, 0, rng.getrandbits(DATA_BYTES)))
             await w.send(AxiWTransaction(wdata=rng.getrandbits(8 * DATA_BYTES), wstrb=strobe,
-                                         wlast=left == 0))
+                                         wlast=(left == 0) ^ (left == misplaced)))
     while scene.counts["reads"] + scene.counts["writes"] < len(bursts):
         await scene.cycles(1)
     counts = await scene.finish()
     assert min(counts["refused"], counts["partial"]) > 20, counts
+    assert len(astray) > 1
 
 
 @testbench

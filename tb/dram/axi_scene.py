@@ -177,7 +177,7 @@ class Scene:
                 self._passed |= {channel: 0, other: self._passed[other] + of(f"{other}valid")}
                 assert self._passed[other] < 2, f"cycle {now}: {other} was passed over twice"
         if of("wvalid") and of("wready"):
-            self._word(of("wdata"), of("wstrb"), now)
+            self._word(of("wdata"), of("wstrb"), of("wlast"), now)
 
     def _accept(self, write: bool, of, now: int) -> None:
         name = "aw" if write else "ar"
@@ -188,13 +188,16 @@ class Scene:
             self.service.answers.extend([(0, _ALL_BITS)] * (burst.length + 1) if response
                                         else read_lanes(self.bytes, burst))
 
-    def _word(self, data: int, strobe: int, now: int) -> None:
+    def _word(self, data: int, strobe: int, last: int, now: int) -> None:
         service = self.service
         assert service, f"cycle {now}: a word without an address"
         assert service.write, f"cycle {now}: a word was accepted while a read is served"
         service.data.append(data)
         service.strobes.append(strobe)
-        if len(service.data) == service.burst.length + 1:
+        complete = len(service.data) == service.burst.length + 1
+        if last != complete:
+            service.response = AxiResponse.SLVERR
+        if complete:
             if not service.response:
                 service.partial = apply_write(self.bytes, service.burst, service.data,
                                               service.strobes)
