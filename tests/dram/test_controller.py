@@ -301,7 +301,7 @@ def regression(folder, testbench, configuration="2bg", **replaced):
     block = dataclasses.replace(block, testbenches=tuple(
         dataclasses.replace(each, **ours) if each.name == testbench else each
         for each in block.testbenches), **replaced)
-    return simulate(block, Job(BLOCK, configuration, testbench, 1, str(folder), wall_limit=300))
+    return simulate(block, Job(BLOCK, configuration, testbench, 1, str(folder), wall_limit=1200))
 
 
 def edited(path, name, *edits):
