@@ -1,6 +1,7 @@
 """Commands about DRAM requests: their commands, cycle by cycle, and their issue delay."""
 
 import json
+import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,14 @@ from rich.table import Table
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.golden.dram import bounds
 from cyclebound.golden.dram.command_arbiter import Schedule, schedule
-from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_WORDS, WORD_BYTES, TileRequest
+from cyclebound.golden.dram.controller import MOST_OWED
+from cyclebound.golden.dram.request import (
+    ADDRESS_BITS,
+    BURST_WORDS,
+    COUNT_BITS,
+    WORD_BYTES,
+    TileRequest,
+)
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
 from cyclebound.sim.cli import AsJson, app, console
@@ -112,8 +120,8 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
     except ValueError:
         raise UserError(f"--address takes a number of bytes, not {address!r}") from None
     for index in indexes:
-        if index < 0:
-            raise UserError(f"an index must be at least 0, not {index}")
+        if not 0 <= index < 1 << COUNT_BITS:
+            raise UserError(f"an index must be from 0 to {(1 << COUNT_BITS) - 1}, not {index}")
     _inside(found, first + max(indexes) + 1)
     bursts = [(first + index) // BURST_WORDS for index in indexes]
     _show(found, bursts, schedule(found, bursts, write=write, indexed=True), [], picture, as_json)
@@ -131,6 +139,27 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
                     highlight=False)
 
 
+@dram.command()
+def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
+              rows: Annotated[int, typer.Argument(metavar="ROWS", min=1)],
+              part: PartName = _DEFAULT, write: Write = False,
+              steps: Annotated[int, typer.Option(metavar="N", min=1)] = 2000,
+              seed: Annotated[int, typer.Option(metavar="N")] = 1) -> None:
+    """Search for the longest indexed request of so many words, in a buffer of so many rows."""
+    from cyclebound.golden.dram.index_bounds import indexed_issue_delay
+    from cyclebound.golden.dram.index_search import longest_order
+    found = _part(part)
+    try:
+        delay, order = longest_order(part=found, bursts=bursts, rows=rows, write=int(write),
+                                     steps=steps, rng=random.Random(seed))
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
+    console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} "
+                    f"rows takes {delay} cycles, bound {bound}; banks "
+                    f"{' '.join(map(str, order.banks))}", highlight=False, soft_wrap=True)
+
+
 def _inside(part: Part, end: int) -> None:
     most = min(part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
     if end > most:
@@ -140,6 +169,9 @@ def _inside(part: Part, end: int) -> None:
 
 def _show(part: Part, bursts: Sequence[int], found: Schedule,
           known: Iterable[tuple[Bound, dict]], picture: Path | None, as_json: bool) -> None:
+    if found.issue_delay > MOST_OWED * part.nREFI:
+        raise UserError(f"a request must take {MOST_OWED} nREFI ({MOST_OWED * part.nREFI} cycles) "
+                        f"at most, or a refresh is late, not {found.issue_delay}")
     allowed = {}
     for bound, values in known:
         try:

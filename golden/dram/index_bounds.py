@@ -104,10 +104,11 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     to 64 words, and at random for up to 1,024. Nothing came beyond.
 
     Exact over more than nB rows, over one and two rows, and with four groups up to four. Else it
-    exceeds the worst that was found: for b <= rows by 4 clocks at most (two groups; 15 with four),
-    for longer requests by up to 26 (17), whatever b, for rule 5 opens the fuller banks first: with
-    two groups at 3200, from three rows and b = 12 on, nothing came beyond
-    nRCD + nRRD_L + (b - 2) nCCD_L + nRTP + nRP.
+    exceeds the worst that was found: for b <= rows by 5 clocks at most (two groups; 21 with four),
+    for longer requests by up to 26 (15), whatever b, for rule 5 opens the fuller banks first, and
+    the words in these are read before the bank that opens last: with two groups at 3200, from
+    b = 16 on, nothing came beyond nRCD + nRRD_L + (b - 2) nCCD_L + nRTP + nRP. The longest that are
+    known: ``index_witnesses.py``, a table in docs/dram.md.
     """
     known = part_named(part)
     check_request(bursts, write)

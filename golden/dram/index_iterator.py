@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cyclebound.golden.dram.request import BURST_WORDS, Burst, Destination
+from cyclebound.golden.dram.request import BURST_WORDS, COUNT_BITS, Burst, Destination
 
 __all__ = ["Element", "IndexIteratorModel", "IndexedTile", "Shown", "bursts_of"]
 
@@ -26,11 +26,21 @@ class IndexedTile:
 
 @dataclass(frozen=True)
 class Element:
-    """An index and where its word goes; or, with ``end``, what follows the last one."""
+    """An index and where its word goes; or, with ``end``, what follows the last one.
+
+    Raises
+    ------
+    ValueError
+        For an index that hardware has no bits for: it cannot be refused, so it must not be asked.
+    """
 
     index: int = 0
     target: int = 0
     end: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.index < 1 << COUNT_BITS:
+            raise ValueError(f"index must be from 0 to {(1 << COUNT_BITS) - 1}, not {self.index}")
 
 
 def bursts_of(tile: IndexedTile, elements: Iterable[Element]) -> list[Burst]:

@@ -29,6 +29,7 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.controller"),
+            Testbench("indexed", "cyclebound.tb.dram.controller_indexed"),
             Testbench("harness", "cyclebound.tb.dram.controller_harness",
                       top=DramControllerHarness, max_cycles=50_000_000, checker=pins),
             Testbench("data", "cyclebound.tb.dram.controller_data_harness", top=DramDataHarness,

@@ -59,6 +59,7 @@ class Wanted:
 
     ``alone``: nothing else was under way when it was taken, and it was not made to
     wait. ``starved``: it had to wait for an index. ``first``: cycle of its first command.
+    ``delay``: to the first command behind it, if that came at once.
     """
 
     request: BufferRequest
@@ -70,6 +71,7 @@ class Wanted:
     started: bool = False
     starved: bool = False
     first: int | None = None
+    delay: int | None = None
 
 
 class Scene:
@@ -252,6 +254,7 @@ class Scene:
             self.counts["refreshes"] += 1
         if self._measured is not None:  # the first command behind it came at once, or never
             if op in (Command.ACT, Command.REF):
+                self._measured.delay = now - self._measured.first
                 self._observe_delay(self._measured, now - 1)
                 self.counts["refresh at once" if op is Command.REF else "follower at once"] += 1
             self._measured = None

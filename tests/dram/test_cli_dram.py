@@ -41,6 +41,12 @@ def test_the_worst_of_all_alignments(cyclebound):
     assert "read of 16 bursts takes 126 cycles at most" in done.stdout
 
 
+def test_an_adversary(cyclebound):
+    done = cyclebound("dram", "adversary", "2", "2", "--steps", "50")
+    assert done.returncode == 0, done.stderr
+    assert "read of 2 words over 2 rows takes 83 cycles, bound 83; banks " in done.stdout
+
+
 def test_parts(cyclebound):
     done = cyclebound("dram", "parts")
     assert done.returncode == 0, done.stderr
@@ -73,9 +79,14 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--part", "nowhere.toml"), "nowhere.toml: cannot be read: No such file or directory"),
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
-    (("indexed", "--", "-1"), "an index must be at least 0, not -1"),
-    (("indexed", "1073741824"), ("the request must end by byte 0x100000000, the end of "
-                                 "DDR4-3200AA x16 (2 bank groups), not 0x100000004")),
+    (("indexed", "--", "-1"), "an index must be from 0 to 1048575, not -1"),
+    (("indexed", "1048576"), "an index must be from 0 to 1048575, not 1048576"),
+    (("tile", "--words", "1048575"),
+     ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, not 264732")),
+    (("adversary", "2", "9"), "rows must be from 1 to 8, not 9"),
+    (("indexed", "--address", "0xfffffffc", "1"),
+     ("the request must end by byte 0x100000000, the end of DDR4-3200AA x16 (2 bank groups), "
+      "not 0x100000004")),
 ])
 def test_bad_requests(cyclebound, words, message):
     done = cyclebound("dram", *words)

@@ -150,3 +150,10 @@ def test_every_assertion_has_a_fault():
     assumed = {"tile on offer withdrawn or changed", "index on offer withdrawn or changed",
                "buffer ends beyond the address space"}
     assert said - assumed == set(FAULTS)
+
+
+@unit
+@pytest.mark.parametrize("index", [-1, 1 << 20])
+def test_no_index(index):
+    with pytest.raises(ValueError, match=rf"^index must be from 0 to 1048575, not {index}$"):
+        Element(index)

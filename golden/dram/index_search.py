@@ -1,0 +1,102 @@
+"""An adversary against the bound on indexed requests: which banks, in which order, take longest?
+
+Simulated annealing over the banks of a request's words, on the golden model of generator and
+arbiter. Which columns the words lie in does not matter, nor do the rows, as long as no bank has
+two: `indexed_issue_delay` is exact where they have.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cyclebound.golden.dram.address import burst_at
+from cyclebound.golden.dram.bounds import check_request, part_named
+from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.timing import Part
+
+__all__ = ["Order", "bursts_in", "longest_order"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The banks of an indexed request's words, in order.
+
+    ``first`` is the bank of the first row that the buffer covers; its rows follow each other
+    through the banks, and on from bank 0 in the next row.
+    """
+
+    first: int
+    banks: tuple[int, ...]
+
+    def delay(self, part: Part, *, write: int) -> int:
+        """Issue delay, in clocks."""
+        return schedule(part, bursts_in(part, self), write=bool(write), indexed=True).issue_delay
+
+
+def bursts_in(part: Part, order: Order) -> list[int]:
+    """A burst for each word, in a buffer that covers none but the rows of these banks.
+
+    A buffer that begins in an odd bank begins with that bank's last burst; of all other rows the
+    first burst is in it.
+    """
+    last = 8 * (part.bursts_per_row - 1)
+    return [burst_at(part, bank=bank, row=int(bank < order.first),
+                     column=last if bank == order.first and bank % 2 else 0)
+            for bank in order.banks]
+
+
+def _moved(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> list[int]:
+    """Another order: one word elsewhere, a few of them, two exchanged, one or a stretch moved."""
+    found, kind = list(banks), rng.randrange(5)
+    a, b = rng.randrange(len(found)), rng.randrange(len(found))
+    if kind == 0:
+        found[a] = rng.choice(places)
+    elif kind == 1:
+        for at in range(a, min(len(found), a + rng.randint(2, 6))):
+            found[at] = rng.choice(places)
+    elif kind == 2:
+        found[a], found[b] = found[b], found[a]
+    elif kind == 3:
+        found.insert(b, found.pop(a))
+    else:
+        low, high = sorted((a, b))
+        found[low:] = [rng.choice(places)] * (high - low + 1) + found[high + 1:]
+    return found
+
+
+def longest_order(*, part: str | Part, bursts: int, rows: int, write: int, rng: random.Random,
+                  steps: int, start: Order | None = None) -> tuple[int, Order]:
+    """The longest issue delay found in ``steps`` steps, and an order that takes so long.
+
+    ``bursts`` words over ``rows`` rows, at most nB; ``start`` is where the search begins, if not
+    at random: one that is too short goes on in its last bank. Raises `NotCovered` for what is no
+    request, and `ValueError` for more rows than banks, or no step.
+    """
+    known = part_named(part)
+    check_request(bursts, write)
+    if not 1 <= rows <= known.banks:
+        raise ValueError(f"rows must be from 1 to {known.banks}, not {rows}")
+    if steps < 1:
+        raise ValueError(f"steps must be at least 1, not {steps}")
+
+    def places(first: int) -> list[int]:
+        return [(first + row) % known.banks for row in range(rows)]
+
+    first = rng.choice((0, 0, 1, rng.randrange(known.banks))) if rows < known.banks else 0
+    if start is not None:
+        first = start.first
+        banks = (start.banks + start.banks[-1:] * bursts)[:bursts]
+    else:
+        banks = tuple(rng.choices(places(first), k=bursts))
+    now = best = Order(first, banks)
+    delay = most = now.delay(known, write=write)
+    for step in range(steps):
+        other = Order(first, tuple(_moved(rng, now.banks, places(first))))
+        taken = other.delay(known, write=write)
+        heat = 5 * (1 - step / steps) + 0.01
+        if taken >= delay or rng.random() < math.exp((taken - delay) / heat):
+            now, delay = other, taken
+        if taken > most:
+            best, most = other, taken
+    return most, best

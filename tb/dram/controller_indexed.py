@@ -1,0 +1,86 @@
+"""Testbench of indexed requests through the DRAM controller: the longest that anybody found.
+
+Every pin and word is compared in every cycle, as in ``controller.py``; what is added here is which
+requests there are: the witnesses of the bound, an adversary's, and a thousand indexes at once.
+"""
+
+from collections.abc import Sequence
+
+from cyclebound.golden.dram.address import burst_at
+from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
+from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.index_iterator import Element
+from cyclebound.golden.dram.index_search import bursts_in, longest_order
+from cyclebound.golden.dram.index_witnesses import witnesses
+from cyclebound.golden.dram.request import BURST_WORDS, COUNT_BITS
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dram.controller_scene import Scene, Wanted
+
+_MOST = (1 << COUNT_BITS) - 1
+_THOUSAND = 1024
+_STEPS = 150
+
+
+def wanted(bench: Bench, bursts: Sequence[int], *, write: int) -> Wanted:
+    """A request for some word of each burst."""
+    elements = [Element(BURST_WORDS * burst + bench.rng.randrange(BURST_WORDS), number)
+                for number, burst in enumerate(bursts)]
+    assert all(each.index <= _MOST for each in elements)
+    return Wanted(BufferRequest(0, indexed=True, write=bool(write)), [*elements, Element(end=True)])
+
+
+async def replay(bench: Bench, requests: Sequence[tuple[Sequence[int], int]]) -> list[int]:
+    """Bursts and direction of each request, without a pause; their delays on the RTL.
+
+    Each must be what the golden model of the arbiter alone says.
+    """
+    scene = Scene(bench)
+    scene.mappings.append(Mapping(0, 0, _MOST, 2))
+    await scene.drain()
+    offered = [wanted(bench, bursts, write=write) for bursts, write in requests]
+    scene.requests.extend(offered)
+    scene.requests.append(Wanted(BufferRequest(0, words=1)))  # a follower for the last one
+    await scene.drain()
+    scene.finish()
+    for each, (bursts, write) in zip(offered, requests, strict=True):
+        assert not each.starved
+        expected = schedule(scene.part, bursts, write=bool(write), indexed=True).issue_delay
+        assert each.delay == expected, f"{bursts}: {each.delay} clocks, the model says {expected}"
+    return [each.delay for each in offered]
+
+
+@testbench
+async def longest_known(bench: Bench) -> None:
+    """The witnesses of this part: as long on the RTL as they are said to be."""
+    known = witnesses(bench.parameters["part"])
+    part = Scene(bench).part
+    delays = await replay(bench, [(bursts_in(part, each.order), each.write) for each in known])
+    assert delays == [each.found for each in known]
+    assert sum(each.found == each.bound for each in known) > 4
+
+
+@testbench
+async def an_adversarys(bench: Bench) -> None:
+    """Up to 64 words over up to all banks, the longest that a short search on the model finds."""
+    part, rng = Scene(bench).part, bench.rng
+    requests = []
+    for bursts in (*range(1, 17), 24, 32, 48, 64):
+        for write in (0, 1):
+            _, order = longest_order(part=part, bursts=bursts, write=write, steps=_STEPS, rng=rng,
+                                     rows=rng.randint(1, part.banks))
+            requests.append((bursts_in(part, order), write))
+    await replay(bench, requests)
+
+
+@testbench
+async def a_thousand_indexes(bench: Bench) -> None:
+    """1,024 words: of one burst, one bank last, all banks at random; 128 rows of one bank."""
+    part, rng = Scene(bench).part, bench.rng
+    firsts = [burst_at(part, bank=bank, row=0, column=0) for bank in range(part.banks)]
+    anywhere = [rng.choice(firsts) for _ in range(_THOUSAND)]
+    late = [*rng.sample(firsts[1:], part.banks - 1), *[firsts[0]] * _THOUSAND][:_THOUSAND]
+    last_row = _MOST // BURST_WORDS // part.bursts_per_sweep
+    conflicts = [burst_at(part, bank=0, row=number % last_row, column=0) for number in range(128)]
+    delays = await replay(bench, [(bursts, write) for write in (0, 1) for bursts in (
+        [0] * _THOUSAND, late, anywhere, conflicts)])
+    assert len(set(delays)) == len(delays)

@@ -1,0 +1,101 @@
+"""The adversary of indexed requests, its witnesses, and the table in the documents."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.index_bounds import indexed_issue_delay
+from cyclebound.golden.dram.index_search import Order, bursts_in, longest_order
+from cyclebound.golden.dram.index_witnesses import witnesses
+from cyclebound.golden.dram.timing import PARTS
+
+pytestmark = pytest.mark.unit
+
+X16, X8 = "ddr4-3200aa-x16", "ddr4-3200aa-x8"
+TABLE = Path(__file__).parents[2] / "docs" / "dram.md"
+COLUMNS = (4, 8, 16, 64)
+
+
+def rows_covered(part, bursts):
+    """Rows of the smallest buffer that holds these bursts, counted burst by burst."""
+    return len({(place_of(part, burst).bank, place_of(part, burst).row)
+                for burst in range(min(bursts), max(bursts) + 1)})
+
+
+def test_witnesses_are_what_they_say():
+    known = witnesses()
+    assert {(each.part, each.write) for each in known} == {(part, write) for part in (X16, X8)
+                                                           for write in (0, 1)}
+    for each in known:
+        part = PARTS[each.part]
+        assert each.order.delay(part, write=each.write) == each.found <= each.bound
+        assert rows_covered(part, bursts_in(part, each.order)) <= each.rows
+    assert witnesses(X8) == [each for each in known if each.part == X8]
+    assert max(each.bursts for each in known) == 64
+
+
+@pytest.mark.parametrize(("part", "write", "rows", "banks", "found"), [
+    (X16, 0, 2, "01", 83), (X16, 0, 3, "102", 94), (X16, 1, 3, "102", 108),
+    (X16, 0, 5, "01234", 122), (X16, 1, 5, "01234", 136), (X16, 0, 8, "04237561", 149),
+    (X16, 1, 8, "503462", 147), (X8, 0, 4, "0", 74), (X8, 1, 4, "0", 88), (X8, 0, 5, "325411", 109),
+    (X8, 0, 16, "0c26f85e3b91a", 179),
+])
+def test_orders_by_name(part, write, rows, banks, found):
+    order = Order(0, tuple(int(bank, 16) for bank in banks))
+    assert order.delay(PARTS[part], write=write) == found <= indexed_issue_delay(
+        part=part, bursts=len(banks), rows=rows, write=write)
+
+
+def test_a_buffer_may_begin_in_any_bank():
+    for part in (PARTS[X16], PARTS[X8]):
+        for first in range(part.banks):
+            banks = [(first + row) % part.banks for row in range(5)]
+            assert rows_covered(part, bursts_in(part, Order(first, tuple(banks)))) == 5
+
+
+def test_adversary_finds_the_worst_of_a_few():
+    """Four words over four rows, where the worst of all 4 ** 4 is known; and never a shorter one.
+    """
+    found, order = longest_order(part=X16, bursts=4, rows=4, write=0, steps=600,
+                                 rng=random.Random(1))
+    assert found == order.delay(PARTS[X16], write=0) == 101
+    again, _ = longest_order(part=X16, bursts=4, rows=4, write=0, steps=1, rng=random.Random(2),
+                             start=order)
+    assert again == found
+    longer, order = longest_order(part=X16, bursts=6, rows=4, write=0, steps=1, start=order,
+                                  rng=random.Random(2))
+    assert len(order.banks) == 6
+    assert longer >= found
+
+
+@pytest.mark.parametrize(("request_", "kind", "message"), [
+    ({"rows": 9}, ValueError, r"^rows must be from 1 to 8, not 9$"),
+    ({"rows": 0}, ValueError, r"^rows must be from 1 to 8, not 0$"),
+    ({"steps": 0}, ValueError, r"^steps must be at least 1, not 0$"),
+    ({"bursts": 0}, NotCovered, r"^bursts must be a whole number of at least 1, not 0$"),
+])
+def test_no_search(request_, kind, message):
+    with pytest.raises(kind, match=message):
+        longest_order(**{"part": X16, "bursts": 2, "rows": 2, "write": 0, "steps": 1,
+                         "rng": random.Random(1), **request_})
+
+
+def test_table_in_the_documents():
+    """Bound and longest found, for each part, direction and number of rows."""
+    best = {}
+    for each in witnesses():
+        key = each.part, each.write, each.rows, each.bursts
+        best[key] = max(best.get(key, 0), each.found)
+    lines = re.findall(r"^\| (x16|x8) \| (read|write) \| (\d+) \|(.*)\|$", TABLE.read_text(),
+                       flags=re.MULTILINE)
+    assert len(lines) == 2 * (7 + 8)
+    for name, way, rows, cells in lines:
+        part, write = {"x16": X16, "x8": X8}[name], int(way == "write")
+        assert [cell.strip() for cell in cells.split("|")] == [
+            "{} / {}".format(indexed_issue_delay(part=part, bursts=bursts, rows=int(rows),
+                                                 write=write), best[part, write, int(rows), bursts])
+            for bursts in COLUMNS]
