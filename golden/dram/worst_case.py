@@ -4,13 +4,17 @@ The command arbiter's model runs the tile at all alignments that can differ; the
 does the same with its own model (Sim-D, section 5.3).
 """
 
+import itertools
 from collections.abc import Iterator
 
 from cyclebound.golden.dram.bounds import check_request
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["alignments", "worst_issue_delay"]
+__all__ = ["LEAD", "alignments", "longest_issue_delays", "worst_issue_delay"]
+
+LEAD = 3
+"""Cycles from a request's first burst into the command generator to choosing its first command."""
 
 
 def alignments(part: str | Part, bursts: int) -> Iterator[int]:
@@ -48,3 +52,19 @@ def worst_issue_delay(*, part: str | Part, bursts: int, write: int) -> tuple[int
     delays = ((schedule(known, range(start, start + bursts), write=bool(write)).issue_delay, start)
               for start in alignments(known, bursts))
     return max(delays, key=lambda found: (found[0], -found[1]))
+
+
+def longest_issue_delays(part: Part, most: int) -> dict[tuple[int, int, int], int]:
+    """LID of any request of up to ``most`` bursts, wherever they lie and in whatever order.
+
+    Maps (bursts, write, indexed) to DRAM clocks. By simulation of every sequence of banks and rows
+    (columns do not matter to the delay), so for parts and requests of a few only. An issue delay
+    is counted from the first command; from the first burst to the first cycle in
+    which the next request's may come, it is the same, for both come `LEAD` cycles sooner.
+    """
+    pair = 2 * part.bursts_per_row
+    places = [place + bank for place in range(0, part.bursts, pair) for bank in (0, 1)]
+    return {(count, write, indexed): max(
+                schedule(part, bursts, write=bool(write), indexed=bool(indexed)).issue_delay
+                for bursts in itertools.product(places, repeat=count))
+            for count in range(1, most + 1) for write in (0, 1) for indexed in (0, 1)}

@@ -54,6 +54,11 @@ class BankQueue(wiring.Component):
         Entries behind the head.
     full : Out(1)
         As many wait as can.
+
+    Attributes
+    ----------
+    newest, oldest : Signal
+        Where in memory the next one behind the head goes, and where the next head comes from.
     """
 
     def __init__(self, *, shape, depth=FIFO_DEPTH):
@@ -64,6 +69,7 @@ class BankQueue(wiring.Component):
         self.depth = depth
         super().__init__({"push": In(1), "entry": In(shape), "pop": In(1), "valid": Out(1),
                           "head": Out(shape), "waiting": Out(range(depth + 1)), "full": Out(1)})
+        self.newest, self.oldest = Signal(range(depth)), Signal(range(depth))
         self._memory = Memory(shape=shape, depth=depth, init=[])
         self._write = self._memory.write_port()
         self._read = self._memory.read_port(domain="comb")
@@ -72,7 +78,7 @@ class BankQueue(wiring.Component):
         m = Module()
         m.submodules.memory = self._memory
         write, read = self._write, self._read
-        level, newest, oldest = self.waiting, Signal(range(self.depth)), Signal(range(self.depth))
+        level, newest, oldest = self.waiting, self.newest, self.oldest
 
         # The head is replaced when it is popped, or when there is none: by the oldest that
         # waits, or by what is pushed if none does.

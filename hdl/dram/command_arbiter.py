@@ -3,7 +3,7 @@
 Ref: Sim-D, section 3.2.2, rules 1 to 6.
 """
 
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 
 from amaranth.hdl import Cat, Module, Mux, Signal
@@ -18,7 +18,7 @@ from cyclebound.hdl.dram.countdown import Countdown, Window
 from cyclebound.hdl.dram.dq_scheduler import IssueLayout
 from cyclebound.hdl.dram.layouts import Strobe
 
-__all__ = ["CommandArbiter", "CommandLayout"]
+__all__ = ["CommandArbiter", "CommandLayout", "longest_rest"]
 
 
 class CommandLayout(data.StructLayout):
@@ -74,6 +74,13 @@ class CommandArbiter(wiring.Component):
     rest : Out(range(longest + 1))
         Cycles until a refresh, or the next request's first command, may be chosen; once all
         banks' last commands have been chosen.
+
+    Attributes
+    ----------
+    precharged, activated : Signal
+        By bank: steps of its head that are done.
+    counters : dict of Countdown
+        By rule, and number of the bank or bank group.
     """
 
     def __init__(self, *, part, carry=False):
@@ -90,7 +97,7 @@ class CommandArbiter(wiring.Component):
                  recovery + part.nRP + part.nRCD)):
             if least > most:
                 raise ValueError(f"{part.name}: {what} ({least} > {most})")
-        self.longest = max(part.nRC, recovery + part.nRP, part.nRFC)
+        self.longest = longest_rest(part)
         super().__init__({
             "heads": In(HeadLayout(part=part)).array(part.banks),
             "pop": Out(part.banks), "within": In(1), "refresh": In(1), "refreshed": Out(1),
@@ -98,6 +105,12 @@ class CommandArbiter(wiring.Component):
             "issue": Out(Strobe(IssueLayout(banks=part.banks))),
             "idle": Out(1), "rest": Out(range(self.longest + 1)),
         })
+        # the state; a proof has to speak of it
+        self.precharged, self.activated = Signal(part.banks), Signal(part.banks)
+
+    @cached_property
+    def counters(self):  # made late: an arbiter that is only asked for its ports has none
+        return _counters(self.part)
 
     def elaborate(self, platform):
         m = Module()
@@ -106,7 +119,7 @@ class CommandArbiter(wiring.Component):
         valid = Cat(each.valid for each in self.heads)
 
         # -- what each head does next ----------------------------------------------------------
-        precharged, activated = Signal(banks), Signal(banks)  # steps of the head that are done
+        precharged, activated = self.precharged, self.activated
         kinds = "cas", "conflict", "act", "alone"
         cas, conflict, activate, alone = (Signal(banks, name=f"next_{name}") for name in kinds)
         for i, entry in enumerate(head):
@@ -254,23 +267,23 @@ class CommandArbiter(wiring.Component):
                      did_read.eq(do_cas & ~writes), did_write.eq(do_cas & writes),
                      did_close.eq(do_cas & closes)]
 
-        def allows(name, cycles, do, did):
-            """Whether a command that needs ``cycles`` after another is legal in the next cycle."""
-            if cycles < 2:
+        def allows(name, do, did):
+            """Whether a command that this counter holds back is legal in the next cycle."""
+            counter = self.counters.get(name)
+            if counter is None:
                 return 1
-            m.submodules[name] = counter = Countdown(cycles=cycles - 1)
+            m.submodules[name] = counter
             m.d.comb += counter.start.eq(did)
             return counter.soon & ~do
 
-        recovery = part.nCWD + part.nBURST + part.nWR
         groups = [sum(1 << bank for bank in range(part.banks) if part.bank_group(bank) == group)
                   for group in range(part.bank_groups)]
-        group_act = [allows(f"rrd_l_{number}", part.nRRD_L, (do_act & mine).any(),
+        group_act = [allows(f"rrd_l_{number}", (do_act & mine).any(),
                             (did_act & mine).any()) for number, mine in enumerate(groups)]
-        group_cas = [allows(f"ccd_l_{number}", part.nCCD_L, (do_cas & mine).any(),
+        group_cas = [allows(f"ccd_l_{number}", (do_cas & mine).any(),
                             (did_cas & mine).any()) for number, mine in enumerate(groups)]
-        rank_act = allows("rrd_s", part.nRRD_S, any_act, did_act.any())
-        rank_cas = allows("ccd_s", part.nCCD_S, any_cas, did_cas.any())
+        rank_act = allows("rrd_s", any_act, did_act.any())
+        rank_cas = allows("ccd_s", any_cas, did_cas.any())
         m.submodules.faw = window = Window(cycles=part.nFAW)
         m.d.comb += window.start.eq(any_act)
 
@@ -278,18 +291,38 @@ class CommandArbiter(wiring.Component):
             group = part.bank_group(i)
             m.d.sync += [
                 legal_cas[i].eq(rank_cas & group_cas[group]
-                                & allows(f"rcd_{i}", part.nRCD, do_act[i], did_act[i])),
-                legal_pre[i].eq(allows(f"ras_{i}", part.nRAS, do_act[i], did_act[i])
-                                & allows(f"rtp_{i}", part.nRTP, do_cas[i] & ~writes[i], did_read[i])
-                                & allows(f"wr_{i}", recovery, do_cas[i] & writes[i], did_write[i])),
+                                & allows(f"rcd_{i}", do_act[i], did_act[i])),
+                legal_pre[i].eq(allows(f"ras_{i}", do_act[i], did_act[i])
+                                & allows(f"rtp_{i}", do_cas[i] & ~writes[i], did_read[i])
+                                & allows(f"wr_{i}", do_cas[i] & writes[i], did_write[i])),
                 legal_act[i].eq(rank_act & group_act[group] & window.soon
-                                & allows(f"rc_{i}", part.nRC, do_act[i], did_act[i])
-                                & allows(f"rp_{i}", part.nRP, do_pre[i], did_pre[i])
-                                & allows(f"rda_{i}", part.nRTP + part.nRP, do_cas[i],
+                                & allows(f"rc_{i}", do_act[i], did_act[i])
+                                & allows(f"rp_{i}", do_pre[i], did_pre[i])
+                                & allows(f"rda_{i}", do_cas[i],
                                          did_read[i] & did_close[i])
-                                & allows(f"wra_{i}", recovery + part.nRP, do_cas[i],
+                                & allows(f"wra_{i}", do_cas[i],
                                          did_write[i] & did_close[i])),
             ]
+
+
+def longest_rest(part):
+    """The greatest ``rest`` of a `CommandArbiter`."""
+    return max(part.nRC, part.nCWD + part.nBURST + part.nWR + part.nRP, part.nRFC)
+
+
+def _counters(part):
+    """What counts how long each command holds back others, for each distance of 2 and more."""
+    recovery = part.nCWD + part.nBURST + part.nWR
+    banks = {"rcd": part.nRCD, "ras": part.nRAS, "rtp": part.nRTP, "wr": recovery,
+             "rc": part.nRC, "rp": part.nRP, "rda": part.nRTP + part.nRP,
+             "wra": recovery + part.nRP}
+    groups = {"rrd_l": part.nRRD_L, "ccd_l": part.nCCD_L}
+    cycles = {"rrd_s": part.nRRD_S, "ccd_s": part.nCCD_S,
+              **{f"{name}_{number}": distance for distances, count in
+                 ((groups, part.bank_groups), (banks, part.banks))
+                 for name, distance in distances.items() for number in range(count)}}
+    return {name: Countdown(cycles=distance - 1) for name, distance in cycles.items()
+            if distance > 1}
 
 
 def _select(hot, values):

@@ -3,6 +3,8 @@
 Ref: Sim-D, section 3.2.2; address mapping in golden/dram/address.py.
 """
 
+from functools import cached_property
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -56,6 +58,12 @@ class CommandGenerator(wiring.Component):
     ----------
     held_valid, work_valid : Signal
         A burst waits for the one behind it; a burst is being put into the FIFOs.
+    within : Signal
+        A request's first burst has come, its last has not.
+    is_open : Signal
+        Banks that will be open when all entries so far are worked off.
+    queues : list of BankQueue
+        The FIFOs.
     """
 
     def __init__(self, *, part):
@@ -68,7 +76,12 @@ class CommandGenerator(wiring.Component):
             "busy": Out(1),
         })
         # a proof has to speak of these
-        self.held_valid, self.work_valid = Signal(), Signal()
+        self.held_valid, self.work_valid, self.within = Signal(), Signal(), Signal()
+        self.is_open = Signal(part.banks)
+
+    @cached_property
+    def queues(self):  # made late: a generator that is only asked for its ports has none
+        return [BankQueue(shape=EntryLayout(part=self.part)) for _ in range(self.part.banks)]
 
     def _place(self, address):
         """Bank, row and column (in bursts) of a burst's address: bits of it, no logic."""
@@ -116,7 +129,7 @@ class CommandGenerator(wiring.Component):
                 reach.eq(Mux(going, Mux(held.indexed, ~held_bank, siblings), 0)),
             ]
 
-        is_open = Signal(part.banks)
+        is_open = self.is_open
         open_row = [Signal(rows, name=f"open_row_{number}") for number in range(part.banks)]
         others, hit = Signal(part.banks), Signal(part.banks)
         m.d.comb += [
@@ -125,12 +138,11 @@ class CommandGenerator(wiring.Component):
         ]
 
         # -- the FIFOs -------------------------------------------------------------------------
-        queues = [BankQueue(shape=EntryLayout(part=part)) for _ in range(part.banks)]
         full = Signal(part.banks)
         m.d.comb += enter.eq(work_valid & ~((mine | others) & full).any())
         was_open, was_hit = Signal(), Signal()
         m.d.comb += [was_open.eq((mine & is_open).any()), was_hit.eq((mine & hit).any())]
-        for number, queue in enumerate(queues):
+        for number, queue in enumerate(self.queues):
             m.submodules[f"queue_{number}"] = queue
             head = self.heads[number]
             m.d.comb += [
@@ -166,8 +178,7 @@ class CommandGenerator(wiring.Component):
             *(described[name].eq(work[name])
               for name in ("mask", "targets", "destination", "transform")),
         ]
-        within = Signal()  # a request's first burst has come, its last has not
         with m.If(self.bursts.valid & self.bursts.ready):
-            m.d.sync += within.eq(~self.bursts.payload.last)
-        m.d.comb += self.busy.eq(within | held_valid | work_valid)
+            m.d.sync += self.within.eq(~self.bursts.payload.last)
+        m.d.comb += self.busy.eq(self.within | held_valid | work_valid)
         return m

@@ -23,16 +23,22 @@ class Countdown(wiring.Component):
         The last start was ``cycles`` or more cycles ago; set after reset. A register.
     soon : Out(1)
         What ``ready`` will be in the next cycle.
+
+    Attributes
+    ----------
+    left : Signal
+        Cycles until it is ready, less one; where it is not.
     """
 
     def __init__(self, *, cycles):
         _check("cycles", cycles, least=1)
         self.cycles = cycles
         super().__init__({"start": In(1), "ready": Out(1, init=1), "soon": Out(1)})
+        self.left = Signal(range(cycles))
 
     def elaborate(self, platform):
         m = Module()
-        left = Signal(range(self.cycles))  # cycles until ready, less one
+        left = self.left
         with m.If(self.start):
             m.d.sync += left.eq(max(self.cycles - 2, 0))
         with m.Elif(~self.ready):

@@ -1,14 +1,36 @@
 """The stages that make DRAM commands: command generator and command arbiter."""
 
 from cyclebound.golden.dram import bounds, pipeline_bounds
+from cyclebound.golden.dram.small_part import SMALL
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.hdl.dram.command_path import CommandPath
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
 from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck
+from cyclebound.tb.dram.command_path_properties import CommandPathProof, CommandPathRequest
 
 _PARTS = {"x16": "ddr4-3200aa-x16", "x8": "ddr4-3200aa-x8", "slow": "ddr4-1866m-x16",
           "ddr3": "ddr3-1600-module"}
+
+
+def small_path(*, part, **edits):
+    """Generator and arbiter for the part that proofs are about."""
+    assert part == SMALL.name
+    return CommandPath(part=SMALL, **edits)
+
+
+def request_of(most):
+    """The checker of requests of up to ``most`` bursts."""
+    return lambda target: CommandPathRequest(target, most=most)
+
 
 BLOCKS = (
     Block(
@@ -36,6 +58,32 @@ BLOCKS = (
             Observed("tile", bounds.tile_issue_delay),
             Observed("refresh", pipeline_bounds.arbiter_refresh),
             Observed("refresh_wait", pipeline_bounds.arbiter_refresh_wait),
+        ),
+        properties=(
+            Property(
+                name="request",
+                says="with the generator, on a part with 2 banks: from any state that a request "
+                     "may begin in, one of up to 4 bursts is worked off within its issue delay, "
+                     "wherever they lie, read or write, indexed or not; behind it, as after a "
+                     "pause or a refresh, the next may begin in such a state",
+                checker=request_of(4),
+                instances=({"part": "small"},),
+                decides=("part",),
+                depth=29,
+                induction=None,
+                top=small_path,
+                anywhere=True,
+            ),
+            Property(
+                name="requests",
+                says="the same of all requests of up to 2 bursts, from reset on",
+                checker=lambda target: CommandPathProof(target, most=2),
+                instances=({"part": "small"},),
+                decides=("part",),
+                depth=16,
+                induction=16,
+                top=small_path,
+            ),
         ),
         checker=CommandArbiterCheck,
         fpga=FpgaTarget("x16"),

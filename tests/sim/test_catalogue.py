@@ -81,7 +81,10 @@ def test_references_within_a_block_exist(block):
         assert claim.says
         for parameters in claim.instances:
             assert set(claim.decides) <= set(parameters)
-            block.make(parameters)
+            if claim.top is None:
+                block.make(parameters)
+            else:
+                claim.top(**parameters)
 
 
 @pytest.mark.parametrize(("block", "name"), CONFIGURED,

@@ -1,4 +1,5 @@
 # amaranth: UnusedElaboratable=no
+import dataclasses
 import os
 import re
 import sys
@@ -6,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cover, Module
+from amaranth.hdl import Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -71,6 +72,30 @@ def test_proved_and_then_cached():
     assert (first.block, first.property, first.says) == ("test.steps", "claim", "it counts")
     assert not prove(BLOCK, claims(up_to(5)), {"top": 4}).cached
     assert not prove(BLOCK, claims(up_to(5), depth=9), {"top": 5}).cached
+
+
+@pytest.mark.parametrize(("least", "status"), [(5, "bounded"), (6, "failed")])
+def test_anywhere_begins_in_any_state_that_is_assumed(tmp_path, least, status):
+    class Check(wiring.Component):
+        def __init__(self, target):
+            super().__init__({"go": In(1), "count": In(4)})
+
+        def elaborate(self, platform):
+            m = Module()
+            first = Signal(init=1)
+            m.d.sync += [first.eq(0), Assume(~first | (self.count <= least), "high"),
+                         Assert(self.count <= 5, "above")]
+            return m
+
+    step = dataclasses.replace(claims(up_to(5), depth=2, induction=None), checker=Check)
+    assert prove(BLOCK, step, {"top": 5}).status == "bounded"
+    anywhere = dataclasses.replace(step, anywhere=True)
+    assert prove(BLOCK, anywhere, {"top": 5}, folder=tmp_path).status == status
+
+
+def test_a_property_may_be_about_another_top():
+    other = dataclasses.replace(claims(up_to(3)), top=lambda top: Steps(top=top - 2))
+    assert prove(BLOCK, other, {"top": 5}).status == "proved"
 
 
 def test_bounded_where_induction_does_not_close():
