@@ -6,7 +6,7 @@ Ref: Sim-D, section 3.2.2, rules 1 to 6.
 from functools import cached_property, reduce
 from operator import or_
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -164,9 +164,13 @@ class CommandArbiter(wiring.Component):
             activated.eq((activated | do_act) & ~self.pop),
         ]
 
+        did_act = Signal(banks)
+        m.d.sync += did_act.eq(do_act)
+
         # -- the pins --------------------------------------------------------------------------
-        # Row and column are those of the activate, read or write that would have its turn: they
-        # need not wait for the choice among the four kinds.
+        # The column is that of the read or write that would have its turn: it need not wait for
+        # the choice among the four kinds. A row need not even wait for the choice among activates:
+        # its head stays until it is read or written, so the row is still there in the next cycle.
         slot = Signal(range(SLOTS))
         write, close = Signal(), Signal()
         m.d.comb += [
@@ -191,12 +195,13 @@ class CommandArbiter(wiring.Component):
         m.d.sync += [
             self.command.bank.eq(_select(has_turn, [_select(turn, range(banks))
                                                      for turn in turns])),
-            self.command.row.eq(_select(turn_act, [entry.row for entry in head])),
             self.command.column.eq(_select(turn_cas, [entry.column for entry in head])),
             self.issue.valid.eq(any_cas), self.issue.payload.write.eq(write),
             self.issue.payload.bank.eq(_select(turn_cas, range(banks))),
             self.issue.payload.slot.eq(slot),
         ]
+
+        m.d.comb += self.command.row.eq(_select(did_act, [entry.row for entry in head]))
 
         # -- requests --------------------------------------------------------------------------
         m.d.comb += [self.idle.eq(~valid.any() & ~self.within),
@@ -209,23 +214,24 @@ class CommandArbiter(wiring.Component):
         # Whatever closes a bank, or will have to, holds back the next request.
         part = self.part
         recovery = part.nCWD + part.nBURST + part.nWR
+        holds = [(any_cas & close & write, recovery + part.nRP),
+                 (any_cas & close & ~write, part.nRTP + part.nRP),
+                 (any_conflict | any_alone, part.nRP), (any_act, part.nRC)]
         left = Signal.like(self.rest)
         m.d.comb += left.eq(Mux(self.rest == 0, 0, self.rest - 1))
+        holds += [(self.refreshed, part.nRFC)]
+        # Whether ``rest`` is less than each of these is known from the cycle before.
+        limits = sorted({cycles for _, cycles in holds})
+        below = {cycles: Signal(init=1, name=f"rest_below_{cycles}") for cycles in limits}
+        held = [chosen & below[cycles] for chosen, cycles in holds]
+        none = ~Cat(held).any()
+        m.d.sync += self.rest.eq(_select([none, *held],
+                                         [left, *(cycles - 1 for _, cycles in holds)]))
+        for least, kept in below.items():
+            m.d.sync += kept.eq(_select([none, *held], [
+                self.rest <= least, *(cycles - 1 < least for _, cycles in holds)]))
 
-        def held(cycles):
-            return Mux(left < cycles - 1, cycles - 1, left)
-
-        with m.If(any_cas):
-            m.d.sync += self.rest.eq(Mux(close, Mux(write, held(recovery + part.nRP),
-                                                    held(part.nRTP + part.nRP)), left))
-        with m.Elif(any_conflict | any_alone):
-            m.d.sync += self.rest.eq(held(part.nRP))
-        with m.Elif(any_act):
-            m.d.sync += self.rest.eq(held(part.nRC))
-        with m.Else():
-            m.d.sync += self.rest.eq(Mux(self.refreshed, held(part.nRFC), left))
-
-        self._count(m, do_cas, do_conflict | do_alone, do_act, any_cas, any_act,
+        self._count(m, do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act,
                     legal_pre, legal_act, legal_cas)
         return m
 
@@ -251,7 +257,8 @@ class CommandArbiter(wiring.Component):
                 ]
         return nearer, fuller
 
-    def _count(self, m, do_cas, do_pre, do_act, any_cas, any_act, legal_pre, legal_act, legal_cas):
+    def _count(self, m, do_cas, do_pre, do_act, did_act, any_cas, any_act,
+               legal_pre, legal_act, legal_cas):
         """All timing counters, of banks, bank groups and the rank; what they allow is registered.
 
         A command's counters start one cycle late, so that they do not lie behind the choice; in
@@ -259,11 +266,11 @@ class CommandArbiter(wiring.Component):
         """
         part = self.part
         heads = [each.entry for each in self.heads]
-        did_cas, did_pre, did_act, did_read, did_write, did_close = (
+        did_cas, did_pre, did_read, did_write, did_close = (
             Signal(part.banks, name=f"did_{name}")
-            for name in ("cas", "pre", "act", "read", "write", "close"))
+            for name in ("cas", "pre", "read", "write", "close"))
         writes, closes = Cat(entry.write for entry in heads), Cat(entry.close for entry in heads)
-        m.d.sync += [did_cas.eq(do_cas), did_pre.eq(do_pre), did_act.eq(do_act),
+        m.d.sync += [did_cas.eq(do_cas), did_pre.eq(do_pre),
                      did_read.eq(do_cas & ~writes), did_write.eq(do_cas & writes),
                      did_close.eq(do_cas & closes)]
 
@@ -278,12 +285,16 @@ class CommandArbiter(wiring.Component):
 
         groups = [sum(1 << bank for bank in range(part.banks) if part.bank_group(bank) == group)
                   for group in range(part.bank_groups)]
-        group_act = [allows(f"rrd_l_{number}", (do_act & mine).any(),
-                            (did_act & mine).any()) for number, mine in enumerate(groups)]
-        group_cas = [allows(f"ccd_l_{number}", (do_cas & mine).any(),
-                            (did_cas & mine).any()) for number, mine in enumerate(groups)]
         rank_act = allows("rrd_s", any_act, did_act.any())
         rank_cas = allows("ccd_s", any_cas, did_cas.any())
+        # Who is chosen is known later than that somebody is. So where the whole rank has to wait in
+        # the next cycle, it is not asked of whom it would be the bank or the group.
+        act = Const(0, part.banks) if part.nRRD_S >= 2 else do_act
+        cas = Const(0, part.banks) if part.nCCD_S >= 2 else do_cas
+        group_act = [allows(f"rrd_l_{number}", (act & mine).any(),
+                            (did_act & mine).any()) for number, mine in enumerate(groups)]
+        group_cas = [allows(f"ccd_l_{number}", (cas & mine).any(),
+                            (did_cas & mine).any()) for number, mine in enumerate(groups)]
         m.submodules.faw = window = Window(cycles=part.nFAW)
         m.d.comb += window.start.eq(any_act)
 
@@ -296,7 +307,7 @@ class CommandArbiter(wiring.Component):
                                 & allows(f"rtp_{i}", do_cas[i] & ~writes[i], did_read[i])
                                 & allows(f"wr_{i}", do_cas[i] & writes[i], did_write[i])),
                 legal_act[i].eq(rank_act & group_act[group] & window.soon
-                                & allows(f"rc_{i}", do_act[i], did_act[i])
+                                & allows(f"rc_{i}", act[i], did_act[i])
                                 & allows(f"rp_{i}", do_pre[i], did_pre[i])
                                 & allows(f"rda_{i}", do_cas[i],
                                          did_read[i] & did_close[i])
@@ -331,8 +342,11 @@ def _select(hot, values):
 
 
 def _greater(a, b):
-    """``a > b``, bit by bit: for a few bits, a chain of carries is slower."""
+    """``a > b``, by halves of two bits, each of which is a lookup table."""
     greater = 0
-    for mine, other in zip(a, b, strict=True):
-        greater = Mux(mine == other, greater, mine)
+    for low in range(0, len(a), 2):
+        x, y = a[low:low + 2], b[low:low + 2]
+        above = (x[1] & ~y[1]) | ((x[1] | ~y[1]) & x[0] & ~y[0])
+        same = ~(x[0] ^ y[0]) & ~(x[1] ^ y[1])
+        greater = above | (same & greater)
     return greater
