@@ -72,14 +72,12 @@ class RouterInput(wiring.Component):
 
         # What is taken has a place.
         accepted = Signal()
-        space = Signal.like(self.space)
         ready = Signal(init=1)
-        m.d.comb += [
-            sink.ready.eq(ready),
-            accepted.eq(sink.valid & ready),
-            space.eq(self.space - accepted + self.take),
-        ]
-        m.d.sync += [self.space.eq(space), ready.eq(space != 0)]
+        m.d.comb += [sink.ready.eq(ready), accepted.eq(sink.valid & ready)]
+        with m.If(accepted & ~self.take):
+            m.d.sync += [self.space.eq(self.space - 1), ready.eq(self.space != 1)]
+        with m.Elif(self.take & ~accepted):
+            m.d.sync += [self.space.eq(self.space + 1), ready.eq(1)]
 
         # The stages that make delta what it is.
         arrives, arriving = accepted, sink.payload
@@ -95,28 +93,33 @@ class RouterInput(wiring.Component):
             empty.eq(self.stored == 0),
             push.eq(arrives & ~(free & empty)),
             pop.eq(free & ~empty),
-            self._write_port.en.eq(push),
+            self._write_port.en.eq(arrives),
             self._write_port.addr.eq(self.write),
             self._write_port.data.eq(arriving),
             self._read_port.addr.eq(self.read),
         ]
-        m.d.sync += self.stored.eq(self.stored + push - pop)
+        with m.If(push & ~pop):
+            m.d.sync += self.stored.eq(self.stored + 1)
+        with m.Elif(pop & ~push):
+            m.d.sync += self.stored.eq(self.stored - 1)
         for moves, pointer in ((push, self.write), (pop, self.read)) if depth > 2 else ():
             with m.If(moves):
                 m.d.sync += pointer.eq(Mux(pointer == depth - 2, 0, pointer + 1))
 
+        # Whatever need not be exact is not: what is written beside the store is overwritten, and
+        # so is a head that is not valid. It keeps `take` off the enables.
         following = Signal(FlitLayout(self.width))
         m.d.comb += following.eq(Mux(empty, arriving, self._read_port.data))
         want = self._decode(m, following.data)
         with m.If(free):
-            m.d.sync += self.valid.eq(arrives | ~empty)
+            m.d.sync += [self.valid.eq(arrives | ~empty), self.head.eq(following),
+                         self.header.eq(self.fresh)]
             with m.If(arrives | ~empty):
-                m.d.sync += [self.head.eq(following), self.header.eq(self.fresh),
-                             self.fresh.eq(following.last)]
-                with m.If(self.fresh):
-                    m.d.sync += self.want.eq(want & self.connected)
-                    if self.routing == "source":
-                        m.d.sync += self.head.data.eq(following.data >> CODE_BITS)
+                m.d.sync += self.fresh.eq(following.last)
+            with m.If(self.fresh):
+                m.d.sync += self.want.eq(want & self.connected)
+                if self.routing == "source":
+                    m.d.sync += self.head.data.eq(following.data >> CODE_BITS)
         return m
 
     def _decode(self, m, header):

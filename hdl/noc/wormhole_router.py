@@ -53,7 +53,8 @@ class RouterOutput(wiring.Component):
             "take": Out(count), "source": Out(stream.Signature(flit)),
         })
         self.arbiter = RoundRobinArbiter(count=count)
-        self.owner = Signal(count)  # whose packet is in progress
+        self.busy = Signal()        # a packet is in progress,
+        self.owner = Signal(count)  # and whose it is
 
     def elaborate(self, platform):
         m = Module()
@@ -64,16 +65,16 @@ class RouterOutput(wiring.Component):
         m.d.comb += [
             load.eq(~source.valid | source.ready),
             # a grant is a transfer, so the arbiter never holds one
-            arbiter.requests.eq(Mux(load & ~owner.any(), self.requests, 0)),
+            arbiter.requests.eq(Mux(load & ~self.busy, self.requests, 0)),
             arbiter.accept.eq(1),
-            self.take.eq(Mux(load, owner & self.valid, 0) | arbiter.grant),
+            self.take.eq(Mux(load & self.busy, owner & self.valid, 0) | arbiter.grant),
             chosen.eq(reduce(or_, (Mux(take, head.as_value(), 0) for take, head in
                                    zip(self.take, self.heads, strict=True)))),
         ]
         with m.If(load):
             m.d.sync += [source.valid.eq(self.take.any()), source.payload.eq(chosen)]
         with m.If(self.take.any()):
-            m.d.sync += owner.eq(Mux(chosen.last, 0, self.take))
+            m.d.sync += [owner.eq(self.take), self.busy.eq(~chosen.last)]
         return m
 
 

@@ -164,7 +164,8 @@ async def all_contend(bench: Bench) -> None:
             inputs = bench.rng.sample([n for n in range(scene.ports) if n != output], contenders)
             for who in inputs:
                 length = flits if who == inputs[0] else rival_flits
-                for _ in range(8):
+                # some are still inside when the victim's last one is taken
+                for _ in range(4 + -(-bench.parameters["depth"] // flits)):
                     scene.senders[who].waiting.extend(scene.packet(who, output, length))
             meter = Meter(scene, output)
             while not scene.senders[inputs[0]].done:
