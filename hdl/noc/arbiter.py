@@ -6,6 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["RoundRobinArbiter"]
 
+_FLAT = 6  # up to here, lookup tables are quicker than a carry chain
+
 
 class RoundRobinArbiter(wiring.Component):
     """Round-robin arbiter that holds a grant until it is accepted.
@@ -52,7 +54,11 @@ class RoundRobinArbiter(wiring.Component):
             m.d.comb += pool.eq(self.requests & behind)
         with m.Else():
             m.d.comb += pool.eq(self.requests)
-        m.d.comb += self.grant.eq(pool & (~pool + 1))
+        if self.count <= _FLAT:
+            m.d.comb += [bit.eq(pool[who] & ~pool[:who].any())
+                         for who, bit in enumerate(self.grant)]
+        else:
+            m.d.comb += self.grant.eq(pool & (~pool + 1))
 
         with m.If(self.accept):
             m.d.sync += held.eq(0)

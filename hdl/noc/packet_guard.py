@@ -1,0 +1,87 @@
+"""Where packets enter the network: what breaks the rules is ended or dropped, and counted."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+
+__all__ = ["PacketGuard"]
+
+
+class PacketGuard(wiring.Component):
+    """Lets well-formed packets pass, and makes well-formed packets of the others.
+
+    Latency: none. A packet that goes on for more than ``longest`` flits, or in which a first flit
+    comes before a last one, has gone in part already: the offending flit becomes an *abort* (first
+    and last), which ends it, and what follows is dropped up to and including the next last flit.
+    Flits between packets that do not begin one are dropped up to the next first flit.
+
+    Parameters
+    ----------
+    width : int
+        Bits of data in a flit.
+    longest : int
+        Flits in the longest packet allowed, at least 2.
+
+    Members
+    -------
+    sink : In(stream of FlitLayout)
+        Whatever a sender makes of packets.
+    source : Out(stream of FlitLayout)
+        Packets.
+    overlong, misplaced : Out(1)
+        A packet is too long, or a first flit is where none may be or none where one is due, in
+        this cycle.
+    """
+
+    def __init__(self, *, width, longest):
+        check_integer("Flit width", width, 1)
+        check_integer("Longest packet", longest, 2)
+        self.width, self.longest = width, longest
+        flits = stream.Signature(FlitLayout(width))
+        super().__init__({"sink": In(flits), "source": Out(flits),
+                          "overlong": Out(1), "misplaced": Out(1)})
+        self.inside = Signal()      # of a packet
+        self.dropping = Signal()    # the rest of a packet that was aborted
+        self.lost = Signal()        # flits between packets, counted already
+        self.count = Signal(range(longest + 1))  # flits of the packet so far
+
+    def elaborate(self, platform):
+        m = Module()
+        sink, source = self.sink, self.source
+        flit, inside, dropping = sink.payload, self.inside, self.dropping
+
+        again, stray, full, moved = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            again.eq(inside & flit.first),
+            stray.eq(sink.valid & ~inside & (dropping | ~flit.first)),  # to be dropped
+            full.eq(~flit.last & (self.count == self.longest - 1)),  # this would not be the last
+            moved.eq(sink.valid & sink.ready),
+            source.valid.eq(sink.valid & ~stray),
+            source.payload.eq(flit),
+            sink.ready.eq(source.ready | stray),
+        ]
+        with m.If(again | full):
+            m.d.comb += [source.payload.first.eq(1), source.payload.last.eq(1)]
+        m.d.comb += [
+            self.overlong.eq(moved & ~stray & ~again & full),
+            self.misplaced.eq(moved & (again | (stray & ~dropping & ~self.lost))),
+        ]
+        with m.If(moved):
+            with m.If(stray):
+                m.d.sync += self.lost.eq(~dropping)
+                with m.If(flit.last):
+                    m.d.sync += dropping.eq(0)
+            with m.Else():
+                ends = flit.last | again | full
+                m.d.sync += [
+                    inside.eq(~ends),
+                    self.lost.eq(0),
+                    dropping.eq((again | full) & ~flit.last),
+                ]
+                with m.If(ends):
+                    m.d.sync += self.count.eq(0)
+                with m.Else():
+                    m.d.sync += self.count.eq(self.count + 1)
+        return m

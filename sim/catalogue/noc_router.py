@@ -1,0 +1,81 @@
+"""The wormhole router."""
+
+from cyclebound.golden.noc import bounds
+from cyclebound.hdl.noc.wormhole_router import WormholeRouter
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.noc.wormhole_router_properties import (
+    RouterCheck,
+    RouterCreditProof,
+    RouterFairProof,
+    RouterOrderProof,
+)
+
+_SMALL = {"width": 8, "depth": 2, "delta": 1, "routing": "source", "longest": 3, "ports": 5}
+
+BLOCKS = (
+    Block(
+        name="noc.wormhole_router",
+        summary="wormhole router: packets kept together, round robin among packets",
+        component=WormholeRouter,
+        configurations={
+            "paper": Configuration({"width": 32, "depth": 4, "delta": 1, "routing": "source",
+                                    "longest": 66, "ports": 5}),
+            # Table III: delta_R = 5
+            "slow": Configuration({"width": 32, "depth": 8, "delta": 5, "routing": "source",
+                                   "longest": 6, "ports": 5}),
+            "xy": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "xy",
+                                 "longest": 6, "ports": 5}),
+            "three": Configuration({"width": 16, "depth": 2, "delta": 1, "routing": "source",
+                                    "longest": 3, "ports": 3}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.wormhole_router"),),
+        bounds=(
+            Observed("alone", bounds.t_noc),
+            Observed("hop", bounds.packet_hop),
+        ),
+        properties=(
+            Property(
+                name="fair",
+                says="a header that waits for an output sees at most one packet of each other "
+                     "input begin there, an output is never idle while one waits, and packets are "
+                     "kept together",
+                checker=RouterFairProof,
+                instances=({**_SMALL, "ports": 3}, _SMALL),
+                decides=("ports", "depth", "delta", "routing"),
+                depth=16,
+                induction=3,
+            ),
+            Property(
+                name="credits",
+                says="whatever an input takes has a place in its FIFO",
+                checker=RouterCreditProof,
+                instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": ports}
+                                for depth, delta, ports in ((2, 1, 5), (4, 1, 3), (4, 3, 3))),
+                decides=("depth", "delta", "ports", "routing"),
+                depth=8,
+                induction=3,
+            ),
+            Property(
+                name="order",
+                says="between two ports, no flit is lost, duplicated or reordered",
+                checker=RouterOrderProof,
+                instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
+                                for depth, delta in ((2, 1), (3, 1), (3, 2))),
+                decides=("depth", "delta", "ports", "routing"),
+                depth=10,
+                induction=3,
+            ),
+        ),
+        checker=RouterCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.input_0.valid", "top.dut.input_0.want", "top.dut.output_1.owner",
+                 "top.dut.sources__1__valid", "top.dut.sources__1__payload"),
+    ),
+)

@@ -1,0 +1,52 @@
+"""Flits on the packed buses, and senders that keep to the rules of streams."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from cyclebound.golden.noc.wormhole_router import Flit
+from cyclebound.tb.bus import Bus, Field
+
+__all__ = ["FlitPort", "Sender"]
+
+
+class FlitPort:
+    """The fields of one stream of flits.
+
+    ``own`` is the bus that carries ``valid`` and the payload, ``other`` the one with ``ready``.
+    """
+
+    def __init__(self, own: Bus, other: Bus, name: str) -> None:
+        self.valid: Field = own[f"{name}.valid"]
+        self.payload: Field = own[f"{name}.payload"]
+        self.ready: Field = other[f"{name}.ready"]
+        self.width = own[f"{name}.payload.data"].width
+        self.wide = self.valid.mask | self.payload.mask
+
+    def word(self, flit: Flit | None) -> int:
+        """The bus word that offers ``flit``."""
+        if flit is None:
+            return 0
+        bits = flit.data | flit.first << self.width | flit.last << self.width + 1
+        return self.valid.mask | self.payload.to(bits)
+
+
+class Sender:
+    """Offers flits one by one, each until it is taken."""
+
+    def __init__(self, flits: Iterable[Flit] = ()) -> None:
+        self.waiting = deque(flits)
+        self.offer: Flit | None = None
+
+    def begin(self, *, come: bool = True) -> Flit | None:
+        """What is on offer in this cycle; a new offer is made only if ``come``."""
+        if self.offer is None and self.waiting and come:
+            self.offer = self.waiting.popleft()
+        return self.offer
+
+    def taken(self) -> None:
+        """The offer has been taken in this cycle."""
+        self.offer = None
+
+    @property
+    def done(self) -> bool:
+        return self.offer is None and not self.waiting

@@ -1,0 +1,268 @@
+"""Testbench of the wormhole router: every port compared in every cycle."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from cyclebound.golden.noc.bounds import packet_hop
+from cyclebound.golden.noc.packet import COORDINATE_BITS
+from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, packet
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.flits import FlitPort, Sender
+
+PLACE = (1, 2)     # of the router, for XY routing: there is something on every side
+_TAG = 8           # bit at which a header says who sent it
+_BEHIND = {"misrouted": 2, "overlong": 1, "misplaced": 1}  # cycles that the counters come later
+
+
+class Scene:
+    """The router, its model, and a sender at every input; one `cycle` at a time."""
+
+    def __init__(self, bench: Bench, *, connected: int = -1) -> None:
+        self.bench = bench
+        p = bench.parameters
+        self.ports, self.delta, self.longest = p["ports"], p["delta"], p["longest"]
+        self.width, self.routing = p["width"], p["routing"]
+        self.connected = connected & (1 << self.ports) - 1
+        self.model = RouterModel(depth=p["depth"], delta=self.delta, routing=self.routing,
+                                 longest=self.longest, ports=self.ports, width=self.width,
+                                 connected=self.connected, position=PLACE)
+        self.senders = [Sender() for _ in range(self.ports)]
+        i, o = bench.inputs, bench.outputs
+        self._sinks = [FlitPort(i, o, f"sinks.{n}") for n in range(self.ports)]
+        self._sources = [FlitPort(o, i, f"sources.{n}") for n in range(self.ports)]
+        self._constant = i.pack({"connected": self.connected,
+                                 "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
+        self._control = sum(port.ready.mask for port in self._sinks)
+        self._control |= sum(port.valid.mask for port in self._sources)
+        self._counters = {name: (o[name], deque([0] * delay, maxlen=delay))
+                          for name, delay in _BEHIND.items()}
+        self.delivered: Callable[[int, Flit], None] = lambda output, flit: None
+        self.accepted: Callable[[int, Flit], None] = lambda entrance, flit: None
+
+    def header(self, entrance: int, output: int) -> int:
+        """A header's data for that way through the router, tagged with its entrance."""
+        local = self.ports - 1
+        if self.routing == "source":
+            return (entrance if output == local else output) | entrance << _TAG
+        row, column = PLACE
+        step = {0: (-1, 0), 1: (0, 1), 2: (1, 0), 3: (0, -1), 4: (0, 0)}[output]
+        return column + step[1] | row + step[0] << COORDINATE_BITS | entrance << _TAG
+
+    def tag(self, header: int) -> int:
+        """The entrance that a delivered header is tagged with."""
+        return header >> (_TAG - 2 if self.routing == "source" else _TAG) & 7
+
+    def packet(self, entrance: int, output: int, flits: int) -> list[Flit]:
+        """A packet with random payload."""
+        rng = self.bench.rng
+        return packet(self.header(entrance, output),
+                      [rng.getrandbits(self.width) for _ in range(flits - 1)])
+
+    async def cycle(self, ready: Sequence[bool], come: Sequence[bool] | None = None) -> None:
+        """Offer, and compare every output."""
+        word = self._constant
+        offers = {}
+        for number, (sender, port) in enumerate(zip(self.senders, self._sinks, strict=True)):
+            flit = sender.begin(come=come is None or come[number])
+            if flit is not None:
+                offers[number] = flit
+                word |= port.word(flit)
+        expected, care = 0, self._control
+        for number, (port, flit) in enumerate(zip(self._sources, self.model.offers, strict=True)):
+            if ready[number]:
+                word |= port.ready.mask
+            if flit is not None:
+                expected |= port.word(flit)
+                care |= port.wide
+        taken = []
+        for number, port in enumerate(self._sinks):
+            if self.model.ready(number, offers.get(number)):
+                expected |= port.ready.mask
+                if number in offers:
+                    taken.append(number)
+        for field, past in self._counters.values():
+            expected |= field.to(past[0])
+            care |= field.mask
+        leaving = [(number, flit) for number, flit in enumerate(self.model.offers)
+                   if flit is not None and ready[number]]
+        self.model.step(offers, ready)
+        for name, (_, past) in self._counters.items():
+            past.append(self.model.misrouted if name == "misrouted"
+                        else getattr(self.model.sender, name))
+        self.bench.check(await self.bench.step(word), expected, care)
+        for number, flit in leaving:
+            self.delivered(number, flit)
+        for number in taken:
+            self.accepted(number, offers[number])
+            self.senders[number].taken()
+
+    async def finish(self) -> None:
+        """Until all that was sent is out."""
+        idle = 0
+        while idle < 4 + self.delta:
+            quiet = all(sender.done for sender in self.senders) and not any(
+                each.queue for each in self.model.inputs)
+            idle = idle + 1 if quiet else 0
+            await self.cycle([True] * self.ports)
+
+
+class Meter:
+    """Latencies of the packets to one output, counted as `packet_hop` does."""
+
+    def __init__(self, scene: Scene, output: int) -> None:
+        self.scene, self.output = scene, output
+        self._headers = {n: deque() for n in range(scene.ports)}  # cycles, by entrance
+        self._before = dict.fromkeys(range(scene.ports), -1 << 30)  # predecessor's last flit left
+        self._who = 0
+        self.found: list[tuple[int, int, int]] = []  # entrance, first cycle, last cycle
+        scene.accepted, scene.delivered = self._accepted, self._delivered
+
+    def _accepted(self, entrance: int, flit: Flit) -> None:
+        if flit.first:
+            self._headers[entrance].append(self.scene.bench.cycle - 1)
+
+    def _delivered(self, output: int, flit: Flit) -> None:
+        assert output == self.output, f"a packet to output {self.output} came out of {output}"
+        now = self.scene.bench.cycle - 1
+        if flit.first:
+            self._who = self.scene.tag(flit.data)
+        if flit.last:
+            first = max(self._headers[self._who].popleft(),
+                        self._before[self._who] - self.scene.delta)
+            self._before[self._who] = now
+            self.found.append((self._who, first, now))
+
+
+@testbench
+async def every_way_alone(bench: Bench) -> None:
+    """One packet in an idle router, from every input to every output."""
+    for flits in sorted({1, 2, 3, bench.parameters["longest"]}):
+        scene = Scene(bench)
+        await bench.reset()
+        for entrance in range(scene.ports):
+            for output in range(scene.ports):
+                if entrance == output:
+                    continue
+                meter = Meter(scene, output)
+                scene.senders[entrance].waiting.extend(scene.packet(entrance, output, flits))
+                await scene.finish()
+                [(_, first, last)] = meter.found
+                bench.observe("alone", first, last, flits=flits, routers=1)
+
+
+@testbench
+async def all_contend(bench: Bench) -> None:
+    """2, 3, ... inputs send to one output without a pause; every packet but the first is
+    observed."""
+    longest = bench.parameters["longest"]
+    sizes = sorted({(1, 1), (1, longest), (longest, longest), (2, longest - 1)})
+    for contenders in range(1, bench.parameters["ports"]):
+        for flits, rival_flits in sizes:
+            output = bench.rng.randrange(bench.parameters["ports"])
+            scene = Scene(bench)
+            await bench.reset()
+            inputs = bench.rng.sample([n for n in range(scene.ports) if n != output], contenders)
+            for who in inputs:
+                length = flits if who == inputs[0] else rival_flits
+                # some are still inside when the victim's last one is taken
+                for _ in range(4 + -(-bench.parameters["depth"] // flits)):
+                    scene.senders[who].waiting.extend(scene.packet(who, output, length))
+            meter = Meter(scene, output)
+            while not scene.senders[inputs[0]].done:
+                await scene.cycle([True] * scene.ports)
+            # while all of them send, every packet of the victim meets one of each rival
+            for who, first, last in meter.found:
+                if who == inputs[0]:
+                    bench.observe("hop", first, last, flits=flits, contenders=contenders,
+                                  rival_flits=rival_flits)
+
+
+def _nonsense(scene: Scene, length: int) -> list[Flit]:
+    """Flits of any kind, as a sender out of its mind would offer them."""
+    rng = scene.bench.rng
+    local = scene.ports - 1
+    return [Flit(scene.header(local, rng.randrange(local)), rng.random() < 0.3,
+                 rng.random() < 0.2) for _ in range(length)]
+
+
+def _fill(scene: Scene, *, packets: int, everywhere: bool) -> None:
+    """Random packets at every input; ``everywhere``: to ways that lead nowhere as well."""
+    rng, local = scene.bench.rng, scene.ports - 1
+    for entrance, sender in enumerate(scene.senders):
+        for _ in range(packets):
+            output = rng.randrange(scene.ports)
+            if output == entrance or (not everywhere and not scene.connected >> output & 1):
+                continue
+            flits = rng.choice((1, 2, 3, rng.randint(1, scene.longest)))
+            found = scene.packet(entrance, output, flits)
+            if everywhere and entrance != local and rng.random() < 0.2:
+                found[0] = Flit(rng.getrandbits(scene.width), True, found[0].last)
+            sender.waiting.extend(found)
+
+
+@testbench
+async def random_traffic(bench: Bench) -> None:
+    """Packets of all lengths in all ways, with stalls on every stream; bounds are kept if outputs
+    are ready."""
+    for load, flow in ((1.0, 1.0), (0.6, 1.0), (0.3, 0.8), (1.0, 0.4)):
+        scene = Scene(bench)
+        await bench.reset()
+        _fill(scene, packets=12, everywhere=False)
+        while not all(sender.done for sender in scene.senders):
+            await scene.cycle([bench.rng.random() < flow for _ in range(scene.ports)],
+                              [bench.rng.random() < load for _ in range(scene.ports)])
+        await scene.finish()
+        assert scene.model.misrouted == 0
+
+
+@testbench
+async def to_one_output_at_random(bench: Bench) -> None:
+    """Random lengths to one output, always ready: no packet takes longer than its bound."""
+    scene = Scene(bench)
+    output = bench.rng.randrange(scene.ports)
+    meter = Meter(scene, output)
+    lengths = {n: [bench.rng.randint(1, scene.longest) for _ in range(10)]
+               for n in range(scene.ports) if n != output}
+    for who, flits in lengths.items():
+        for length in flits:
+            scene.senders[who].waiting.extend(scene.packet(who, output, length))
+    await scene.finish()
+    assert len(meter.found) == 10 * (scene.ports - 1)
+    done = dict.fromkeys(lengths, 0)
+    for who, first, last in meter.found:
+        flits = lengths[who][done[who]]
+        done[who] += 1
+        allowed = packet_hop(delta=scene.delta, flits=flits, contenders=scene.ports - 1,
+                             rival_flits=max(max(each) for n, each in lengths.items() if n != who)
+                             if len(lengths) > 1 else 1)
+        assert last - first + 1 <= allowed, f"{last - first + 1} cycles, allowed {allowed}"
+
+
+@testbench
+async def malformed_packets(bench: Bench) -> None:
+    """At the edge of a mesh: ways that lead nowhere, and anything at all from the local sender;
+    what is well-formed still comes through."""
+    seen = {"misrouted": 0, "overlong": 0, "misplaced": 0}
+    for flow in (1.0, 0.5):
+        for gone in range(1, 1 << bench.parameters["ports"], 5):
+            scene = Scene(bench, connected=~gone)
+            await bench.reset()
+            _fill(scene, packets=5, everywhere=True)
+            local = scene.senders[-1].waiting
+            local.clear()
+            local.extend(_nonsense(scene, 60))
+            local.extend(Flit(0) for _ in range(scene.longest))
+            local.append(Flit(0, last=True))
+            local.extend([*scene.packet(scene.ports - 1, 0, 2), Flit(0, True)])
+            local.extend(Flit(0) for _ in range(scene.longest + 2))
+            local.append(Flit(0, last=True))
+            outputs = [n for n in range(scene.ports - 1) if scene.connected >> n & 1]
+            if outputs:
+                local.extend(scene.packet(scene.ports - 1, outputs[0], 3))
+            while not all(sender.done for sender in scene.senders):
+                await scene.cycle([bench.rng.random() < flow for _ in range(scene.ports)])
+            await scene.finish()
+            seen["misrouted"] += scene.model.misrouted
+            seen["overlong"] += scene.model.sender.overlong
+            seen["misplaced"] += scene.model.sender.misplaced
+    assert all(seen.values()), f"not all kinds of nonsense were dropped: {seen}"
