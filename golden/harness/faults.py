@@ -1,9 +1,9 @@
 """What each harness can find: bit *i* of its output ``failed`` stands for entry *i*."""
 
-__all__ = ["BANKED_MEMORY", "DRAM_CONTROLLER", "OUTPUT_STATIONARY"]
+__all__ = ["BANKED_MEMORY", "DRAM_CONTROLLER", "SYSTOLIC_ARRAY"]
 
 BANKED_MEMORY = ("wrong data", "answer missing", "bound exceeded", "recorder overflow")
 DRAM_CONTROLLER = ("a request began while a bank was open", "a request was refused",
                    "a refresh was late", "bound exceeded", "recorder overflow")
-OUTPUT_STATIONARY = ("wrong checksum", "results of no fold", "results missing", "bound exceeded",
-          "recorder overflow")
+SYSTOLIC_ARRAY = ("wrong checksum", "results of no fold", "results missing", "bound exceeded",
+                  "recorder overflow")

@@ -47,7 +47,7 @@ def eq5_6(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     return (rows + columns + k - 2) * -(-m // rows) * -(-n // columns)
 
 
-@bound(formula="(r + c + k - 2) ceil(m / r) ceil(n / c) + r + 2", source="this project")
+@bound(formula="(r + c + k - 2) ceil(m / r) ceil(n / c) + r + 3", source="this project")
 def completion(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     """Cycles from the first operand to the last row of the result, output stationary.
 
@@ -56,11 +56,13 @@ def completion(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     offer, and a sink that is always ready.
 
     Derivation: let the first operands be accepted in cycle 0. That cycle loads PE (0, 0) (1), so
-    the first MAC is in cycle 1, and the last one in cycle S = Eq. 5.6 (S cycles in all). The sums
-    are complete, and captured, in cycle S + 1 (1). Row i is on ``results`` in cycle S + 2 + i, the
-    last of the r rows in cycle S + r + 1. Inclusive of cycle 0 these are S + r + 2 = 1 + S + 1 + r.
+    the first MAC is in cycle 1, and the last one in cycle S = Eq. 5.6 (S cycles in all). Its
+    product is in a register in cycle S + 1 (1). The sums are complete, and captured, in cycle
+    S + 2 (1). Row i is on ``results`` in cycle S + 3 + i, the last of the r rows in cycle
+    S + r + 2. Inclusive of cycle 0 these are S + r + 3 = 1 + S + 1 + 1 + r.
 
     A drain never delays a fold: rows leave one per cycle, and from one capture to the next are at
-    least Eq. 5.5 = r + (c - 1) + (k - 1) >= r cycles. So r is paid once, not once per fold.
+    least Eq. 5.5 = r + (c - 1) + (k - 1) >= r cycles. So r is paid once, not once per fold. Nor
+    does the register of products: each PE adds a product while it multiplies the next.
     """
-    return eq5_6(rows=rows, columns=columns, m=m, k=k, n=n) + rows + 2
+    return eq5_6(rows=rows, columns=columns, m=m, k=k, n=n) + rows + 3

@@ -152,7 +152,8 @@ class OutputStationaryModel:
                        for d in range(rows + columns - 1)]
         self._now = 0  # steps so far
         self._running: deque[_Running] = deque()  # oldest first; only the newest may be open
-        self._due: list[list[int]] | None = None  # C of a fold whose last MAC is done
+        self._adding: list[list[int]] | None = None  # C of a fold whose last product is not added
+        self._due: list[list[int]] | None = None  # C of a fold that is complete
         self._drain: deque[list[int]] = deque()
 
     def step(self, left: tuple[list[int], bool] | None, top: list[int] | None,
@@ -180,6 +181,8 @@ class OutputStationaryModel:
             self._due = None
         if taken and left is not None and top is not None:
             self._take(left, top, is_open)
+        if not frozen_by_sink:  # the last product is added in the cycle after its MAC
+            self._due, self._adding = self._adding, None
         if steps:
             self._advance()
         return outputs
@@ -213,6 +216,6 @@ class OutputStationaryModel:
                 self._now == oldest.start + self._length(oldest)):
             product = (np.array(oldest.left, dtype=np.int64).T
                        @ np.array(oldest.top, dtype=np.int64))
-            self._due = wrap(product, self.accumulator_width).tolist()
+            self._adding = wrap(product, self.accumulator_width).tolist()
             self._running.popleft()
         self._now += 1

@@ -9,44 +9,24 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["LeftLayout", "OutputStationaryArray", "OutputStationaryPE"]
+from cyclebound.hdl.systolic.parts import (
+    LeftLayout,
+    check_count,
+    check_widths,
+    delay,
+    delay_lines,
+    multiply,
+)
 
-
-def _check(thing, value, least):
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{thing} must be an integer, not {value!r}")
-    if value < least:
-        raise ValueError(f"{thing} must be at least {least}, not {value}")
-
-
-def _check_widths(operand_width, accumulator_width):
-    _check("Operand width", operand_width, 1)
-    _check("Accumulator width", accumulator_width, 1)
-    if accumulator_width < 2 * operand_width:
-        raise ValueError(f"Accumulator width must be at least {2 * operand_width}, twice the "
-                         f"operand width, not {accumulator_width}")
-
-
-class LeftLayout(data.StructLayout):
-    """One column of A: the operands that enter the rows of the array in one step.
-
-    Members
-    -------
-    values : ArrayLayout(signed(operand_width), rows)
-        Element *i* belongs to row *i*. All have the same index *k*: the array adds the skew.
-    last : 1
-        The last operand of this fold.
-    """
-
-    def __init__(self, rows, operand_width):
-        super().__init__({"values": data.ArrayLayout(signed(operand_width), rows), "last": 1})
+__all__ = ["OutputStationaryArray", "OutputStationaryPE"]
 
 
 class OutputStationaryPE(wiring.Component):
     """Processing element with two pipelined cycles, Load and Execute [5.2.1, Figures 5.3 to 5.5].
 
     Load takes the operands into the registers ``right`` and ``bottom``, from where the neighbours
-    load them in turn. Execute multiplies these two and accumulates. One MAC per cycle.
+    load them in turn. Execute multiplies these two, and accumulates the product in the step after:
+    a DSP block between registers, and an adder between registers. One MAC per cycle.
 
     The accumulator wraps around (two's complement). A second register holds a finished sum, so
     that it can leave while the next fold is executed.
@@ -61,15 +41,17 @@ class OutputStationaryPE(wiring.Component):
     Members
     -------
     load : In(1)
-        Take operands from ``left`` and ``top``.
+        A step: take operands from ``left`` and ``top``, and multiply those taken before.
     left, top : In(signed(operand_width))
         Operands of A and B, from the neighbours.
     right, bottom : Out(signed(operand_width))
         The operands taken last, for the neighbours.
-    execute : In(1)
-        Perform a MAC on ``right`` and ``bottom``.
+    accumulate : In(1)
+        Add the product of the step before, not added yet.
     first : In(1)
-        This MAC is the first of its fold: it replaces the sum.
+        That product is the first of its fold: it replaces the sum.
+    product : Out(signed(2 * operand_width))
+        The product of the operands taken last but one.
     sum : Out(signed(accumulator_width))
         The accumulator.
     capture : In(1)
@@ -83,14 +65,15 @@ class OutputStationaryPE(wiring.Component):
     """
 
     def __init__(self, *, operand_width=8, accumulator_width=32):
-        _check_widths(operand_width, accumulator_width)
+        check_widths(operand_width, accumulator_width)
         self.operand_width = operand_width
         self.accumulator_width = accumulator_width
         operand, total = signed(operand_width), signed(accumulator_width)
         super().__init__({
             "load": In(1), "left": In(operand), "top": In(operand),
             "right": Out(operand), "bottom": Out(operand),
-            "execute": In(1), "first": In(1), "sum": Out(total),
+            "product": Out(signed(2 * operand_width)),
+            "accumulate": In(1), "first": In(1), "sum": Out(total),
             "capture": In(1), "shift": In(1), "below": In(total), "drain": Out(total),
         })
 
@@ -100,8 +83,9 @@ class OutputStationaryPE(wiring.Component):
         with m.If(self.load):
             m.d.sync += [self.right.eq(self.left), self.bottom.eq(self.top)]
 
-        with m.If(self.execute):
-            m.d.sync += self.sum.eq(Mux(self.first, 0, self.sum) + self.right * self.bottom)
+        m.d.comb += self.product.eq(multiply(m, self.load, self.right, self.bottom))
+        with m.If(self.accumulate):
+            m.d.sync += self.sum.eq(Mux(self.first, 0, self.sum) + self.product)
 
         with m.If(self.capture):
             m.d.sync += self.drain.eq(self.sum)
@@ -121,8 +105,9 @@ class OutputStationaryArray(wiring.Component):
     without a pause *F* times as much [Eq. 5.6]. A fold smaller than the array is padded with zeros
     by the sender, and takes the same time.
 
-    After the last MAC of a fold in cycle *T*, its sums are captured in *T* + 1, and row *i* of C is
-    on ``results`` in *T* + 2 + *i*. With a ready sink, it never delays the next fold.
+    The last MAC of a fold in cycle *T* is a product in *T* + 1, and a sum in *T* + 2, in which
+    all sums are captured. Row *i* of C is on ``results`` in *T* + 3 + *i*. With a ready sink, it
+    never delays the next fold.
 
     The array freezes as a whole while operands are missing in the middle of a fold, and while sums
     are due to be captured but the results of the fold before have not left.
@@ -159,17 +144,19 @@ class OutputStationaryArray(wiring.Component):
     wave_valid, wave_first, wave_last : Signal
         The wavefront. Bit *d* speaks of the operands which the PEs with *i* + *j* = *d* hold:
         that there are any, and that they are the first and last of their fold.
-    in_fold, flushing, finished : Signal
+    fresh, fresh_first : Signal
+        Bit *d*: the product in these PEs is not added yet, and it is the first of its fold.
+    in_fold, flushing, ending, finished : Signal
         A fold has begun but its last operand is not accepted; it is, but no PE may start the next
-        fold; its sums wait for capture.
+        fold; its last product is not added; its sums wait for capture.
     rows_left : Signal
         Rows of C in the drain registers.
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
-        _check("Row count", rows, 1)
-        _check("Column count", columns, 1)
-        _check_widths(operand_width, accumulator_width)
+        check_count("Row count", rows)
+        check_count("Column count", columns)
+        check_widths(operand_width, accumulator_width)
         self.rows = rows
         self.columns = columns
         self.operand_width = operand_width
@@ -185,14 +172,15 @@ class OutputStationaryArray(wiring.Component):
         self.wave_valid = Signal(diagonals)
         self.wave_first = Signal(diagonals)
         self.wave_last = Signal(diagonals)
+        self.fresh = Signal(diagonals)
+        self.fresh_first = Signal(diagonals)
         self.in_fold = Signal()
         self.flushing = Signal()
+        self.ending = Signal()
         self.finished = Signal()
         self.rows_left = Signal(range(rows + 1))
-        self.skew_left = [[Signal(signed(operand_width), name=f"skew_left_{i}_{delay}")
-                           for delay in range(i)] for i in range(rows)]
-        self.skew_top = [[Signal(signed(operand_width), name=f"skew_top_{j}_{delay}")
-                          for delay in range(j)] for j in range(columns)]
+        self.skew_left = delay_lines("skew_left", range(rows), operand_width)
+        self.skew_top = delay_lines("skew_top", range(columns), operand_width)
 
     @cached_property
     def pes(self):  # made late: an array that is only asked for its ports has none
@@ -246,34 +234,36 @@ class OutputStationaryArray(wiring.Component):
                 self.wave_valid.eq(Cat(accept, self.wave_valid)),
                 self.wave_first.eq(Cat(accept & ~self.in_fold, self.wave_first)),
                 self.wave_last.eq(Cat(accept & last, self.wave_last)),
-                self.finished.eq(self.wave_last[-1]),
             ]
-        with m.Elif(capture):
-            m.d.sync += self.finished.eq(0)
+
+        # Products are added in the cycle after, whatever the neighbours do: a fold is completed
+        # even if the next one has begun and starves.
+        execute, added = Signal(diagonals), Signal(diagonals)
+        m.d.comb += [execute.eq(Mux(step, self.wave_valid, 0)),
+                     added.eq(Mux(blocked, 0, self.fresh))]
+        with m.If(~blocked):
+            m.d.sync += [
+                self.fresh.eq(execute),
+                self.fresh_first.eq(self.wave_first),
+                self.ending.eq(step & self.wave_last[-1]),
+                self.finished.eq(self.ending),
+            ]
 
         # Delay streaming [Eq. 5.3]: row i and column j start i and j steps late.
-        for delays, entry in ((self.skew_left, self.left.payload["values"]),
-                              (self.skew_top, self.top.payload)):
-            with m.If(step):
-                for lane, registers in enumerate(delays):
-                    for source, register in zip([entry[lane], *registers], registers, strict=False):
-                        m.d.sync += register.eq(source)
+        lefts = delay(m, step, self.left.payload["values"], self.skew_left)
+        tops = delay(m, step, self.top.payload, self.skew_top)
 
         # Propagation streaming [Eq. 5.4]: from neighbour to neighbour.
-        execute = Signal(diagonals)
-        m.d.comb += execute.eq(Mux(step, self.wave_valid, 0))
         for i, row in enumerate(self.pes):
             m.d.comb += self.active[i * self.columns:(i + 1) * self.columns].eq(
                 execute[i:i + self.columns])
             for j, pe in enumerate(row):
                 m.d.comb += [
                     pe.load.eq(step),
-                    pe.left.eq(row[j - 1].right if j else
-                               [self.left.payload["values"][i], *self.skew_left[i]][-1]),
-                    pe.top.eq(self.pes[i - 1][j].bottom if i else
-                              [self.top.payload[j], *self.skew_top[j]][-1]),
-                    pe.execute.eq(execute[i + j]),
-                    pe.first.eq(self.wave_first[i + j]),
+                    pe.left.eq(row[j - 1].right if j else lefts[i]),
+                    pe.top.eq(self.pes[i - 1][j].bottom if i else tops[j]),
+                    pe.accumulate.eq(added[i + j]),
+                    pe.first.eq(self.fresh_first[i + j]),
                     pe.capture.eq(capture),
                     pe.shift.eq(shift),
                     pe.below.eq(self.pes[i + 1][j].drain if i + 1 < self.rows else 0),

@@ -22,11 +22,11 @@ BLOCKS = (
         summary="systolic array for matrix products; the sums stay in place",
         component=OutputStationaryArray,
         configurations={
-            "2x3": Configuration({"rows": 2, "columns": 3},
-                                 domain={"m": range(1, 6), "k": range(1, 7), "n": range(1, 8)}),
+            "2x3": Configuration({"rows": 2, "columns": 3}, domain=_square(1, 9)),
             # the thesis' example, Table 5.1
             "3x3": Configuration({"rows": 3, "columns": 3}, domain=_square(1, 4)),
             "4x4": Configuration({"rows": 4, "columns": 4}, domain=_square(1, 9)),
+            "3x5": Configuration({"rows": 3, "columns": 5}, domain=_square(1, 9)),
             "8x8": Configuration({"rows": 8, "columns": 8}, domain=_square(1, 9)),
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
@@ -34,6 +34,9 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.systolic.output_stationary"),
             Testbench("harness", "cyclebound.tb.systolic.output_stationary_harness",
                       top=OutputStationaryHarness),
+            Testbench("long", "cyclebound.tb.systolic.output_stationary_long",
+                      top=OutputStationaryHarness, thorough=True,
+                      configurations=("4x4", "8x8", "16x16")),
         ),
         # `timing` says Eq. 5.5 of each fold; that the next one begins as soon as it is over, so
         # that folds add up to Eq. 5.6; and that r rows follow the capture without a gap. With

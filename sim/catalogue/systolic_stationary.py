@@ -1,12 +1,19 @@
 """Systolic arrays in which an operand stays."""
 
 from cyclebound.golden.systolic import stationary_bounds as bounds
+from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
+from cyclebound.hdl.systolic.weight_stationary_harness import (
+    InputStationaryHarness,
+    WeightStationaryHarness,
+)
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
 
 _UP_TO_9 = {name: range(1, 10) for name in "mkn"}
 _SHAPES = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5), "8x8": (8, 8), "16x16": (16, 16)}
 _SMALL = ("2x3", "4x4", "3x5")
+_SMALL_ONES = tuple(name + suffix for name in _SMALL for suffix in ("", "_serial"))
+_LARGE_ONES = tuple(name + suffix for name in ("4x4", "8x8", "16x16") for suffix in ("", "_serial"))
 
 
 def _configurations() -> dict[str, Configuration]:
@@ -26,9 +33,13 @@ BLOCKS = (
         configurations=_configurations(),
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.weight_stationary"),
+            Testbench("harness", "cyclebound.tb.systolic.weight_stationary_harness",
+                      top=WeightStationaryHarness, configurations=_SMALL_ONES),
+            Testbench("long", "cyclebound.tb.systolic.weight_stationary_long",
+                      top=WeightStationaryHarness, thorough=True, configurations=_LARGE_ONES),
         ),
         bounds=(
-            Observed("fold", bounds.weight_fold, exhaustive=False),
+            Observed("fold", bounds.weight_fold),
             Observed("steps", bounds.weight_steps, exhaustive=True),
             Observed("product", bounds.weight_completion, exhaustive=True),
         ),
@@ -36,5 +47,25 @@ BLOCKS = (
         signals=("top.dut.weights__valid", "top.dut.weights__ready", "top.dut.left__valid",
                  "top.dut.left__ready", "top.dut.active", "top.dut.results__valid",
                  "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.input_stationary",
+        summary="systolic array for matrix products; the inputs stay in place",
+        component=InputStationaryArray,
+        configurations={name: configuration for name, configuration in _configurations().items()
+                        if name in (*_SMALL_ONES, "8x8")},
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.input_stationary"),
+            Testbench("harness", "cyclebound.tb.systolic.input_stationary_harness",
+                      top=InputStationaryHarness, configurations=_SMALL_ONES),
+        ),
+        bounds=(
+            Observed("fold", bounds.input_fold),
+            Observed("steps", bounds.input_steps, exhaustive=True),
+            Observed("product", bounds.input_completion, exhaustive=True),
+        ),
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.inputs__valid", "top.dut.left__valid", "top.dut.active",
+                 "top.dut.results__valid", "top.dut.results__payload"),
     ),
 )

@@ -52,8 +52,10 @@ class OutputStationaryCheck(_ArrayWatcher):
         Bit *d*: PEs with *i* + *j* = *d* hold operands.
     owed : Signal
         Operands accepted that the last PE has not executed.
+    ending : Signal
+        A fold's last MAC is done, and its product is not added.
     due : Signal
-        A fold's last MAC is done, and its sums are not captured.
+        It is added, and the sums are not captured.
     rows_left : Signal
         Rows of captured folds that have not left.
     late : Signal
@@ -69,6 +71,7 @@ class OutputStationaryCheck(_ArrayWatcher):
         self.flush = Signal(range(diagonals))
         self.wave = Signal(diagonals)
         self.owed = Signal(range(diagonals + 1))
+        self.ending = Signal()
         self.due = Signal()
         self.rows_left = Signal(range(self.rows + 1))
         self.late = Signal()
@@ -127,11 +130,10 @@ class OutputStationaryCheck(_ArrayWatcher):
         with m.If(final):
             m.d.sync += Assert(self.excess + 1 == flush_steps, "fold does not take Eq. 5.5")
 
-        # Results: `rows` of them for each fold, from the cycle after its capture.
-        with m.If(final):
-            m.d.sync += self.due.eq(1)
-        with m.Elif(~blocked):
-            m.d.sync += self.due.eq(0)
+        # Results: `rows` of them for each fold, from the cycle after its capture, which is two
+        # cycles after the last MAC.
+        with m.If(~blocked):
+            m.d.sync += [self.ending.eq(final), self.due.eq(self.ending)]
         with m.If(self.due & ~blocked):
             m.d.sync += self.rows_left.eq(self.rows)
         with m.Elif(sent):
@@ -168,7 +170,8 @@ class OutputStationaryProductCheck(_ArrayWatcher):
     """Results of an `OutputStationaryArray` are the products of its operands.
 
     It multiplies and adds each operand in the cycle in which it is accepted, with one multiplier
-    per PE, and keeps up to three matrices: one leaving, one due for capture, one in the wavefront.
+    per PE, and keeps up to three matrices: one leaving, one finished, one in the wavefront. Only a
+    single PE, whose folds may take one cycle each, has two finished.
 
     Parameters
     ----------
@@ -202,8 +205,9 @@ class OutputStationaryProductCheck(_ArrayWatcher):
                     for i in range(self.rows)]
 
         self.sums = matrix("sum")
-        self.queue = [matrix(f"queue_{age}") for age in range(3)]
-        self.count = Signal(range(4))
+        self.queue = [matrix(f"queue_{age}") for age in range(
+            4 if self.rows == self.columns == 1 else 3)]
+        self.count = Signal(range(len(self.queue) + 1))
         self.row = Signal(range(self.rows))
         self.in_fold = Signal()
 
@@ -223,7 +227,7 @@ class OutputStationaryProductCheck(_ArrayWatcher):
         with m.If(sent):
             m.d.sync += self.row.eq(Mux(pop, 0, self.row + 1))
         m.d.sync += [
-            Assert(~push | pop | (self.count != 3), "more than three folds in the array"),
+            Assert(~push | pop | (self.count != len(self.queue)), "too many folds in the array"),
             Assert(~self.results.valid | (self.count != 0), "result row of no fold"),
         ]
 
@@ -306,14 +310,20 @@ class OutputStationaryProof(_ArrayWatcher):
         yield t.wave_valid == c.wave, "wavefront"
         yield t.in_fold == c.in_fold, "in fold"
         yield t.flushing == (c.flush != 0), "flushing"
+        yield t.ending == c.ending, "ending"
         yield t.finished == c.due, "finished"
         yield t.rows_left == c.rows_left, "rows left"
         yield t.rows_left <= t.rows, "rows left in range"
         yield c.flush <= flush_steps, "flush in range"
         yield sum(c.wave) == c.owed, "owed operands are in the wavefront"
         yield ~c.in_fold | (c.wave[0] & (c.flush == 0)), "a fold that goes on is in PE (0, 0)"
-        yield (~c.due | ((c.wave >> 1) == 0)) & (~c.due | (t.wave_first == c.wave)), \
-            "the next fold is at most in PE (0, 0) when sums are due"
+        yield (~c.ending | ((c.wave >> 1) == 0)) & (~c.ending | (t.wave_first == c.wave)), \
+            "the next fold is at most in PE (0, 0) when the last product is added"
+        yield ~c.due | ((c.wave >> 2) == 0), "the next fold is hardly begun when sums are due"
+        begins = t.wave_first if flush_steps else Cat(t.wave_first, t.fresh & t.fresh_first)
+        yield ~c.due | ((c.wave | t.fresh) == 0) | begins.any(), "and its first is on its way"
+        if flush_steps:
+            yield ~(c.ending & c.due), "folds take more than a cycle"
         for d in range(flush_steps + 1):
             here = (c.flush == flush_steps - d) if d < flush_steps else final
             yield t.wave_last[d] == here, "last operand"
@@ -321,8 +331,9 @@ class OutputStationaryProof(_ArrayWatcher):
             first = t.wave_first[d]
             yield ~first | (c.wave[d] & ~c.wave[d + 1:].any()), "first operand is the oldest"
             if d:  # a row leaves in each step, before the wavefront needs its place
-                room = max(t.rows + 1 - d, 0)
+                room = max(t.rows + 2 - d, 0)
                 yield c.late | ~c.wave[d] | (c.rows_left <= room), "drain ahead of the wavefront"
+        yield c.late | ~c.ending | (c.rows_left <= 2), "drain nearly over at the last product"
         yield c.late | ~c.due | (c.rows_left <= 1), "drain over when sums are due"
         begun = c.in_fold | (c.flush != 0) | final
         yield c.excess == Mux(c.in_fold, -1, Mux(begun, flush_steps - 1 - c.flush, 0)), "excess"
@@ -332,15 +343,24 @@ class OutputStationaryProof(_ArrayWatcher):
         t, c, p = self.target, self.check, self.product
         leaving, closing = c.rows_left != 0, ~c.in_fold & (c.owed != 0)
         yield p.in_fold == c.in_fold, "product in fold"
-        yield p.count == leaving + c.due + closing, "matrices in the array"
+        yield p.count == leaving + c.due + c.ending + closing, "matrices in the array"
+        final = 1 << t.rows + t.columns - 2
+        yield ~c.ending | (t.fresh == final), "the last product is the only one"
+        yield ((t.fresh == 0) | (t.fresh[:-1] == c.wave[1:])), "products follow the wavefront"
+        yield ~c.due | (t.fresh[1:] == 0), "products of the next fold are in PE (0, 0)"
         yield p.row == Mux(leaving, t.rows - c.rows_left, 0), "rows that have left"
         for i in range(t.rows):
             for j in range(t.columns):
                 pe = t.pes[i][j]
-                entries = data.ArrayLayout(signed(t.accumulator_width), 3)
+                entries = data.ArrayLayout(signed(t.accumulator_width), len(p.queue))
                 matrices = Signal(entries, name=f"matrices_{i}_{j}")
                 m.d.comb += matrices.eq(Cat(matrix[i][j] for matrix in p.queue))
+                total = Signal(signed(t.accumulator_width), name=f"total_{i}_{j}")
+                m.d.comb += total.eq(pe.sum)
+                with m.If(t.fresh[i + j]):
+                    m.d.comb += total.eq(Mux(t.fresh_first[i + j], 0, pe.sum) + pe.product)
                 yield ~c.due | (pe.sum == matrices[leaving]), "sums due are a product"
+                yield ~c.ending | (total == matrices[leaving + c.due]), "and so are those to be"
                 for left in range(i + 1, t.rows + 1):
                     due_next = p.queue[0][t.rows - left + i][j]
                     yield (c.rows_left != left) | (pe.drain == due_next), "rows left are a product"
@@ -351,6 +371,6 @@ class OutputStationaryProof(_ArrayWatcher):
                 ahead = sum(Mux(c.wave[d], lefts[d] * tops[d], 0) for d in range(i + j + 1))
                 sums = Signal(signed(t.accumulator_width), name=f"sums_{i}_{j}")
                 m.d.comb += sums.eq(
-                    ahead + Mux(t.wave_first[:i + j + 1].any(), 0, pe.sum))
-                whole = Mux(c.in_fold, p.sums[i][j], matrices[leaving + c.due])
+                    ahead + Mux(t.wave_first[:i + j + 1].any(), 0, total))
+                whole = Mux(c.in_fold, p.sums[i][j], matrices[leaving + c.due + c.ending])
                 yield ~(c.in_fold | closing) | (sums == whole), "wavefront adds up to the product"

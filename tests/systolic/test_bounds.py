@@ -38,12 +38,12 @@ def test_the_example_of_table_5_1_takes_seven_mac_steps():
     assert eq5_5(rows=3, columns=3, m=3, k=3, n=3) == 7
 
 
-def test_completion_adds_load_capture_and_one_drain():
-    # 1x1, one MAC: accepted, executed, captured, on `results`.
-    assert completion(rows=1, columns=1, m=1, k=1, n=1) == 4
-    assert completion(rows=2, columns=3, m=2, k=4, n=3) == 1 + 7 + 1 + 2
+def test_completion_adds_load_product_capture_and_one_drain():
+    # 1x1, one MAC: accepted, multiplied, added, captured, on `results`.
+    assert completion(rows=1, columns=1, m=1, k=1, n=1) == 5
+    assert completion(rows=2, columns=3, m=2, k=4, n=3) == 1 + 7 + 2 + 2
     # Two folds: the drain of the first one is under the second.
-    assert completion(rows=2, columns=3, m=4, k=4, n=3) == 1 + 2 * 7 + 1 + 2
+    assert completion(rows=2, columns=3, m=4, k=4, n=3) == 1 + 2 * 7 + 2 + 2
 
 
 @pytest.mark.parametrize(("m", "n"), [(3, 3), (2, 4), (3, 4)])

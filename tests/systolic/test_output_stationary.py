@@ -322,7 +322,7 @@ FAULTS = [  # (rows, columns), fault, chance that the sink is ready, checker, wh
     ((2, 3), wrong_sum, 1, VALUES, "result (0, 2) is not the product"),
     ((2, 3), wrong_sum, 1, VALUES, "result (1, 2) is not the product"),
     ((2, 3), results_are(1), 1, VALUES, "result row of no fold"),
-    ((2, 3), both(taken_at_once, results_are(0)), 1, VALUES, "more than three folds in the array"),
+    ((2, 3), both(taken_at_once, results_are(0)), 1, VALUES, "too many folds in the array"),
 ]
 
 

@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from cyclebound.golden.harness.faults import OUTPUT_STATIONARY
+from cyclebound.golden.harness.faults import SYSTOLIC_ARRAY
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic import output_stationary_harness
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
@@ -120,7 +120,7 @@ def run(harness, *settings):
             seen["product"] = await histogram(ctx, "histogram_count")
             seen["macs"] = await histogram(ctx, "macs_histogram_count")
             failed = ctx.get(harness.failed)
-            seen["faults"] = [name for bit, name in enumerate(OUTPUT_STATIONARY)
+            seen["faults"] = [name for bit, name in enumerate(SYSTOLIC_ARRAY)
                               if failed >> bit & 1]
             results.append(seen)
     simulator = Simulator(harness)
@@ -137,7 +137,7 @@ def small(rows=2, columns=3):
 def bounded(k, folds, rows=2, columns=3, repetitions=8, seed=5):
     """Settings without stalls, with the bounds as limits."""
     shape = {"rows": rows, "columns": columns, "m": rows * folds, "k": k, "n": columns}
-    return {"k": k, "folds": folds, "repetitions": repetitions, "seed": seed,
+    return {"steps": k, "folds": folds, "repetitions": repetitions, "seed": seed,
             "offers": ALWAYS, "sink": ALWAYS, "limit": completion(**shape),
             "macs_limit": eq5_6(**shape)}
 
@@ -166,7 +166,7 @@ def test_stalls_change_latencies_and_no_result(offers, sink):
     results = run(small(), *settings)
     assert all(seen["faults"] == [] and seen["count"] == 8 for seen in results)
     assert results[-1]["checked"] == 8 * (1 + 3 + 2)
-    late = sum(seen["maximum"] > completion(rows=2, columns=3, m=2 * s["folds"], k=s["k"], n=3)
+    late = sum(seen["maximum"] > completion(rows=2, columns=3, m=2 * s["folds"], k=s["steps"], n=3)
                for s, seen in zip(settings, results, strict=True))
     assert bool(late) == (offers < ALWAYS or sink < ALWAYS)
 
