@@ -6,7 +6,8 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 
 from cyclebound.golden.bound import bound, check_count
 
-__all__ = ["pipeline_latency", "pipeline_stream", "token_match", "token_stream", "token_turn"]
+__all__ = ["compute_result", "compute_stream", "pipeline_latency", "pipeline_stream",
+           "token_match", "token_stream", "token_turn"]
 
 
 @bound(formula="3", source="this project, from SGMF, section 2.2")
@@ -69,3 +70,25 @@ def pipeline_stream(*, threads: int, stages: int) -> int:
     check_count("threads", threads)
     check_count("stages", stages)
     return threads + stages
+
+
+@bound(formula="stages + 3", source="this project, from SGMF, sections 2.2 and 5.2")
+def compute_result(*, stages: int) -> int:
+    """Cycles from taking a thread's last operand to offering its result, both included.
+
+    For a unit in which no other thread is complete, with a consumer that takes every result.
+    Derivation: the buffer offers the thread in the third cycle (`token_match`), in which the
+    pipeline takes it; the result is offered ``stages`` cycles later.
+    """
+    return token_match(depth=2) + pipeline_latency(stages=stages) - 1
+
+
+@bound(formula="threads + stages + 2", source="this project, from SGMF, sections 2.1 and 5.2")
+def compute_stream(*, threads: int, stages: int) -> int:
+    """Cycles in which so many threads pass, in order, from the first operands to the last result.
+
+    Derivation: the buffer passes one thread in each cycle (`token_stream`), the pipeline takes it
+    in the cycle in which it is offered, and the last result follows ``stages`` cycles later.
+    """
+    check_count("stages", stages)
+    return token_stream(threads=threads) + stages

@@ -112,7 +112,8 @@ class FloatFma(wiring.Component):
         clamped = Mux(low | (shift < 0), 0, Mux(shift > _WINDOW + 1, _WINDOW + 1, shift[:7]))
         # exponent field of the window's top bit, with one above for a carry
         top = Signal(signed(11))
-        self._m.d.comb += top.eq(Mux(low, fields[2] + 1, fields[0] + fields[1] - (_BIAS - high - 1)))
+        self._m.d.comb += top.eq(Mux(low, fields[2] + 1,
+                                     fields[0] + fields[1] - (_BIAS - high - 1)))
         return {"a": significands[0], "b": significands[1], "c": significands[2],
                 "shift": clamped[:7], "top": top, "product_sign": product_sign, "sign": sign,
                 "nan": invalid & ~p.convert, "infinite": (endless | infinite[2]) & ~p.convert,

@@ -1,6 +1,7 @@
 """Units of the dataflow core."""
 
 from cyclebound.golden.dataflow import bounds
+from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
 from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.sim.block import (
@@ -66,6 +67,23 @@ BLOCKS = (
         ),
         fpga=FpgaTarget("single"),
         signals=("top.dut.operands__valid", "top.dut.operands__ready", "top.dut.operands__payload",
+                 "top.dut.result__valid", "top.dut.result__payload"),
+    ),
+    Block(
+        name="dataflow.compute_unit",
+        summary="token buffer, integer ALU and single-precision FPU; one static operation",
+        component=ComputeUnit,
+        configurations={
+            "two": Configuration({"depth": 2, "tid_width": 8}),
+            "paper": Configuration({"depth": 16, "tid_width": 10}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.compute_unit"),),
+        bounds=(
+            Observed("result", bounds.compute_result),
+            Observed("stream", bounds.compute_stream),
+        ),
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.buffer.fire__valid", "top.dut.buffer.fire__payload",
                  "top.dut.result__valid", "top.dut.result__payload"),
     ),
 )
