@@ -19,7 +19,7 @@ class TokenLayout(data.StructLayout):
 
 
 class FiringLayout(data.StructLayout):
-    """All operands of thread ``tid``; those that the unit does not need are 0."""
+    """All operands of thread ``tid``; those that the unit does not need mean nothing."""
 
     def __init__(self, *, operands, tid_width, width):
         super().__init__({"tid": unsigned(tid_width),

@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.layouts import FiringLayout, TokenLayout
+from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 
 __all__ = ["TokenBuffer"]
@@ -48,7 +49,7 @@ class TokenBuffer(wiring.Component):
     operands : In(stream of TokenLayout).array(operands)
         Tokens. ``ready`` depends on the ``tid`` on offer.
     fire : Out(stream of FiringLayout)
-        Complete threads.
+        Complete threads; what operands hold that are not needed means nothing.
 
     Attributes
     ----------
@@ -118,13 +119,15 @@ class TokenBuffer(wiring.Component):
         # in which the output is free.
         free = Signal()
         m.d.comb += free.eq(~self.fire.valid | self.fire.ready)
-        grant = Signal(self.depth)
-        later = self.complete & self.behind
-        m.d.comb += grant.eq(Mux(later.any(), _lowest(later), _lowest(self.complete)))
+        later, grant = Signal(self.depth), Signal(self.depth)
         entry = Signal(index_width)
-        m.d.comb += entry.eq(Cat(
-            Cat(grant[e] for e in range(self.depth) if e >> bit & 1).any()
-            for bit in range(index_width)))
+        m.d.comb += [
+            later.eq(self.complete & self.behind),
+            grant.eq(Mux(later.any(), _lowest(later), _lowest(self.complete))),
+            # the same as a number, on a way of its own: it is the longest
+            entry.eq(Mux(later.any(), leading_zeros(later[::-1])[0],
+                         leading_zeros(self.complete[::-1])[0])),
+        ]
         with m.If(free):
             m.d.sync += self.fire.valid.eq(self.complete.any())
             with m.If(self.complete.any()):
@@ -159,7 +162,7 @@ class TokenBuffer(wiring.Component):
                 m.d.comb += read.addr.eq(entry)
             value, stored_tag = self._reads[k]
             with m.If(free):
-                m.d.sync += self.fire.payload["values"][k].eq(Mux(self.needed[k], value.data, 0))
+                m.d.sync += self.fire.payload["values"][k].eq(value.data)
             # all that are needed have the same tag
             tags.append(Mux(self.needed[k], stored_tag.data, 0))
             m.d.sync += self.present[k].eq(self.present[k] & ~leaves | here)
