@@ -18,6 +18,7 @@ _BELOW = 3                                  # bits below the product; the last o
 _PLACE = 2 * _SIGNIFICAND + _BELOW + _BELOW  # of the addend, where it stands farthest to the left
 _WINDOW = _PLACE + _SIGNIFICAND
 _LOST = _SIGNIFICAND + 1                    # room to shift the whole addend below the window
+_FAR = 31                                   # to the right, nothing but a sticky bit is left
 _BIAS = 127
 
 
@@ -164,17 +165,22 @@ class FloatFma(wiring.Component):
         sign = Mux(v["convert"], v["sign"],
                    Mux(v["subtract"], Mux(less, v["sign"], v["product_sign"] & ~empty),
                        v["product_sign"]))
-        top = Mux(v["convert"], _BIAS + _WINDOW, v["top"])
+        top = Mux(v["convert"], _BIAS + _WINDOW, v["top"])[:11].as_signed()
         return {"magnitude": magnitude, "zeros": zeros, "empty": empty, "sign": sign,
-                "top": top[:11].as_signed(), "nan": v["nan"], "infinite": v["infinite"],
+                "top": top, "deficit": 1 - top, "nan": v["nan"], "infinite": v["infinite"],
                 "infinite_sign": v["infinite_sign"]}
 
     def _normalise(self, v):
         """The highest one to the top."""
         field = v["top"] - v["zeros"]
+        # how far it is below the least exponent: zeros and a constant decide, side by side
+        distance = Signal(signed(12))
+        self._m.d.comb += distance.eq(v["zeros"] + v["deficit"])
+        too_far = distance[_FAR.bit_length():-1].any()
+        shift = Mux(distance[-1], 0, Mux(too_far, _FAR, distance[:_FAR.bit_length()]))
         moved = (v["magnitude"] << v["zeros"])[:_WINDOW + 1]
         below = _WINDOW + 1 - _SIGNIFICAND - 2
-        return {"field": field[:11].as_signed(), "kept": moved[below:],
+        return {"field": field[:11].as_signed(), "shift": shift, "kept": moved[below:],
                 "sticky": moved[:below].any(),
                 **{name: v[name] for name in ("empty", "sign", "nan", "infinite",
                                               "infinite_sign")}}
@@ -182,12 +188,9 @@ class FloatFma(wiring.Component):
     def _denormalise(self, v):
         """To the right, where the exponent would be less than the least."""
         tiny = v["field"] < 1
-        distance = (1 - v["field"])
-        most = _SIGNIFICAND + 3
-        shift = Mux(tiny, Mux(distance > most, most, distance[:5]), 0)
-        wide = Cat(Const(0, most), v["kept"]) >> shift[:5]
+        wide = Cat(Const(0, _FAR), v["kept"]) >> v["shift"]
         too_large = (v["field"] >= 255) & ~v["empty"]
-        return {"kept": wide[most:], "sticky": v["sticky"] | wide[:most].any(),
+        return {"kept": wide[_FAR:], "sticky": v["sticky"] | wide[:_FAR].any(),
                 "field": Mux(tiny | v["empty"], 0, v["field"] - 1)[:8],
                 "infinite": v["infinite"] | too_large,
                 "sign": Mux(v["infinite"], v["infinite_sign"], v["sign"]), "nan": v["nan"]}

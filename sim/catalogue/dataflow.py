@@ -43,7 +43,7 @@ BLOCKS = (
                                 for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3), (2, 4, 4),
                                                                    (3, 4, 4))),
                 decides=("operands", "depth"),
-                depth=7,
+                depth=9,
                 induction=4,
             ),
         ),
