@@ -13,8 +13,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.layouts import FiringLayout, TokenLayout
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.turn import Turn
 
 __all__ = ["TokenBuffer"]
 
@@ -59,8 +59,8 @@ class TokenBuffer(wiring.Component):
         By operand: the entries in use.
     complete : Signal
         The entries whose thread can fire.
-    behind : Signal
-        The entries that come after the one served last; a thermometer code.
+    turn : Turn
+        Whose turn it is among them.
     stores, tags : list of amaranth.lib.memory.Memory
         By operand: the values, and the upper bits of their threads' identifiers.
     """
@@ -80,7 +80,7 @@ class TokenBuffer(wiring.Component):
         })
         self.present = [Signal(depth, name=f"present_{k}") for k in range(operands)]
         self.complete = Signal(depth)
-        self.behind = Signal(depth)
+        self.turn = Turn(depth=depth)
 
     @cached_property
     def stores(self):  # made late: a buffer that is only asked for its ports has none
@@ -119,19 +119,11 @@ class TokenBuffer(wiring.Component):
         # in which the output is free.
         free = Signal()
         m.d.comb += free.eq(~self.fire.valid | self.fire.ready)
-        later, grant = Signal(self.depth), Signal(self.depth)
-        entry = Signal(index_width)
-        m.d.comb += [
-            later.eq(self.complete & self.behind),
-            grant.eq(Mux(later.any(), _lowest(later), _lowest(self.complete))),
-            # the same as a number, on a way of its own: it is the longest
-            entry.eq(Mux(later.any(), leading_zeros(later[::-1])[0],
-                         leading_zeros(self.complete[::-1])[0])),
-        ]
+        m.submodules.turn = turn = self.turn
+        grant, entry = turn.grant, turn.entry
+        m.d.comb += [turn.requests.eq(self.complete), turn.take.eq(free)]
         with m.If(free):
             m.d.sync += self.fire.valid.eq(self.complete.any())
-            with m.If(self.complete.any()):
-                m.d.sync += self.behind.eq(Cat(Cat(grant[:e]).any() for e in range(self.depth)))
         leaves = Signal(self.depth)
         m.d.comb += leaves.eq(Mux(free, grant, 0))
 
@@ -171,8 +163,3 @@ class TokenBuffer(wiring.Component):
             m.d.sync += self.fire.payload.tid.eq(Cat(entry, reduce(or_, tags)))
 
         return m
-
-
-def _lowest(bits):
-    """The lowest bit that is set, alone; flat, because it is on the way to the output."""
-    return Cat(bit & ~Cat(bits[:place]).any() for place, bit in enumerate(bits))
