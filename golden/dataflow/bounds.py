@@ -6,7 +6,8 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 
 from cyclebound.golden.bound import bound, check_count
 
-__all__ = ["pipeline_latency", "pipeline_stream", "token_match", "token_stream", "token_turn"]
+__all__ = ["access_latency", "access_stream", "compute_result", "compute_stream",
+           "pipeline_latency", "pipeline_stream", "token_match", "token_stream", "token_turn"]
 
 
 @bound(formula="3", source="this project, from SGMF, section 2.2")
@@ -69,3 +70,60 @@ def pipeline_stream(*, threads: int, stages: int) -> int:
     check_count("threads", threads)
     check_count("stages", stages)
     return threads + stages
+
+
+@bound(formula="stages + 3", source="this project, from SGMF, sections 2.2 and 5.2")
+def compute_result(*, stages: int) -> int:
+    """Cycles from taking a thread's last operand to offering its result, both included.
+
+    For a unit in which no other thread is complete, with a consumer that takes every result.
+    Derivation: the buffer offers the thread in the third cycle (`token_match`), in which the
+    pipeline takes it; the result is offered ``stages`` cycles later.
+    """
+    return token_match(depth=2) + pipeline_latency(stages=stages) - 1
+
+
+@bound(formula="threads + stages + 2", source="this project, from SGMF, sections 2.1 and 5.2")
+def compute_stream(*, threads: int, stages: int) -> int:
+    """Cycles in which so many threads pass, in order, from the first operands to the last result.
+
+    Derivation: the buffer passes one thread in each cycle (`token_stream`), the pipeline takes it
+    in the cycle in which it is offered, and the last result follows ``stages`` cycles later.
+    """
+    check_count("stages", stages)
+    return token_stream(threads=threads) + stages
+
+
+@bound(formula="memory + 5", source="this project, from SGMF, sections 4.1 and 5.1")
+def access_latency(*, memory: int) -> int:
+    """Cycles from taking a thread's last token to offering its result, both included.
+
+    For a unit in which no other thread waits. ``memory``: cycles from taking a request to its
+    response, both included; 0 for a poisoned thread or one outside of its buffer, which makes no
+    request. Derivation: the thread fires in the third cycle (`token_match`), and its request is
+    offered in the fourth; the response comes in that cycle plus ``memory - 1``. In the cycle after
+    it the thread is chosen, and it is offered in the next. Without a request, it is chosen in the
+    cycle after it fires.
+    """
+    check_count("memory", memory, least=0)
+    return memory + 5
+
+
+@bound(formula="(ceil(threads / depth) - 1) * max(depth, memory + 2) "
+               "+ (threads - 1) mod depth + memory + 5",
+       source="this project, from SGMF, sections 4.1 and 5.1")
+def access_stream(*, threads: int, depth: int, memory: int) -> int:
+    """Cycles in which so many threads pass, in order, where every access takes ``memory`` cycles.
+
+    From taking the first token to offering the last result; a token is always there, and results
+    are taken at once. Derivation: an entry of the reservation buffer is taken when its thread
+    fires, and free again ``memory + 2`` cycles later: the request, its way of ``memory`` cycles,
+    the choice. So each epoch of ``depth`` threads begins ``max(depth, memory + 2)`` cycles after
+    the one before. Within the last epoch, threads follow each other, and the last one takes
+    `access_latency`.
+    """
+    check_count("threads", threads)
+    check_count("depth", depth, least=2)
+    epochs = -(-threads // depth)
+    return ((epochs - 1) * max(depth, memory + 2) + (threads - 1) % depth
+            + access_latency(memory=memory))

@@ -10,7 +10,7 @@ __all__ = ["FLOAT_NAN", "OPERANDS", "PIPELINE_STAGES", "WIDTH", "Operation", "op
 
 WIDTH = 32          # bits of a value
 OPERANDS = 3        # of a compute unit
-PIPELINE_STAGES = 8  # registers between operands and result, the same for every operation
+PIPELINE_STAGES = 9  # registers between operands and result, the same for every operation
 FLOAT_NAN = 0x7FC0_0000  # the only NaN that an operation makes
 
 

@@ -56,6 +56,11 @@ class TokenBufferModel:
         """Whether nothing is inside, and nothing on offer in the next cycle."""
         return self._offered is None and not any(self.waiting)
 
+    @property
+    def next_offer(self) -> Firing | None:
+        """What `step` will show."""
+        return self._offered
+
     def takes(self, operand: int, tid: int) -> bool:
         """Whether a token of this thread would be taken."""
         return operand in self._needed and all(

@@ -18,6 +18,7 @@ _BELOW = 3                                  # bits below the product; the last o
 _PLACE = 2 * _SIGNIFICAND + _BELOW + _BELOW  # of the addend, where it stands farthest to the left
 _WINDOW = _PLACE + _SIGNIFICAND
 _LOST = _SIGNIFICAND + 1                    # room to shift the whole addend below the window
+_FAR = 31                                   # to the right, nothing but a sticky bit is left
 _BIAS = 127
 
 
@@ -66,15 +67,13 @@ class FloatFma(wiring.Component):
         with m.If(self._advance):
             m.d.sync += valid.eq(Cat(self.operands.valid, valid[:-1]))
 
-        unpacked = self._stage(1, self._unpack())
-        multiplied = self._stage(2, self._multiply(unpacked))
-        aligned = self._stage(3, self._align(multiplied))
-        added = self._stage(4, self._add(aligned))
-        counted = self._stage(5, self._count(added))
-        normal = self._stage(6, self._normalise(counted))
-        placed = self._stage(7, self._denormalise(normal))
+        steps = (self._unpack, self._multiply, self._shift, self._align, self._add, self._count,
+                 self._normalise, self._denormalise)
+        values = {}
+        for number, step in enumerate(steps, 1):
+            values = self._stage(number, step(values))
         with m.If(self._advance):
-            m.d.sync += self.result.payload.eq(self._round(placed))
+            m.d.sync += self.result.payload.eq(self._round(values))
         return m
 
     def _stage(self, number, values):
@@ -87,34 +86,26 @@ class FloatFma(wiring.Component):
                 self._m.d.sync += register.eq(value)
         return registers
 
-    def _unpack(self):
-        """Significands, the addend's shift, the exponent of the window; what is no number."""
+    def _unpack(self, _):
+        """Significands and exponents; what is no number."""
         p = self.operands.payload
         fields, significands, infinite, nan, zero = [], [], [], [], []
         for bits in (p.a, p.b, p.c):
             field, fraction = bits[_FRACTION:-1], bits[:_FRACTION]
             normal = field.any()
-            fields.append(field | ~normal)
+            fields.append(Cat(field[0] | ~normal, field[1:]))
             significands.append(Cat(fraction, normal))
             infinite.append(field.all() & ~fraction.any())
             nan.append(field.all() & fraction.any())
-            zero.append(~field.any() & ~fraction.any())
+            zero.append(~normal & ~fraction.any())
         product_sign, sign = p.a[-1] ^ p.b[-1], p.c[-1]
-        no_product = zero[0] | zero[1]
         endless = infinite[0] | infinite[1]
         invalid = (Cat(nan).any() | (infinite[0] & zero[1]) | (infinite[1] & zero[0])
                    | (endless & infinite[2] & (product_sign ^ sign)))
-        # how far right of its leftmost place the addend stands, in units of the product
-        shift = Signal(signed(11))
-        high = _PLACE - _BELOW - _FRACTION  # the shift of equal exponents, and the bias
-        self._m.d.comb += shift.eq(fields[0] + fields[1] - fields[2] - (_BIAS - high))
-        low = no_product | ((shift <= 0) & ~zero[2])  # the addend decides where the window is
-        clamped = Mux(low | (shift < 0), 0, Mux(shift > _WINDOW + 1, _WINDOW + 1, shift[:7]))
-        # exponent field of the window's top bit, with one above for a carry
-        top = Signal(signed(11))
-        self._m.d.comb += top.eq(Mux(low, fields[2] + 1, fields[0] + fields[1] - (_BIAS - high - 1)))
         return {"a": significands[0], "b": significands[1], "c": significands[2],
-                "shift": clamped[:7], "top": top, "product_sign": product_sign, "sign": sign,
+                "exponents": fields[0] + fields[1], "exponent": fields[2],
+                "no_product": zero[0] | zero[1], "no_addend": zero[2],
+                "product_sign": product_sign, "sign": sign,
                 "nan": invalid & ~p.convert, "infinite": (endless | infinite[2]) & ~p.convert,
                 "infinite_sign": Mux(endless, product_sign, sign),
                 "convert": p.convert, "integer": Mux(sign, -p.c, p.c)[:32]}
@@ -122,36 +113,47 @@ class FloatFma(wiring.Component):
     @staticmethod
     def _passed(values, *more):
         """What later stages need of these values as it is."""
-        return {name: values[name] for name in ("top", "product_sign", "sign", "nan", "infinite",
+        return {name: values[name] for name in ("product_sign", "sign", "nan", "infinite",
                                                 "infinite_sign", "convert", *more)}
 
     def _multiply(self, v):
-        """Four products of halves; the addend's shift by multiples of eight."""
+        """Four products of halves; where the addend stands, and the window."""
         half = _SIGNIFICAND // 2
         parts = {f"part_{i}{j}": v["a"].word_select(i, half) * v["b"].word_select(j, half)
                  for i in range(2) for j in range(2)}
-        wide = Cat(_zeros(_PLACE + _LOST), v["c"])
-        coarse = wide >> Cat(_zeros(3), v["shift"][3:])
-        return {**parts, "wide": coarse, "fine": v["shift"][:3],
-                **self._passed(v, "integer")}
+        # how far right of its leftmost place the addend stands, in units of the product
+        shift = Signal(signed(11))
+        high = _PLACE - _BELOW - _FRACTION  # the shift of equal exponents, and the bias
+        self._m.d.comb += shift.eq(v["exponents"] - v["exponent"] - (_BIAS - high))
+        low = v["no_product"] | ((shift < 0) & ~v["no_addend"])  # the addend decides the window
+        clamped = Mux(low | (shift < 0), 0, Mux(shift > _WINDOW + 1, _WINDOW + 1, shift[:7]))
+        # exponent field of the window's top bit, with one above for a carry
+        top = Signal(signed(11))
+        self._m.d.comb += top.eq(Mux(low, v["exponent"] + 1,
+                                     v["exponents"] - (_BIAS - high - 1)))
+        return {**parts, "top": top, "shift": clamped[:7], **self._passed(v, "c", "integer")}
+
+    def _shift(self, v):
+        """The addend's shift by multiples of eight; two sums of the product's parts."""
+        wide = Cat(Const(0, _PLACE + _LOST), v["c"]) >> Cat(Const(0, 3), v["shift"][3:])
+        return {"outer": Cat(v["part_00"], v["part_11"]), "inner": v["part_01"] + v["part_10"],
+                "wide": wide, "fine": v["shift"][:3], **self._passed(v, "top", "integer")}
 
     def _align(self, v):
         """The product, and the addend in the window."""
-        half = _SIGNIFICAND // 2
-        product = (v["part_00"] + (v["part_11"] << 2 * half)
-                   + ((v["part_01"] + v["part_10"]) << half))[:2 * _SIGNIFICAND]
+        product = (v["outer"] + (v["inner"] << _SIGNIFICAND // 2))[:2 * _SIGNIFICAND]
         moved = v["wide"] >> v["fine"]
-        addend = moved[_LOST:] | moved[:_LOST].any()
+        addend = Cat(moved[_LOST] | moved[:_LOST].any(), moved[_LOST + 1:])
         addend = Mux(v["convert"], v["integer"], addend)
-        return {"product": product, "addend": addend[:_WINDOW], **self._passed(v)}
+        return {"product": product, "addend": addend[:_WINDOW], **self._passed(v, "top")}
 
     def _add(self, v):
         """Sum or both differences."""
-        product, addend = Cat(_zeros(_BELOW), v["product"]), v["addend"]
+        product, addend = Cat(Const(0, _BELOW), v["product"]), v["addend"]
         subtract = (v["product_sign"] ^ v["sign"]) & ~v["convert"]
         total = Mux(subtract, product - addend, product + addend)
         return {"total": total[:_WINDOW + 1], "other": (addend - product)[:_WINDOW + 1],
-                "subtract": subtract, **self._passed(v)}
+                "subtract": subtract, **self._passed(v, "top")}
 
     def _count(self, v):
         """The magnitude, its sign, and how many zeros it begins with."""
@@ -163,17 +165,22 @@ class FloatFma(wiring.Component):
         sign = Mux(v["convert"], v["sign"],
                    Mux(v["subtract"], Mux(less, v["sign"], v["product_sign"] & ~empty),
                        v["product_sign"]))
-        top = Mux(v["convert"], _BIAS + _WINDOW, v["top"])
+        top = Mux(v["convert"], _BIAS + _WINDOW, v["top"])[:11].as_signed()
         return {"magnitude": magnitude, "zeros": zeros, "empty": empty, "sign": sign,
-                "top": top[:11].as_signed(), "nan": v["nan"], "infinite": v["infinite"],
+                "top": top, "deficit": 1 - top, "nan": v["nan"], "infinite": v["infinite"],
                 "infinite_sign": v["infinite_sign"]}
 
     def _normalise(self, v):
         """The highest one to the top."""
         field = v["top"] - v["zeros"]
+        # how far it is below the least exponent: zeros and a constant decide, side by side
+        distance = Signal(signed(12))
+        self._m.d.comb += distance.eq(v["zeros"] + v["deficit"])
+        too_far = distance[_FAR.bit_length():-1].any()
+        shift = Mux(distance[-1], 0, Mux(too_far, _FAR, distance[:_FAR.bit_length()]))
         moved = (v["magnitude"] << v["zeros"])[:_WINDOW + 1]
         below = _WINDOW + 1 - _SIGNIFICAND - 2
-        return {"field": field[:11].as_signed(), "kept": moved[below:],
+        return {"field": field[:11].as_signed(), "shift": shift, "kept": moved[below:],
                 "sticky": moved[:below].any(),
                 **{name: v[name] for name in ("empty", "sign", "nan", "infinite",
                                               "infinite_sign")}}
@@ -181,12 +188,9 @@ class FloatFma(wiring.Component):
     def _denormalise(self, v):
         """To the right, where the exponent would be less than the least."""
         tiny = v["field"] < 1
-        distance = (1 - v["field"])
-        most = _SIGNIFICAND + 3
-        shift = Mux(tiny, Mux(distance > most, most, distance[:5]), 0)
-        wide = Cat(_zeros(most), v["kept"]) >> shift[:5]
+        wide = Cat(Const(0, _FAR), v["kept"]) >> v["shift"]
         too_large = (v["field"] >= 255) & ~v["empty"]
-        return {"kept": wide[most:], "sticky": v["sticky"] | wide[:most].any(),
+        return {"kept": wide[_FAR:], "sticky": v["sticky"] | wide[:_FAR].any(),
                 "field": Mux(tiny | v["empty"], 0, v["field"] - 1)[:8],
                 "infinite": v["infinite"] | too_large,
                 "sign": Mux(v["infinite"], v["infinite_sign"], v["sign"]), "nan": v["nan"]}
@@ -196,12 +200,6 @@ class FloatFma(wiring.Component):
         significand, half = v["kept"][2:], v["kept"][1]
         rest = v["kept"][0] | v["sticky"]
         up = half & (rest | significand[0])
-        packed = (Cat(_zeros(_FRACTION), v["field"]) + significand + up)[:31]
+        packed = (Cat(Const(0, _FRACTION), v["field"]) + significand + up)[:31]
         number = Cat(Mux(v["infinite"], 0xFF << _FRACTION, packed)[:31], v["sign"])
         return Mux(v["nan"], FLOAT_NAN, number)
-
-
-
-def _zeros(count):
-    """So many bits of 0."""
-    return Const(0, count)

@@ -5,9 +5,11 @@ flight carries the identifier of its thread.
 """
 
 from amaranth.hdl import unsigned
-from amaranth.lib import data
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import Out
 
-__all__ = ["FiringLayout", "TokenLayout"]
+__all__ = ["FiringLayout", "MemoryRequestLayout", "MemoryResponseLayout", "Pulse",
+           "TokenLayout"]
 
 
 class TokenLayout(data.StructLayout):
@@ -19,8 +21,30 @@ class TokenLayout(data.StructLayout):
 
 
 class FiringLayout(data.StructLayout):
-    """All operands of thread ``tid``; those that the unit does not need are 0."""
+    """All operands of thread ``tid``; those that the unit does not need mean nothing."""
 
     def __init__(self, *, operands, tid_width, width):
         super().__init__({"tid": unsigned(tid_width),
                           "values": data.ArrayLayout(unsigned(width), operands)})
+
+
+class MemoryRequestLayout(data.StructLayout):
+    """A word's access. ``tag`` comes back with its response."""
+
+    def __init__(self, *, tag_width, address_width, width):
+        super().__init__({"tag": unsigned(tag_width), "address": unsigned(address_width),
+                          "write": unsigned(1), "data": unsigned(width)})
+
+
+class MemoryResponseLayout(data.StructLayout):
+    """What a load has read; a store is answered, too, and its ``data`` mean nothing."""
+
+    def __init__(self, *, tag_width, width):
+        super().__init__({"tag": unsigned(tag_width), "data": unsigned(width)})
+
+
+class Pulse(wiring.Signature):
+    """A ``payload`` in each cycle in which it is ``valid``; it cannot be made to wait."""
+
+    def __init__(self, shape):
+        super().__init__({"valid": Out(1), "payload": Out(shape)})

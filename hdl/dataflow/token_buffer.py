@@ -14,6 +14,7 @@ from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.layouts import FiringLayout, TokenLayout
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.turn import Turn
 
 __all__ = ["TokenBuffer"]
 
@@ -48,7 +49,7 @@ class TokenBuffer(wiring.Component):
     operands : In(stream of TokenLayout).array(operands)
         Tokens. ``ready`` depends on the ``tid`` on offer.
     fire : Out(stream of FiringLayout)
-        Complete threads.
+        Complete threads; what operands hold that are not needed means nothing.
 
     Attributes
     ----------
@@ -58,8 +59,8 @@ class TokenBuffer(wiring.Component):
         By operand: the entries in use.
     complete : Signal
         The entries whose thread can fire.
-    behind : Signal
-        The entries that come after the one served last; a thermometer code.
+    turn : Turn
+        Whose turn it is among them.
     stores, tags : list of amaranth.lib.memory.Memory
         By operand: the values, and the upper bits of their threads' identifiers.
     """
@@ -79,7 +80,7 @@ class TokenBuffer(wiring.Component):
         })
         self.present = [Signal(depth, name=f"present_{k}") for k in range(operands)]
         self.complete = Signal(depth)
-        self.behind = Signal(depth)
+        self.turn = Turn(depth=depth)
 
     @cached_property
     def stores(self):  # made late: a buffer that is only asked for its ports has none
@@ -118,17 +119,11 @@ class TokenBuffer(wiring.Component):
         # in which the output is free.
         free = Signal()
         m.d.comb += free.eq(~self.fire.valid | self.fire.ready)
-        grant = Signal(self.depth)
-        later = self.complete & self.behind
-        m.d.comb += grant.eq(Mux(later.any(), _lowest(later), _lowest(self.complete)))
-        entry = Signal(index_width)
-        m.d.comb += entry.eq(Cat(
-            Cat(grant[e] for e in range(self.depth) if e >> bit & 1).any()
-            for bit in range(index_width)))
+        m.submodules.turn = turn = self.turn
+        grant, entry = turn.grant, turn.entry
+        m.d.comb += [turn.requests.eq(self.complete), turn.take.eq(free)]
         with m.If(free):
             m.d.sync += self.fire.valid.eq(self.complete.any())
-            with m.If(self.complete.any()):
-                m.d.sync += self.behind.eq(Cat(Cat(grant[:e]).any() for e in range(self.depth)))
         leaves = Signal(self.depth)
         m.d.comb += leaves.eq(Mux(free, grant, 0))
 
@@ -159,7 +154,7 @@ class TokenBuffer(wiring.Component):
                 m.d.comb += read.addr.eq(entry)
             value, stored_tag = self._reads[k]
             with m.If(free):
-                m.d.sync += self.fire.payload["values"][k].eq(Mux(self.needed[k], value.data, 0))
+                m.d.sync += self.fire.payload["values"][k].eq(value.data)
             # all that are needed have the same tag
             tags.append(Mux(self.needed[k], stored_tag.data, 0))
             m.d.sync += self.present[k].eq(self.present[k] & ~leaves | here)
@@ -168,8 +163,3 @@ class TokenBuffer(wiring.Component):
             m.d.sync += self.fire.payload.tid.eq(Cat(entry, reduce(or_, tags)))
 
         return m
-
-
-def _lowest(bits):
-    """The lowest bit that is set, alone; flat, because it is on the way to the output."""
-    return Cat(bit & ~Cat(bits[:place]).any() for place, bit in enumerate(bits))

@@ -1,7 +1,9 @@
 """Units of the dataflow core."""
 
 from cyclebound.golden.dataflow import bounds
+from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
 from cyclebound.hdl.dataflow.float_fma import FloatFma
+from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.sim.block import (
     Block,
@@ -42,7 +44,7 @@ BLOCKS = (
                                 for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3), (2, 4, 4),
                                                                    (3, 4, 4))),
                 decides=("operands", "depth"),
-                depth=7,
+                depth=9,
                 induction=4,
             ),
         ),
@@ -67,5 +69,40 @@ BLOCKS = (
         fpga=FpgaTarget("single"),
         signals=("top.dut.operands__valid", "top.dut.operands__ready", "top.dut.operands__payload",
                  "top.dut.result__valid", "top.dut.result__payload"),
+    ),
+    Block(
+        name="dataflow.compute_unit",
+        summary="token buffer, integer ALU and single-precision FPU; one static operation",
+        component=ComputeUnit,
+        configurations={
+            "two": Configuration({"depth": 2, "tid_width": 8}),
+            "paper": Configuration({"depth": 16, "tid_width": 10}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.compute_unit"),),
+        bounds=(
+            Observed("result", bounds.compute_result),
+            Observed("stream", bounds.compute_stream),
+        ),
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.buffer.fire__valid", "top.dut.buffer.fire__payload",
+                 "top.dut.result__valid", "top.dut.result__payload"),
+    ),
+    Block(
+        name="dataflow.load_store_unit",
+        summary="loads or stores of many threads at once, answered in any order, in epochs",
+        component=LoadStoreUnit,
+        configurations={
+            "two": Configuration({"depth": 2, "tid_width": 6, "address_width": 10}),
+            "paper": Configuration({"depth": 16, "tid_width": 10, "address_width": 16}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit"),),
+        bounds=(
+            Observed("access", bounds.access_latency),
+            Observed("stream", bounds.access_stream),
+        ),
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.buffer.fire__valid", "top.dut.request__valid", "top.dut.response__valid",
+                 "top.dut.busy", "top.dut.done", "top.dut.sent", "top.dut.result__valid",
+                 "top.dut.enable__valid"),
     ),
 )

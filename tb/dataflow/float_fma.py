@@ -15,7 +15,8 @@ async def play(bench: Bench, items: Iterable[Fused], *, load: float = 1.0,
     payload = {name: bench.inputs[f"operands.payload.{name}"].offset
                for name in ("a", "b", "c", "convert")}
     valid, sink_ready = bench.inputs["operands.valid"].mask, bench.inputs["result.ready"].mask
-    ready_mask, result_mask = bench.outputs["operands.ready"].mask, bench.outputs["result.valid"].mask
+    ready_mask = bench.outputs["operands.ready"].mask
+    result_mask = bench.outputs["result.valid"].mask
     result = bench.outputs["result.payload"]
     source: Iterator[Fused] = iter(items)
     held, times, last = None, [], None

@@ -55,7 +55,10 @@ class Scene:
         if shown is not None:
             expected["fire.payload.tid"] = shown.tid
             expected |= {f"fire.payload.values.{k}": v for k, v in enumerate(shown.values)}
-            care |= bench.outputs["fire.payload"].mask
+            care |= bench.outputs["fire.payload.tid"].mask
+            for k in range(self.count):
+                if self.needed >> k & 1:
+                    care |= bench.outputs[f"fire.payload.values.{k}"].mask
             if shown is not self._last:
                 self.offered[shown.tid] = now
             if ready:

@@ -189,7 +189,7 @@ class TokenBufferProof(TokenBufferCheck):
                    "invariant: our entry is complete when all our tokens are there"),
         ]
 
-        behind = target.behind
+        behind = target.turn.behind
         m.d.sync += [
             Assert(~behind[0], "invariant: behind leaves out entry 0"),
             Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),

@@ -1,0 +1,119 @@
+"""Compute unit: an ALU and an FPU behind a token buffer.
+
+Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 5.2.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dataflow.operations import (
+    OPERANDS,
+    PIPELINE_STAGES,
+    WIDTH,
+    Operation,
+    operands_of,
+)
+from cyclebound.hdl.dataflow.float_fma import FloatFma
+from cyclebound.hdl.dataflow.integer_alu import ALU_STAGES, IntegerAlu
+from cyclebound.hdl.dataflow.layouts import TokenLayout
+from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+
+__all__ = ["ComputeUnit", "ComputeUnitConfiguration"]
+
+_ONE, _MINUS_ZERO = 0x3F80_0000, 0x8000_0000
+_FLOAT = (Operation.FADD, Operation.FSUB, Operation.FMUL, Operation.FMA, Operation.TO_FLOAT)
+
+
+class ComputeUnitConfiguration(data.StructLayout):
+    """``operation``; ``literals`` has a bit for each operand that is the constant ``value``."""
+
+    def __init__(self):
+        super().__init__({"operation": unsigned(5), "literals": unsigned(OPERANDS),
+                          "value": unsigned(WIDTH)})
+
+
+class ComputeUnit(wiring.Component):
+    """One static operation, on the operands of one thread after the other.
+
+    Latency: a result is offered ``PIPELINE_STAGES`` + 2 cycles after its last operand was taken,
+    whatever the operation. Throughput: one firing per cycle; results leave in the order of
+    firings. The pipeline stands still while a result is not taken.
+
+    Parameters
+    ----------
+    depth : int
+        Entries of the token buffer: 2, 4, 8 or 16.
+    tid_width : int
+        Bits of a thread identifier.
+
+    Members
+    -------
+    configuration : In(ComputeUnitConfiguration)
+        May change only while the unit is empty.
+    operands : In(stream of TokenLayout).array(3)
+        Tokens.
+    result : Out(stream of TokenLayout)
+        Results.
+    """
+
+    def __init__(self, *, depth, tid_width):
+        self.depth, self.tid_width = depth, tid_width
+        self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=WIDTH)
+        token = stream.Signature(TokenLayout(tid_width=tid_width, width=WIDTH))
+        super().__init__({
+            "configuration": In(ComputeUnitConfiguration()),
+            "operands": In(token).array(OPERANDS),
+            "result": Out(token),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.buffer = buffer = self.buffer
+        m.submodules.fma = fma = FloatFma()
+        m.submodules.alu = alu = IntegerAlu()
+        configuration = self.configuration
+        operation = configuration.operation
+
+        for outer, inner in zip(self.operands, buffer.operands, strict=True):
+            wiring.connect(m, wiring.flipped(outer), inner)
+        second = Cat(operation == each for each in Operation if operands_of(each) > 1).any()
+        third = Cat(operation == each for each in Operation if operands_of(each) > 2).any()
+        m.d.comb += buffer.needed.eq(Cat(1, second, third) & ~configuration.literals)
+        a, b, c = (Mux(literal, configuration.value, value) for literal, value in
+                   zip(configuration.literals, buffer.fire.payload["values"], strict=True))
+
+        # What floating-point arithmetic there is, is a multiplication and an addition.
+        sums = (operation == Operation.FADD) | (operation == Operation.FSUB)
+        difference = operation == Operation.FSUB
+        convert = operation == Operation.TO_FLOAT
+        addend = Mux(sums, Cat(b[:-1], b[-1] ^ difference),
+                     Mux(operation == Operation.FMUL, _MINUS_ZERO, Mux(convert, a, c)))
+        m.d.comb += [
+            fma.operands.valid.eq(buffer.fire.valid),
+            buffer.fire.ready.eq(fma.operands.ready),
+            fma.operands.payload.eq(Cat(Mux(convert, 0, a), Mux(sums, _ONE, Mux(convert, 0, b)),
+                                        addend, convert)),
+            self.result.valid.eq(fma.result.valid),
+            fma.result.ready.eq(self.result.ready),
+            alu.enable.eq(fma.operands.ready),
+            alu.operation.eq(operation),
+            alu.a.eq(a), alu.b.eq(b), alu.c.eq(c),
+        ]
+
+        # Beside it go the identifier, and the results of all other operations.
+        tid, value = buffer.fire.payload.tid, alu.result
+        for stage in range(PIPELINE_STAGES):
+            held = Signal(self.tid_width, name=f"tid_{stage + 1}", reset_less=True)
+            with m.If(fma.operands.ready):
+                m.d.sync += held.eq(tid)
+            tid = held
+        for stage in range(ALU_STAGES, PIPELINE_STAGES):
+            kept = Signal(WIDTH, name=f"value_{stage + 1}", reset_less=True)
+            with m.If(fma.operands.ready):
+                m.d.sync += kept.eq(value)
+            value = kept
+        floats = Cat(operation == each for each in _FLOAT).any()
+        m.d.comb += [self.result.payload.tid.eq(tid),
+                     self.result.payload.data.eq(Mux(floats, fma.result.payload, value))]
+        return m

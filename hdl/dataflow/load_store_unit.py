@@ -1,0 +1,199 @@
+"""Load/store unit: memory accesses of many threads at once, answered in any order.
+
+Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 4.1, 4.3, 4.5, 5.1.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cyclebound.golden.dataflow.operations import WIDTH
+from cyclebound.hdl.dataflow.layouts import (
+    MemoryRequestLayout,
+    MemoryResponseLayout,
+    Pulse,
+    TokenLayout,
+)
+from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+from cyclebound.hdl.dataflow.turn import Turn
+
+__all__ = ["LoadStoreConfiguration", "LoadStoreUnit"]
+
+
+class LoadStoreConfiguration(data.StructLayout):
+    """Which access, and to which buffer.
+
+    ``store``: it writes. ``gated``: it waits for an enable token. ``base``, ``size``: the buffer's
+    first word and its number of words.
+    """
+
+    def __init__(self, *, address_width):
+        super().__init__({"store": unsigned(1), "gated": unsigned(1),
+                          "base": unsigned(address_width), "size": unsigned(address_width + 1)})
+
+
+class LoadStoreUnit(wiring.Component):
+    """One static load or store, for one thread after the other.
+
+    A thread fires with its index into the buffer, the value to be stored, and an enable token, as
+    far as they are needed. Its access goes to memory and leaves the thread's identifier in the
+    reservation buffer, whose entries are those of the token buffer: thread mod ``depth``. The
+    answer, in whatever order, makes a result and an enable token for the next access of the same
+    thread. A poisoned enable token makes no access, the result 0, and a poisoned enable token. An
+    index outside the buffer makes none either, the result 0, and a report.
+
+    Epochs: threads are sent on epoch by epoch, ``depth`` of them each, so that nobody finds the
+    buffers downstream full of younger threads. Within an epoch it is round robin among those that
+    are answered.
+
+    Latency: the request is offered 3 cycles after the last token was taken, and a result 2 cycles
+    after the response. Throughput: one thread per cycle, while ``depth`` covers the way from
+    firing to being sent on.
+
+    Parameters
+    ----------
+    depth : int
+        Entries of token buffer and reservation buffer: 2, 4, 8 or 16.
+    tid_width : int
+        Bits of a thread identifier.
+    address_width : int
+        Bits of a word's address.
+    width : int
+        Bits of a word.
+    epochs : bool
+        False: threads are sent on as they are answered. Graphs can deadlock then [Figure 4].
+
+    Members
+    -------
+    configuration : In(LoadStoreConfiguration)
+        May change only in reset.
+    operands : In(stream of TokenLayout).array(3)
+        Index, value to be stored, enable.
+    result, enable : Out(stream of TokenLayout)
+        What was loaded (0 after a store), and 1, or 0 for a poisoned thread. They leave
+        independently; the next thread is sent on when both have left.
+    request : Out(stream of MemoryRequestLayout)
+        Accesses; the tag is the reservation buffer's entry.
+    response : In(Pulse(MemoryResponseLayout))
+        Answers: each request has its entry. Not in the cycle of its request.
+    fault : Out(Pulse(TokenLayout))
+        A thread, and its index, outside of the buffer.
+    """
+
+    def __init__(self, *, depth, tid_width, address_width, width=WIDTH, epochs=True):
+        check_depth(depth, tid_width)
+        check_integer("width", width, least=1)
+        check_integer("address width", address_width, least=1, most=width)
+        if not isinstance(epochs, bool):
+            raise TypeError(f"epochs must be a bool, not {epochs!r}")
+        self.depth, self.tid_width, self.width = depth, tid_width, width
+        self.address_width, self.epochs = address_width, epochs
+        self.buffer = TokenBuffer(operands=3, depth=depth, tid_width=tid_width, width=width)
+        layout = TokenLayout(tid_width=tid_width, width=width)
+        token = stream.Signature(layout)
+        tag = exact_log2(depth)
+        super().__init__({
+            "configuration": In(LoadStoreConfiguration(address_width=address_width)),
+            "operands": In(token).array(3),
+            "result": Out(token),
+            "enable": Out(token),
+            "request": Out(stream.Signature(MemoryRequestLayout(
+                tag_width=tag, address_width=address_width, width=width))),
+            "response": In(Pulse(MemoryResponseLayout(tag_width=tag, width=width))),
+            "fault": Out(Pulse(layout)),
+        })
+        # the reservation buffer
+        self.busy = Signal(depth)    # has a thread
+        self.done = Signal(depth)    # that has been answered
+        self.sent = Signal(depth)    # this epoch's thread has been sent on
+        self.alive = Signal(depth)   # the thread was not poisoned
+        self.empty = Signal(depth)   # nothing was loaded
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.buffer = buffer = self.buffer
+        m.submodules.turn = turn = Turn(depth=self.depth)
+        tags = Memory(shape=unsigned(self.tid_width - exact_log2(self.depth)), depth=self.depth,
+                      init=[])
+        words = Memory(shape=unsigned(self.width), depth=self.depth, init=[])
+        m.submodules.tags, m.submodules.words = tags, words
+        write_tag, write_word = tags.write_port(), words.write_port()
+        read_tag, read_word = tags.read_port(domain="comb"), words.read_port(domain="comb")
+        configuration = self.configuration
+
+        for outer, inner in zip(self.operands, buffer.operands, strict=True):
+            wiring.connect(m, wiring.flipped(outer), inner)
+        m.d.comb += buffer.needed.eq(Cat(1, configuration.store, configuration.gated))
+
+        # A firing takes its entry, and is a request, or answered at once.
+        fire, request, response = buffer.fire, self.request, self.response
+        bits = exact_log2(self.depth)
+        index, tag = fire.payload.tid[:bits], fire.payload.tid[bits:]
+        place, value, enable = fire.payload["values"]
+        enters, free = Signal(), Signal()
+        enabled, inside = Signal(), Signal()
+        m.d.comb += [
+            free.eq(~request.valid | request.ready),
+            fire.ready.eq(free & ~self.busy.bit_select(index, 1)),
+            enters.eq(fire.valid & fire.ready),
+            enabled.eq(~configuration.gated | enable[0]),
+            inside.eq(place < configuration.size),
+            write_tag.addr.eq(index), write_tag.data.eq(tag), write_tag.en.eq(enters),
+        ]
+        with m.If(free):
+            m.d.sync += [
+                request.valid.eq(enters & enabled & inside),
+                request.payload.tag.eq(index),
+                request.payload.address.eq(configuration.base + place),
+                request.payload.write.eq(configuration.store),
+                request.payload.data.eq(value),
+            ]
+        m.d.sync += [
+            self.fault.valid.eq(enters & enabled & ~inside),
+            self.fault.payload.tid.eq(fire.payload.tid),
+            self.fault.payload.data.eq(place),
+        ]
+        entered, skipped, answered = (Signal(self.depth, name=name)
+                                      for name in ("entered", "skipped", "answered"))
+        m.d.comb += [
+            entered.eq(Mux(enters, 1 << index, 0)),
+            skipped.eq(Mux(enabled & inside, 0, entered)),
+            answered.eq(Mux(response.valid, 1 << response.payload.tag, 0)),
+            write_word.addr.eq(response.payload.tag),
+            write_word.data.eq(response.payload.data),
+            write_word.en.eq(response.valid),
+        ]
+
+        # Who is sent on: of this epoch, and answered.
+        leaves, open_ = Signal(self.depth), Signal()
+        m.d.comb += [
+            open_.eq((~self.result.valid | self.result.ready)
+                     & (~self.enable.valid | self.enable.ready)),
+            turn.requests.eq(self.done & ~self.sent if self.epochs else self.done),
+            turn.take.eq(open_),
+            leaves.eq(Mux(open_, turn.grant, 0)),
+            read_tag.addr.eq(turn.entry), read_word.addr.eq(turn.entry),
+        ]
+        for port in (self.result, self.enable):
+            with m.If(open_):
+                m.d.sync += [port.valid.eq(turn.requests.any()),
+                             port.payload.tid.eq(Cat(turn.entry, read_tag.data))]
+            with m.Elif(port.ready):
+                m.d.sync += port.valid.eq(0)
+        nothing = (self.empty & turn.grant).any() | configuration.store
+        with m.If(open_):
+            m.d.sync += [self.result.payload.data.eq(Mux(nothing, 0, read_word.data)),
+                         self.enable.payload.data.eq((self.alive & turn.grant).any())]
+        sent = self.sent | leaves
+        m.d.sync += [
+            self.busy.eq(self.busy & ~leaves | entered),
+            self.done.eq(self.done & ~leaves | skipped | answered),
+            self.alive.eq(Mux(enabled, self.alive | entered, self.alive & ~entered)),
+            self.empty.eq(self.empty & ~entered | skipped),
+        ]
+        if self.epochs:
+            m.d.sync += self.sent.eq(Mux(sent.all(), 0, sent))
+        return m

@@ -1,0 +1,62 @@
+"""Whose turn it is among the entries of a buffer: round robin, flat."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+
+__all__ = ["Turn"]
+
+
+class Turn(wiring.Component):
+    """The first entry that asks, behind the one served last; one-hot, and as a number.
+
+    Latency: none. Without a carry chain, because it is the longest way in every buffer. An entry
+    that keeps asking sees each other entry go first once at most.
+
+    Parameters
+    ----------
+    depth : int
+        Entries, a power of two.
+
+    Members
+    -------
+    requests : In(depth)
+        Entry *i* asks.
+    take : In(1)
+        The winner, if there is one, is served in this cycle.
+    grant : Out(depth)
+        The winner, one-hot; it does not depend on ``take``.
+    entry : Out(range(depth))
+        The winner's number; means nothing if nobody asks.
+
+    Attributes
+    ----------
+    behind : Signal
+        The entries after the one served last; a thermometer code.
+    """
+
+    def __init__(self, *, depth):
+        self.depth = depth
+        super().__init__({"requests": In(depth), "take": In(1), "grant": Out(depth),
+                          "entry": Out(range(depth))})
+        self.behind = Signal(depth)
+
+    def elaborate(self, platform):
+        m = Module()
+        later = Signal(self.depth)
+        m.d.comb += [
+            later.eq(self.requests & self.behind),
+            self.grant.eq(Mux(later.any(), _lowest(later), _lowest(self.requests))),
+            self.entry.eq(Mux(later.any(), leading_zeros(later[::-1])[0],
+                              leading_zeros(self.requests[::-1])[0])),
+        ]
+        with m.If(self.take & self.requests.any()):
+            m.d.sync += self.behind.eq(Cat(Cat(self.grant[:e]).any() for e in range(self.depth)))
+        return m
+
+
+def _lowest(bits):
+    """The lowest bit that is set, alone."""
+    return Cat(bit & ~Cat(bits[:place]).any() for place, bit in enumerate(bits))

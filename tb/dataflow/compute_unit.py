@@ -1,0 +1,138 @@
+"""Testbench of the compute unit: every operation, with every port compared in every cycle."""
+
+from collections import deque
+
+from cyclebound.golden.dataflow.compute_unit import ComputeUnitModel
+from cyclebound.golden.dataflow.operations import (
+    OPERANDS,
+    PIPELINE_STAGES,
+    Operation,
+    operands_of,
+)
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dataflow.float_cases import SPECIAL, hard_triple
+
+_INTEGERS = (0, 1, 2, 31, 32, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001, 0xFFFF_FFFF, 0x0001_0000)
+_FLOATS = frozenset((Operation.FADD, Operation.FSUB, Operation.FMUL, Operation.FMA, Operation.FEQ,
+                     Operation.FLT, Operation.FLE, Operation.TO_INT))
+
+
+class Scene:
+    """The unit under one configuration, its model, and tokens before each operand."""
+
+    def __init__(self, bench: Bench, operation: Operation,
+                 literals: dict[int, int] | None = None) -> None:
+        self.bench, self.operation, self.literals = bench, operation, literals or {}
+        self.model = ComputeUnitModel(depth=bench.parameters["depth"], operation=operation,
+                                      literals=self.literals)
+        self.threads = 2 ** bench.parameters["tid_width"]
+        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(OPERANDS)]
+        self.held: list[tuple[int, int] | None] = [None] * OPERANDS
+        self.taken: dict[int, int] = {}  # thread -> cycle of its last operand
+        self.shown: dict[int, int] = {}  # thread -> cycle of its result's first offer
+        self.results: list[tuple[int, int]] = []
+        self._last: tuple[int, int] | None = None
+        self._fixed = {"configuration.operation": int(operation),
+                       "configuration.literals": sum(1 << k for k in self.literals),
+                       "configuration.value": next(iter(self.literals.values()), 0)}
+
+    def put(self, tid: int, values: tuple[int, ...]) -> None:
+        for k, value in enumerate(values[:operands_of(self.operation)]):
+            if k not in self.literals:
+                self.queues[k].append((tid, value))
+
+    def values(self) -> tuple[int, ...]:
+        """Operands at random, half of them hard."""
+        rng = self.bench.rng
+        if self.operation in _FLOATS:
+            a, b, c = hard_triple(rng)
+            kind = rng.randrange(4)
+            if kind == 0:
+                return tuple(rng.choice(SPECIAL) for _ in range(OPERANDS))
+            return a, (a ^ rng.choice((0, 1, 1 << 31)) if kind == 1 else b), c
+        a, b, c = (rng.choice(_INTEGERS) if rng.random() < 0.4 else rng.getrandbits(32)
+                   for _ in range(OPERANDS))
+        return a, (a if rng.random() < 0.1 else b), c
+
+    async def cycle(self, *, ready: bool = True, load: float = 1.0) -> None:
+        bench = self.bench
+        values = self._fixed | {"result.ready": ready}
+        for k, queue in enumerate(self.queues):
+            if self.held[k] is None and queue and (load == 1 or bench.rng.random() < load):
+                self.held[k] = queue.popleft()
+            if self.held[k] is not None:
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
+                           f"operands.{k}.payload.data": self.held[k][1]}
+        now = bench.cycle
+        seen = await bench.step(bench.inputs.pack(values))
+        found = self.model.step(self.held, ready)
+        expected = {"result.valid": found.result is not None}
+        care = bench.outputs["result.valid"].mask
+        for k, offer in enumerate(self.held):
+            if offer is not None:
+                expected[f"operands.{k}.ready"] = found.taken[k]
+                care |= bench.outputs[f"operands.{k}.ready"].mask
+            if found.taken[k]:
+                self.taken[offer[0]] = now
+                self.held[k] = None
+        if found.result is not None:
+            expected |= {"result.payload.tid": found.result[0],
+                         "result.payload.data": found.result[1]}
+            care |= bench.outputs["result.payload"].mask
+            if found.result is not self._last:
+                self.shown[found.result[0]] = now
+            if ready:
+                self.results.append(found.result)
+        self._last = found.result
+        bench.check(seen, bench.outputs.pack(expected), care)
+
+    async def drain(self, *, load: float = 1.0, sink: float = 1.0) -> None:
+        await self.cycle()
+        while not (self.model.empty and not any(self.queues) and not any(self.held)):
+            await self.cycle(ready=sink == 1 or self.bench.rng.random() < sink, load=load)
+
+
+@testbench
+async def every_operation_one_per_cycle(bench: Bench) -> None:
+    for operation in Operation:
+        await bench.reset()
+        scene = Scene(bench, operation)
+        first = bench.cycle
+        threads = min(100, scene.threads)
+        for tid in range(threads):
+            scene.put(tid, scene.values())
+        await scene.drain()
+        assert [tid for tid, _ in scene.results] == list(range(threads))
+        for tid in range(threads):
+            bench.observe("result", scene.taken[tid], scene.shown[tid], stages=PIPELINE_STAGES)
+        bench.observe("stream", first, scene.shown[threads - 1], threads=threads,
+                      stages=PIPELINE_STAGES)
+
+
+@testbench
+async def every_operation_with_a_literal_and_stalls(bench: Bench) -> None:
+    depth = bench.parameters["depth"]
+    for operation in Operation:
+        for literal in range(operands_of(operation) if operands_of(operation) > 1 else 0):
+            await bench.reset()
+            probe = Scene(bench, operation)
+            scene = Scene(bench, operation, {literal: probe.values()[literal]})
+            for epoch in range(min(4, scene.threads // depth)):
+                for tid in bench.rng.sample(range(depth), depth):
+                    scene.put(epoch * depth + tid, scene.values())
+            await scene.drain(load=0.7, sink=0.7)
+            assert len(scene.results) == min(4, scene.threads // depth) * depth
+
+
+@testbench
+async def operands_in_any_order_within_an_epoch(bench: Bench) -> None:
+    depth = bench.parameters["depth"]
+    for load, sink in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.5)):
+        await bench.reset()
+        scene = Scene(bench, Operation.FMA)
+        for epoch in range(min(6, scene.threads // depth)):
+            for queue in scene.queues:
+                for tid in bench.rng.sample(range(depth), depth):
+                    queue.append((epoch * depth + tid, bench.rng.choice(SPECIAL)))
+        await scene.drain(load=load, sink=sink)
+        assert len(scene.results) == min(6, scene.threads // depth) * depth

@@ -1,0 +1,170 @@
+"""Testbench of the load/store unit: every port compared in every cycle, memory in any order."""
+
+from collections import deque
+from collections.abc import Callable
+
+from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
+from cyclebound.tb.bench import Bench, testbench
+
+BASE, SIZE = 100, 64
+
+
+class Scene:
+    """The unit under one configuration, its model, tokens before it, and a memory behind it.
+
+    ``latency()`` gives the cycles from a request to its response; where two are due at once, one
+    waits, so that order is any.
+    """
+
+    def __init__(self, bench: Bench, *, store: bool, gated: bool,
+                 latency: Callable[[], int]) -> None:
+        self.bench, self.store, self.gated, self.latency = bench, store, gated, latency
+        p = bench.parameters
+        self.depth, self.threads = p["depth"], 2 ** p["tid_width"]
+        self.model = LoadStoreModel(depth=self.depth, store=store, gated=gated, base=BASE,
+                                    size=SIZE, epochs=p.get("epochs", True))
+        self.memory = {BASE + i: bench.rng.getrandbits(32) for i in range(SIZE)}
+        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(3)]
+        self.held: list[tuple[int, int] | None] = [None] * 3
+        self.due: list[tuple[int, int, int]] = []  # cycle, tag, word
+        self.taken: dict[int, int] = {}
+        self.shown: dict[int, int] = {}
+        self.results: list[tuple[int, int]] = []
+        self.enables: list[tuple[int, int]] = []
+        self.faults: list[tuple[int, int]] = []
+        self._last: tuple[int, int] | None = None
+        self._fixed = {"configuration.store": store, "configuration.gated": gated,
+                       "configuration.base": BASE, "configuration.size": SIZE}
+
+    def put(self, tid: int, *, enable: int = 1, index: int | None = None) -> None:
+        place = self.bench.rng.randrange(SIZE) if index is None else index
+        for k, value in enumerate((place, self.bench.rng.getrandbits(32), enable)):
+            if k == 0 or (k == 1 and self.store) or (k == 2 and self.gated):
+                self.queues[k].append((tid, value))
+
+    async def cycle(self, *, result: bool = True, enable: bool = True, request: bool = True,
+                    load: float = 1.0) -> None:
+        bench, now = self.bench, self.bench.cycle
+        values = self._fixed | {"result.ready": result, "enable.ready": enable,
+                                "request.ready": request}
+        for k, queue in enumerate(self.queues):
+            if self.held[k] is None and queue and (load == 1 or bench.rng.random() < load):
+                self.held[k] = queue.popleft()
+            if self.held[k] is not None:
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
+                           f"operands.{k}.payload.data": self.held[k][1]}
+        response = None
+        ripe = [each for each in self.due if each[0] <= now]
+        if ripe:
+            self.due.remove(ripe[0])
+            response = ripe[0][1:]
+            values |= {"response.valid": 1, "response.payload.tag": response[0],
+                       "response.payload.data": response[1]}
+        seen = await bench.step(bench.inputs.pack(values))
+        found = self.model.step(self.held, result_ready=result, enable_ready=enable,
+                                request_ready=request, response=response)
+        expected, care = {}, 0
+        for name, token in (("result", found.result), ("enable", found.enable),
+                            ("fault", found.fault)):
+            expected[f"{name}.valid"] = token is not None
+            care |= bench.outputs[f"{name}.valid"].mask
+            if token is not None:
+                expected |= {f"{name}.payload.tid": token[0], f"{name}.payload.data": token[1]}
+                care |= bench.outputs[f"{name}.payload"].mask
+        expected["request.valid"] = found.request is not None
+        care |= bench.outputs["request.valid"].mask
+        if found.request is not None:
+            a = found.request
+            expected |= {"request.payload.tag": a.tag, "request.payload.address": a.address,
+                         "request.payload.write": a.write}
+            for name in ("tag", "address", "write"):
+                care |= bench.outputs[f"request.payload.{name}"].mask
+            if a.write:
+                expected["request.payload.data"] = a.data
+                care |= bench.outputs["request.payload.data"].mask
+            if request:
+                word = self.memory[a.address]
+                if a.write:
+                    self.memory[a.address], word = a.data, bench.rng.getrandbits(32)
+                self.due.append((now + self.latency() - 1, a.tag, word))
+        for k, offer in enumerate(self.held):
+            if offer is not None:
+                expected[f"operands.{k}.ready"] = found.taken[k]
+                care |= bench.outputs[f"operands.{k}.ready"].mask
+            if found.taken[k]:
+                self.taken[offer[0]] = now
+                self.held[k] = None
+        if found.result is not None and found.result is not self._last:
+            self.shown[found.result[0]] = now
+        self._last = found.result
+        if found.result is not None and result:
+            self.results.append(found.result)
+        if found.enable is not None and enable:
+            self.enables.append(found.enable)
+        if found.fault is not None:
+            self.faults.append(found.fault)
+        bench.check(seen, bench.outputs.pack(expected), care)
+
+    async def drain(self, *, sink: float = 1.0, load: float = 1.0) -> None:
+        chance = self.bench.rng.random
+        await self.cycle()
+        while not (self.model.empty and not any(self.queues) and not any(self.held)):
+            await self.cycle(result=chance() < sink, enable=chance() < sink,
+                             request=chance() < sink, load=load)
+
+
+KINDS = ((False, False), (False, True), (True, False), (True, True))
+
+
+@testbench
+async def one_thread_alone(bench: Bench) -> None:
+    for store, gated in KINDS:
+        for memory in (2, 3, 10):
+            await bench.reset()
+            scene = Scene(bench, store=store, gated=gated, latency=lambda m=memory: m)
+            for tid in range(scene.depth):  # no other thread of their entry has been there
+                kind = bench.rng.choice(("hit", "poisoned", "outside")) if tid else "hit"
+                scene.put(tid, enable=kind != "poisoned", index=SIZE if kind == "outside" else None)
+                await scene.drain()
+                asks = kind == "hit" or (kind == "poisoned" and not gated)
+                bench.observe("access", scene.taken[tid], scene.shown[tid],
+                              memory=memory if asks else 0)
+
+
+@testbench
+async def threads_in_order_through_an_even_memory(bench: Bench) -> None:
+    depth = bench.parameters["depth"]
+    for store, gated in KINDS:
+        for memory in (2, 5, depth + 3):
+            for threads in (1, depth, depth + 1, 3 * depth - 1):
+                await bench.reset()
+                scene = Scene(bench, store=store, gated=gated, latency=lambda m=memory: m)
+                for tid in range(threads):
+                    scene.put(tid)
+                first = bench.cycle
+                await scene.drain()
+                bench.observe("stream", first, max(scene.shown.values()), threads=threads,
+                              depth=scene.depth, memory=memory)
+
+
+@testbench
+async def epochs_stay_in_order_whatever_memory_does(bench: Bench) -> None:
+    """Random latencies, stalls on all sides, poisoned threads and indices outside."""
+    for store, gated in KINDS:
+        for load, sink in ((1.0, 1.0), (0.6, 0.6)):
+            await bench.reset()
+            scene = Scene(bench, store=store, gated=gated,
+                          latency=lambda: bench.rng.choice((2, 2, 3, 9, 25)))
+            epochs = min(6, scene.threads // scene.depth)
+            outside = 0
+            for tid in range(epochs * scene.depth):
+                index = SIZE + bench.rng.randrange(5) if bench.rng.random() < 0.2 else None
+                alive = bench.rng.random() < 0.7
+                outside += index is not None and (alive or not gated)
+                scene.put(tid, enable=alive, index=index)
+            await scene.drain(sink=sink, load=load)
+            assert len(scene.faults) == outside
+            for sent in (scene.results, scene.enables):
+                order = [tid // scene.depth for tid, _ in sent]
+                assert sorted(tid for tid, _ in sent) == list(range(epochs * scene.depth))
+                assert order == sorted(order) or not bench.parameters.get("epochs", True)

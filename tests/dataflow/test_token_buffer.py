@@ -1,0 +1,237 @@
+# amaranth: UnusedElaboratable=no
+"""Token buffer: RTL against golden model, the checker against planted faults, a proof."""
+
+import random
+import re
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Signal
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dataflow import bounds
+from cyclebound.golden.dataflow.token_buffer import Firing, TokenBufferModel
+from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+from cyclebound.sim import catalogue
+from cyclebound.sim.prove import prove
+from cyclebound.tb.dataflow import token_buffer_properties as properties
+
+unit = pytest.mark.unit
+proof = pytest.mark.proof
+GOOD = {"operands": 2, "depth": 2, "tid_width": 4, "width": 8}
+
+
+@unit
+@pytest.mark.parametrize(("bad", "kind", "message"), [
+    ({"operands": 0}, ValueError, r"^operand count must be from 1 to 4, not 0$"),
+    ({"operands": "2"}, TypeError, r"^operand count must be an integer, not '2'$"),
+    ({"depth": 1}, ValueError, r"^depth must be from 2 to 16, not 1$"),
+    ({"depth": 6}, ValueError, r"^depth must be a power of two, not 6$"),
+    ({"depth": True}, TypeError, r"^depth must be an integer, not True$"),
+    ({"tid_width": 1}, ValueError, r"^tid width must be from 2 to 32, not 1$"),
+    ({"width": 0}, ValueError, r"^width must be at least 1, not 0$"),
+])
+def test_refuses(bad, kind, message):
+    with pytest.raises(kind, match=message):
+        TokenBuffer(**GOOD | bad)
+
+
+@unit
+def test_converts_again():
+    buffer = TokenBuffer(**GOOD)
+    assert rtlil.convert(buffer) == rtlil.convert(buffer)
+
+
+def traffic(dut, needed, cycles, see=None, seed=0):
+    """Epochs of threads, each operand in an order of its own, with gaps and stalls."""
+    rng = random.Random(f"{seed} {needed}")
+    depth = dut.depth
+    queues = [[] for _ in range(dut.count)]
+    for epoch in range(cycles // depth):
+        for queue in queues:
+            queue += [((epoch * depth + t) % 2**dut.tid_width, rng.getrandbits(dut.width))
+                      for t in rng.sample(range(depth), depth)]
+
+    async def bench(ctx):
+        held = [None] * dut.count
+        ctx.set(dut.needed, needed)
+        for _ in range(cycles):
+            ready = rng.random() < 0.6
+            ctx.set(dut.fire.ready, ready)
+            for k, port in enumerate(dut.operands):
+                if held[k] is None and needed >> k & 1 and rng.random() < 0.7:
+                    held[k] = queues[k].pop(0)
+                ctx.set(port.valid, held[k] is not None)
+                if held[k] is not None:
+                    ctx.set(port.payload, {"tid": held[k][0], "data": held[k][1]})
+            taken = [bool(held[k]) and bool(ctx.get(port.ready))
+                     for k, port in enumerate(dut.operands)]
+            if see is not None:
+                see(ctx, held, ready, taken)
+            held = [None if taken[k] else held[k] for k in range(dut.count)]
+            await ctx.tick()
+    return bench
+
+
+@unit
+@pytest.mark.parametrize(("shape", "needed"), [
+    (GOOD, 3), (GOOD, 2), (GOOD | {"operands": 3, "depth": 4}, 7),
+    (GOOD | {"operands": 3, "depth": 4}, 5)])
+def test_rtl_is_the_model_in_every_cycle(simulate, shape, needed):
+    dut = TokenBuffer(**shape)
+    model = TokenBufferModel(operands=dut.count, depth=dut.depth, needed=needed)
+    fired = []
+
+    def see(ctx, held, ready, taken):
+        result = model.step(held, ready)
+        assert list(result.taken) == taken
+        assert ctx.get(dut.fire.valid) == (result.offered is not None)
+        if result.offered is not None:
+            values = [ctx.get(dut.fire.payload["values"][k]) if needed >> k & 1 else 0
+                      for k in range(dut.count)]
+            assert Firing(ctx.get(dut.fire.payload.tid), tuple(values)) == result.offered
+            fired.append(ready)
+    simulate(dut, traffic(dut, needed, 300, see), properties.TokenBufferProof(dut))
+    assert sum(fired) > 80
+
+
+def _spoil(name):
+    """One bit of an output, turned over."""
+    def fault(m, inner, outer):
+        port = {"tid": outer.fire.payload.tid, "value": outer.fire.payload["values"][1]}[name]
+        source = {"tid": inner.fire.payload.tid, "value": inner.fire.payload["values"][1]}[name]
+        m.d.comb += port.eq(source ^ 1)
+    return fault
+
+
+def _forgets(m, inner, outer):
+    """Operand 0 looks as if it were taken."""
+    m.d.comb += outer.operands[0].ready.eq(1)
+
+
+def _silent(m, inner, outer):
+    m.d.comb += outer.fire.valid.eq(0)
+
+
+def _twice(m, inner, outer):
+    """A firing is shown again, after it was taken."""
+    again = Signal()
+    m.d.sync += again.eq(outer.fire.valid & outer.fire.ready & ~again)
+    m.d.comb += [outer.fire.valid.eq(inner.fire.valid | again),
+                 inner.fire.ready.eq(outer.fire.ready & again)]
+
+
+def _unneeded(m, inner, outer):
+    """An operand that is not needed is taken."""
+    m.d.comb += [outer.operands[1].ready.eq(1), inner.needed.eq(1)]
+
+
+def _withdrawn(m, inner, outer):
+    odd = Signal()
+    m.d.sync += odd.eq(~odd)
+    m.d.comb += [outer.fire.valid.eq(inner.fire.valid & odd),
+                 inner.fire.ready.eq(outer.fire.ready & odd)]
+
+
+FAULTS = [
+    (_spoil("value"), 3, "operand 1: fires with another value"),
+    (_spoil("tid"), 3, "operand 1: fires without its token"),
+    (_twice, 3, "operand 0: fires without its token"),
+    (_forgets, 3, "operand 0: a third token"),
+    (_unneeded, 1, "operand 1: taken and not needed"),
+    (_silent, 3, "idle while a thread is complete"),
+    (_withdrawn, 3, "fire: offer withdrawn or changed"),
+]
+
+
+@unit
+@pytest.mark.parametrize(("fault", "needed", "says"), FAULTS, ids=[f[-1] for f in FAULTS])
+def test_checker_fires(simulate, only, tampered, fault, needed, says):
+    only(properties, says)
+    dut = tampered(TokenBuffer(**GOOD), fault)
+    bench = traffic(dut, needed if needed == 3 else 3, 120, seed=says)
+    if needed != 3:
+        async def bench(ctx, inner=bench):
+            ctx.set(dut.needed, 1)
+            for port in dut.operands:
+                ctx.set(port.valid, 1)
+            for _ in range(5):
+                await ctx.tick()
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
+        simulate(dut, bench, properties.TokenBufferCheck(dut))
+
+
+@unit
+def test_checker_counts_firings(simulate, only):
+    """A buffer that claims fewer entries than it has takes longer than they may."""
+    says = "not fired within 3 firings"
+    only(properties, says)
+    dut = TokenBuffer(**GOOD | {"depth": 8, "tid_width": 6})
+    check = properties.TokenBufferCheck(dut)
+    check.depth = 2
+
+    async def bench(ctx):
+        ctx.set(dut.needed, 3)
+        ctx.set(dut.operands[0].payload.tid, 3)
+        await ctx.tick()  # thread 3 is followed; it comes after 0 (in the output), 1 and 2
+        for tid in (0, 1, 2, 3, 4, 5, 6, 7, 8):
+            for port in dut.operands:
+                ctx.set(port.valid, 1)
+                ctx.set(port.payload, {"tid": tid, "data": 0})
+            await ctx.tick()
+        ctx.set(dut.fire.ready, 1)
+        for port in dut.operands:
+            ctx.set(port.valid, 0)
+        for _ in range(12):
+            await ctx.tick()
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        simulate(dut, bench, check)
+
+
+@unit
+@pytest.mark.parametrize(("what", "says"), [
+    ("needed", "needed changed"), ("operand", "operand 1: offer withdrawn or changed")])
+def test_checker_names_the_neighbour_that_breaks_the_rules(simulate, what, says):
+    dut = TokenBuffer(**GOOD)
+
+    async def bench(ctx):
+        ctx.set(dut.needed, 1)
+        ctx.set(dut.operands[1].valid, 1)
+        await ctx.tick()
+        await ctx.tick()
+        if what == "needed":
+            ctx.set(dut.needed, 3)
+        else:
+            ctx.set(dut.operands[1].payload.data, 1)
+        await ctx.tick()
+        await ctx.tick()
+    with pytest.raises(AssertionError, match=f"^Assumption violated: {says}$"):
+        simulate(dut, bench, properties.TokenBufferCheck(dut))
+
+
+@unit
+def test_model_keeps_threads_apart():
+    model = TokenBufferModel(operands=2, depth=2, needed=3)
+    assert model.step([(0, 10), (2, 22)], True).taken == (True, True)
+    assert model.step([(2, 11), (0, 33)], True).taken == (False, False)
+    assert model.step([(1, 12), (1, 34)], True).taken == (True, True)
+    assert model.step([None, None], True).offered is None
+    assert model.step([None, None], True).offered == Firing(1, (12, 34))
+
+
+@unit
+def test_bounds():
+    assert bounds.token_match(depth=16) == 3
+    assert bounds.token_turn(depth=16) == 17
+    assert bounds.token_stream(threads=1) == bounds.token_match(depth=2)
+    assert bounds.compute_stream(threads=1, stages=9) == bounds.compute_result(stages=9) == 12
+    assert bounds.pipeline_stream(threads=1, stages=9) == bounds.pipeline_latency(stages=9) == 10
+    with pytest.raises(NotCovered, match=r"^depth must be a whole number of at least 2, not 1$"):
+        bounds.token_turn(depth=1)
+
+
+@proof
+def test_first_instance_is_proved_for_any_number_of_cycles():
+    block = catalogue.load().find("dataflow.token_buffer")
+    found = prove(block, block.properties[0], block.properties[0].instances[0])
+    assert (found.status, found.detail) == ("proved", "")
