@@ -124,12 +124,6 @@ class AxiPort(wiring.Component):
             raise ValueError(f"words must be a multiple of {BEAT_WORDS}, and beyond {LINE_WORDS} "
                              f"a multiple of that, not {words}")
         self.words, self.id_width = words, id_width
-        self.state = {name: Signal(name=f"in_{name.lower().replace('-', '_')}")
-                      for name in _STATES}
-        self.write, self.after_read, self.found, self.found_last = (
-            Signal(name=name) for name in ("write", "after_read", "found", "found_last"))
-        self.identity, self.response = Signal(id_width), Signal(AxiResponse)
-        self.left = Signal(range(MOST_TRANSFERS))
         super().__init__({
             **axi_members(id_width=id_width),
             "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
@@ -139,6 +133,12 @@ class AxiPort(wiring.Component):
             "fetch": In(Strobe(FetchLayout)),
             "store": Out(data.Layout.cast(StoreLayout)),
         })
+        self.state = {name: Signal(name=f"in_{name.lower().replace('-', '_')}")
+                      for name in _STATES}
+        self.write, self.after_read, self.found, self.found_last = (
+            Signal(name=name) for name in ("write", "after_read", "found", "found_last"))
+        self.identity, self.response = Signal(id_width), Signal(AxiResponse)
+        self.left = Signal(range(MOST_TRANSFERS))
 
     def elaborate(self, platform):
         m = Module()
