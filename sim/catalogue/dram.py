@@ -48,6 +48,7 @@ BLOCKS = (
             Observed("completion_anywhere", anywhere_bounds.completion_anywhere),
             Observed("completion_indexed", pipeline_bounds.controller_completion_indexed),
             Observed("refusal", pipeline_bounds.buffer_lookup),
+            Observed("mapping", pipeline_bounds.buffer_mapping),
         ),
         checker=pins,
         fpga=FpgaTarget("2bg"),

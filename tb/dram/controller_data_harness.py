@@ -52,16 +52,20 @@ class Data:
 
     async def map(self, mapping: Mapping) -> None:
         """Map a buffer while nothing is under way."""
-        inputs = self.bench.inputs
-        await self.bench.step(inputs.pack({"mapping.valid": 1, **{
-            f"mapping.payload.{name}": int(value) for name, value in asdict(mapping).items()}}))
-        self.bench.drive(0)
-        outputs = self.bench.outputs.unpack(await self.bench.wait(10))
+        bench, field = self.bench, self.bench.outputs["mapped"]
         fits = mapping.words.stop <= self.capacity
+        refusal = Refusal.NONE if fits or not mapping.valid else Refusal.DEVICE
         self._mapped += 1
-        assert outputs["mapped"] == self._mapped
-        assert outputs["mapping_refusal"] == (
-            Refusal.NONE if fits or not mapping.valid else Refusal.DEVICE)
+        first = bench.cycle
+        seen = await bench.step(bench.inputs.pack({"mapping.valid": 1, **{
+            f"mapping.payload.{name}": int(value) for name, value in asdict(mapping).items()}}))
+        while field.of(seen) != self._mapped:
+            assert bench.cycle < first + 20, "a mapping was not reported"
+            now = bench.cycle
+            seen = await bench.step(0)
+        assert bench.outputs["mapping_refusal"].of(seen) == refusal
+        # hardware counts a report one cycle behind it
+        bench.observe("mapping", first, now - 1, refusal=int(refusal))
         self.model.buffers.pop(mapping.buffer, None)
         if fits and mapping.valid:
             self.model.buffers[mapping.buffer] = mapping
