@@ -20,6 +20,8 @@ from cyclebound.hdl.dram.layouts import Strobe
 
 __all__ = ["CommandArbiter", "CommandLayout", "longest_rest"]
 
+_KINDS = "cas", "conflict", "act", "alone"  # of steps, by priority
+
 
 class CommandLayout(data.StructLayout):
     """A command on the pins; ``column`` counts bursts."""
@@ -79,6 +81,10 @@ class CommandArbiter(wiring.Component):
     ----------
     precharged, activated : Signal
         By bank: steps of its head that are done.
+    choices : list of Signal
+        Banks whose read or write, precharge to make way, activate, other precharge is chosen.
+    behind : Signal
+        Banks at or behind the active pair.
     counters : dict of Countdown
         By rule, and number of the bank or bank group.
     """
@@ -107,6 +113,8 @@ class CommandArbiter(wiring.Component):
         })
         # the state; a proof has to speak of it
         self.precharged, self.activated = Signal(part.banks), Signal(part.banks)
+        self.behind = Signal(part.banks, init=(1 << part.banks) - 1)
+        self.choices = [Signal(part.banks, name=f"do_{name}") for name in _KINDS]
 
     @cached_property
     def counters(self):  # made late: an arbiter that is only asked for its ports has none
@@ -120,8 +128,7 @@ class CommandArbiter(wiring.Component):
 
         # -- what each head does next ----------------------------------------------------------
         precharged, activated = self.precharged, self.activated
-        kinds = "cas", "conflict", "act", "alone"
-        cas, conflict, activate, alone = (Signal(banks, name=f"next_{name}") for name in kinds)
+        cas, conflict, activate, alone = (Signal(banks, name=f"next_{name}") for name in _KINDS)
         for i, entry in enumerate(head):
             need_pre = entry.conflict & ~precharged[i]
             need_act = entry.activate & ~activated[i]
@@ -137,10 +144,10 @@ class CommandArbiter(wiring.Component):
         legal_pre, legal_act, legal_cas = (
             Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
             for name in ("pre", "act", "cas"))
-        behind = Signal(banks, init=(1 << banks) - 1)  # banks at or behind the active pair
+        behind = self.behind
         ready = [cas & legal_cas, conflict & legal_pre, activate & legal_act, alone & legal_pre]
         nearer, fuller = self._orders(m, behind)
-        turns = [Signal(banks, name=f"turn_{name}") for name in kinds]
+        turns = [Signal(banks, name=f"turn_{name}") for name in _KINDS]
         for turn, can, before in zip(turns, ready, (nearer, nearer, fuller, nearer), strict=True):
             # any two banks are compared whether they are ready or not, beside finding that out
             m.d.comb += turn.eq(Cat(can[i] & ~(can & before[i]).any() for i in range(banks)))
@@ -150,8 +157,7 @@ class CommandArbiter(wiring.Component):
             m.d.comb += has_turn[kind].eq(ready[kind].any()
                                           & ~Cat(other.any() for other in ready[:kind]).any())
         any_cas, any_conflict, any_act, any_alone = has_turn
-        do_cas, do_conflict, do_act, do_alone = (
-            Signal(banks, name=f"do_{name}") for name in kinds)
+        do_cas, do_conflict, do_act, do_alone = self.choices
         m.d.comb += [
             do_cas.eq(turn_cas), do_conflict.eq(Mux(any_conflict, turn_conflict, 0)),
             do_act.eq(Mux(any_act, turn_act, 0)), do_alone.eq(Mux(any_alone, turn_alone, 0)),

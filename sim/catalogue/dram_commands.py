@@ -13,8 +13,11 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
-from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck
+from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck, CommandArbiterProof
+from cyclebound.tb.dram.command_generator_properties import (
+    CommandGeneratorCheck,
+    CommandGeneratorProof,
+)
 from cyclebound.tb.dram.command_path_properties import CommandPathProof, CommandPathRequest
 
 _PARTS = {"x16": "ddr4-3200aa-x16", "x8": "ddr4-3200aa-x8", "slow": "ddr4-1866m-x16",
@@ -40,6 +43,19 @@ BLOCKS = (
         configurations={name: Configuration({"part": part}) for name, part in _PARTS.items()},
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_generator"),),
         bounds=(Observed("burst", pipeline_bounds.generator_burst),),
+        properties=(
+            Property(
+                name="queues",
+                says="no FIFO is pushed into while it is full or popped while it is empty, "
+                     "whoever offers and pops; no entry is lost or doubled, no head changes, "
+                     "every burst taken is described once",
+                checker=CommandGeneratorProof,
+                instances=({"part": "ddr4-3200aa-x16"}, {"part": "ddr3-1600-module"}),
+                decides=("part",),
+                depth=8,
+                induction=2,
+            ),
+        ),
         checker=CommandGeneratorCheck,
         fpga=FpgaTarget("x16"),
         signals=("top.dut.bursts__valid", "top.dut.bursts__ready", "top.dut.describe__valid",
@@ -60,6 +76,17 @@ BLOCKS = (
             Observed("refresh_wait", pipeline_bounds.arbiter_refresh_wait),
         ),
         properties=(
+            Property(
+                name="one_command",
+                says="at most one of all banks' commands and the refresh is chosen in a cycle, "
+                     "and it is on the pins in the next; a refresh only where nothing is under way",
+                checker=CommandArbiterProof,
+                # of 16 banks, the bounded check takes more than five minutes
+                instances=({"part": "ddr4-3200aa-x16"},),
+                decides=("part",),
+                depth=4,
+                induction=2,
+            ),
             Property(
                 name="request",
                 says="with the generator, on a part with 2 banks: from any state that a request "

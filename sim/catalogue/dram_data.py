@@ -11,7 +11,7 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.tb.dram.dq_scheduler_properties import DqSchedulerCheck
+from cyclebound.tb.dram.dq_scheduler_properties import DqSchedulerCheck, DqSchedulerProof
 from cyclebound.tb.dram.snoop_cam_properties import SnoopCamCheck, SnoopCamProof
 
 BLOCKS = (
@@ -30,6 +30,19 @@ BLOCKS = (
             Observed("deliver", bounds.dq_deliver),
             Observed("drive", bounds.dq_drive),
             Observed("fetch", bounds.dq_fetch),
+        ),
+        properties=(
+            Property(
+                name="beats",
+                says="words are on the bus nCAS or nCWD cycles behind their command, and fetched "
+                     "in time for that, in no other cycle, and no two bursts at once; given that "
+                     "commands come no closer than the data bus allows",
+                checker=DqSchedulerProof,
+                instances=({"part": "ddr3-1600-module", "fetch_latency": 1},),
+                decides=("part", "fetch_latency"),
+                depth=14,
+                induction=2,
+            ),
         ),
         checker=DqSchedulerCheck,
         fpga=FpgaTarget("x16"),

@@ -16,7 +16,7 @@ from cyclebound.tb.dram.buffer_table_properties import (
     BufferTableProof,
     BufferTableTimingProof,
 )
-from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck
+from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
 
 BLOCKS = (
     Block(
@@ -48,7 +48,7 @@ BLOCKS = (
                 depth=16,
                 induction=2,
             ),
-            # Widths do not change what is multiplied and compared; z3 multiplies narrow ones.
+            # Widths do not change what is multiplied and compared; solvers multiply narrow ones.
             Property(
                 name="inside",
                 says="every tile that leaves has words and lines, and all of them in its buffer, "
@@ -75,6 +75,19 @@ BLOCKS = (
         bounds=(
             Observed("burst", bounds.index_burst),
             Observed("request", bounds.index_request, exhaustive=True),
+        ),
+        properties=(
+            Property(
+                name="inside",
+                says="every burst has one word enabled, and it lies in the buffer, whatever the "
+                     "indexes; a burst comes in the third cycle behind what decides about it, and "
+                     "`done` behind the last",
+                checker=IndexIteratorProof,
+                instances=({},),
+                decides=(),
+                depth=7,
+                induction=2,
+            ),
         ),
         checker=IndexIteratorCheck,
         fpga=FpgaTarget("paper"),

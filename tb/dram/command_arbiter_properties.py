@@ -3,13 +3,13 @@
 Ref: Sim-D, section 3.2.2; golden/dram/rules.py for what is legal.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
 
 from cyclebound.golden.dram.rules import CAS, Command
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["CommandArbiterCheck"]
+__all__ = ["CommandArbiterCheck", "CommandArbiterProof"]
 
 
 class CommandArbiterCheck(Watcher):
@@ -32,10 +32,13 @@ class CommandArbiterCheck(Watcher):
         self.part = target.part
         super().__init__(target)
 
-    def elaborate(self, platform):
-        m = Module()
+    def _distances(self, m):
         m.submodules.timing = timing = DramTimingCheck(part=self.part, refreshed=False)
         m.d.comb += Value.cast(timing.command).eq(Value.cast(self.command))
+
+    def elaborate(self, platform):
+        m = Module()
+        self._distances(m)
 
         # -- heads and pops --------------------------------------------------------------------
         valid = Cat(head.valid for head in self.heads)
@@ -77,5 +80,39 @@ class CommandArbiterCheck(Watcher):
             Assert(self.refreshed == (self.refresh & self.idle & (self.rest == 0)),
                    "refresh without rest, or rest without the refresh"),
             Assume(~was_idle | self.idle | (self.rest == 0), "a request begins before rest is 0"),
+        ]
+        return m
+
+
+class CommandArbiterProof(CommandArbiterCheck):
+    """`CommandArbiterCheck` without distances, and one command at most in a cycle: for induction.
+
+    Parameters
+    ----------
+    target : CommandArbiter
+        The arbiter, with its state ``choices`` and ``behind``.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._choices, self._behind = target.choices, target.behind
+
+    def _distances(self, m):
+        pass
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        chosen = Signal(4 * self.part.banks + 1)
+        was_chosen = Signal()
+        m.d.comb += chosen.eq(Cat(*self._choices, self.refreshed))
+        m.d.sync += [
+            was_chosen.eq(chosen.any()),
+            Assert((chosen & (chosen - 1)) == 0, "more than one command in a cycle"),
+            Assert(was_chosen == (self.command.op != Command.NOP), "a command lost, or of no one"),
+            # or activates would have no order: each of three banks might wait for another
+            Assert((self._behind[:-1] & ~self._behind[1:]) == 0,
+                   "invariant: whoever is behind one that is behind, is"),
+            Cover(self.command.op == Command.REF, "a refresh"),
+            Cover(self.issue.valid, "a read or write"),
         ]
         return m

@@ -3,7 +3,7 @@
 Ref: Sim-D, section 3.2.2.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
 
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.tb.watcher import Watcher
@@ -30,12 +30,14 @@ class CommandGeneratorCheck(Watcher):
     ----------
     inside : Signal
         Bursts taken and not yet described.
+    within : Signal
+        A request's first burst was taken, its last was not.
     """
 
     def __init__(self, target):
         self.part = target.part
         super().__init__(target)
-        self.inside = Signal(range(4))
+        self.inside, self.within = Signal(range(4)), Signal()
 
     def elaborate(self, platform):
         m = Module()
@@ -48,7 +50,7 @@ class CommandGeneratorCheck(Watcher):
                                      & (burst == Value.cast(self.bursts.payload))),
                            "an offer was changed or withdrawn")
         taken = self.bursts.valid & self.bursts.ready
-        within, common, was = Signal(), Signal(2), Signal(2, reset_less=True)
+        within, common, was = self.within, Signal(2), Signal(2, reset_less=True)
         m.d.comb += common.eq(Cat(self.bursts.payload.write, self.bursts.payload.indexed))
         with m.If(taken):
             m.d.sync += [within.eq(~self.bursts.payload.last), was.eq(common)]
@@ -89,15 +91,27 @@ class CommandGeneratorProof(CommandGeneratorCheck):
     Parameters
     ----------
     target : CommandGenerator
-        The generator, with its state ``held_valid``, ``work_valid``.
+        The generator, with its state ``held_valid``, ``work_valid`` and ``queues``.
     """
 
     def __init__(self, target):
         super().__init__(target)
-        self._held, self._work = target.held_valid, target.work_valid
+        self._target = target
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        m.d.sync += Assert(self.inside == self._held + self._work + self.describe.valid,
-                           "invariant: bursts are held, at work, or described")
+        target = self._target
+        m.d.sync += [
+            Assert(self.inside == target.held_valid + target.work_valid + self.describe.valid,
+                   "invariant: bursts are held, at work, or described"),
+            Assert(self.within == target.within, "invariant: within a request"),
+            Cover(target.queues[0].waiting == 2, "two wait behind a head"),
+        ]
+        for bank, queue in enumerate(target.queues):
+            m.d.sync += [
+                Assert(~(queue.push & queue.full), f"bank {bank}: pushed into a full FIFO"),
+                Assert(~queue.pop | queue.valid, f"bank {bank}: popped without a head"),
+                Assert((queue.oldest + queue.waiting - queue.newest)[:len(queue.newest)] == 0,
+                       f"invariant: bank {bank}: places in use are those that wait"),
+            ]
         return m

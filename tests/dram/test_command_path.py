@@ -65,7 +65,8 @@ def test_the_property_is_deep_enough():
 
 @unit
 def test_a_four_activate_window_is_not_covered():
-    with pytest.raises(ValueError, match=r"^DDR4-3200AA x16 \(2 bank groups\): nFAW must be 0, not 48$"):
+    message = r"^DDR4-3200AA x16 \(2 bank groups\): nFAW must be 0, not 48$"
+    with pytest.raises(ValueError, match=message):
         CommandPathProof(CommandPath(part=DDR4_3200AA_X16), most=1)
 
 
