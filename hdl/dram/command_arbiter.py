@@ -222,20 +222,13 @@ class CommandArbiter(wiring.Component):
         recovery = part.nCWD + part.nBURST + part.nWR
         holds = [(any_cas & close & write, recovery + part.nRP),
                  (any_cas & close & ~write, part.nRTP + part.nRP),
-                 (any_conflict | any_alone, part.nRP), (any_act, part.nRC)]
+                 (any_conflict | any_alone, part.nRP), (any_act, part.nRC),
+                 (self.refreshed, part.nRFC)]
         left = Signal.like(self.rest)
         m.d.comb += left.eq(Mux(self.rest == 0, 0, self.rest - 1))
-        holds += [(self.refreshed, part.nRFC)]
-        # Whether ``rest`` is less than each of these is known from the cycle before.
-        limits = sorted({cycles for _, cycles in holds})
-        below = {cycles: Signal(init=1, name=f"rest_below_{cycles}") for cycles in limits}
-        held = [chosen & below[cycles] for chosen, cycles in holds]
-        none = ~Cat(held).any()
-        m.d.sync += self.rest.eq(_select([none, *held],
+        held = [chosen & (self.rest < cycles) for chosen, cycles in holds]
+        m.d.sync += self.rest.eq(_select([~Cat(held).any(), *held],
                                          [left, *(cycles - 1 for _, cycles in holds)]))
-        for least, kept in below.items():
-            m.d.sync += kept.eq(_select([none, *held], [
-                self.rest <= least, *(cycles - 1 < least for _, cycles in holds)]))
 
         self._count(m, do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act,
                     legal_pre, legal_act, legal_cas)

@@ -21,6 +21,7 @@ from cyclebound.hdl.dram.index_iterator import IndexIterator
 from cyclebound.hdl.dram.layouts import (
     Beat,
     BufferRequest,
+    BurstLayout,
     DriveLayout,
     FetchLayout,
     IndexLayout,
@@ -167,10 +168,21 @@ class DramController(wiring.Component):
                 m.d.sync += refused.eq(iterator.refused)
 
         # -- bursts and refreshes --------------------------------------------------------------
+        waits, waiting = Signal(), Signal(BurstLayout, reset_less=True)
         with m.If(indexed):
             wiring.connect(m, iterator.bursts, generator.bursts)
         with m.Else():
-            wiring.connect(m, sequencer.bursts, generator.bursts)
+            # A place for the tile's burst that has to wait, or full queues would hold up all
+            # of the sequencer in the same cycle. A burst that need not wait goes past it.
+            source, sink = sequencer.bursts, generator.bursts
+            m.d.comb += [
+                sink.valid.eq(waits | source.valid),
+                sink.payload.eq(Mux(waits, waiting, source.payload)),
+                source.ready.eq(~waits),
+            ]
+            m.d.sync += waits.eq((waits | source.valid) & ~sink.ready)
+            with m.If(~waits):
+                m.d.sync += waiting.eq(source.payload)
         m.d.comb += [
             arbiter.within.eq(active & ~over),
             arbiter.refresh.eq(timer.request),  # nothing starts while it is set

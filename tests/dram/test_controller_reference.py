@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from amaranth.sim import Simulator
 
-from cyclebound.golden.dram.request import Destination
+from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS, Destination
 from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.sim.job import Job, run_job
 
@@ -92,6 +94,18 @@ def test_command_traces(name):
             assert row == int(expected["row"])
         if expected["col"]:
             assert column == int(expected["col"])
+
+
+@pytest.mark.unit
+def test_full_queues_delay_no_command():
+    """4 KiB, most of them in one pair: bursts have to wait, the commands are the model's."""
+    part = PARTS["ddr4-3200aa-x16"]
+    first, bursts = 2 * part.bursts_per_row - 9, 4096 // BURST_BYTES
+    request = {"x": first * BURST_WORDS, "words": bursts * BURST_WORDS, "count": 1, "write": 1,
+               "destination": Destination.SCRATCHPAD}
+    expected = schedule(part, range(first, first + bursts), write=True)
+    assert [(cycle, op, bank) for cycle, op, bank, *_ in pins(part, LINE, request, [])] == [
+        (each.cycle, each.op.name, each.bank) for each in expected.commands]
 
 
 @pytest.mark.cosim
