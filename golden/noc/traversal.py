@@ -6,10 +6,10 @@ cycle. The paper gives no such bound: it rules concurrent packets out with TDMA.
 Derivation. A packet of flow g is followed by its header. FIFO(c) is the one that channel c feeds;
 "at the head" is where the header asks for the next channel. All times in cycles.
 
-- ``exit(g, c)``: from the header at the head of FIFO(c) to the header leaving the network. From then
-  on a flit leaves in each cycle: the flits follow each other without a gap, since a FIFO deeper
-  than delta keeps a link busy, and whatever stopped the header has closed the gaps behind it. So the
-  tail has left FIFO(c) within ``exit(g, c) + F_g - 1``.
+- ``exit(g, c)``: from the header at the head of FIFO(c) to the header leaving the network. From
+  then on a flit leaves in each cycle: the flits follow each other without a gap, since a FIFO
+  deeper than delta keeps a link busy, and whatever stopped the header has closed the gaps behind
+  it. So the tail has left FIFO(c) within ``exit(g, c) + F_g - 1``.
 - ``serve(h, c)``: from the cycle in which h has been granted c, and nothing else is left in
   FIFO(c), to the one in which its tail has left FIFO(c): delta + 1 to the head, then
   ``exit(h, c) + F_h - 1``. For the channel out of the network, where nobody waits: F_h.
@@ -37,6 +37,7 @@ Derivation. A packet of flow g is followed by its header. FIFO(c) is the one tha
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from cyclebound.golden.noc.deadlock import find_deadlock
 from cyclebound.golden.noc.routes import Channel, Mesh, Port, Route, channels, check_route
@@ -101,7 +102,7 @@ class Traversal:
         """By channel and the channel before it: the streams that go from the one to the other."""
         found: dict[Channel, dict[Channel, list[str]]] = {}
         for name, way in self._ways.items():
-            for before, channel in zip(way, way[1:], strict=False):
+            for before, channel in pairwise(way):
                 found.setdefault(channel, {}).setdefault(before, []).append(name)
         return found
 
@@ -132,7 +133,7 @@ class Traversal:
         if _leaves(following):
             return others + 1
         ahead = self._ahead(self._depth + 1, [name for names in users.values() for name in names])
-        return ((ahead - 1) * max(worst.values()) + worst[channel] + others + self._delta + 1)
+        return (ahead - 1) * max(worst.values()) + worst[channel] + others + self._delta + 1
 
     def bound(self, name: str) -> int:
         """Cycles from a header's acceptance at its source to its last flit's delivery.

@@ -10,7 +10,7 @@ from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.routes import Mesh as Shape
 from cyclebound.golden.noc.routes import Port
 from cyclebound.hdl.noc.flit import FlitLayout, check_integer
-from cyclebound.hdl.noc.wormhole_router import COUNTER_BITS, WormholeRouter
+from cyclebound.hdl.noc.wormhole_router import COUNTER_BITS, WormholeRouter, check_router
 
 __all__ = ["Mesh"]
 
@@ -42,7 +42,7 @@ class Mesh(wiring.Component):
         self.shape = Shape(rows, columns)
         self._router = {"width": width, "depth": depth, "delta": delta, "routing": routing,
                         "longest": longest}
-        WormholeRouter(**self._router)  # it knows what is wrong with its parameters
+        check_router(**self._router)
         flits, tiles = stream.Signature(FlitLayout(width)), rows * columns
         super().__init__({
             "sinks": In(flits).array(tiles), "sources": Out(flits).array(tiles),
