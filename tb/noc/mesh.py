@@ -1,7 +1,7 @@
 """Testbench of the mesh: every interface compared in every cycle, and the deadlock of Figure 3."""
 
 import itertools
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Mapping
 
 from cyclebound.golden.noc.deadlock import find_deadlock
@@ -9,6 +9,7 @@ from cyclebound.golden.noc.mesh import MeshModel
 from cyclebound.golden.noc.packet import source_header, xy_header
 from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
 from cyclebound.golden.noc.routes import Mesh, Route, Tile, ports, xy_route
+from cyclebound.golden.noc.tdma import Flow, Network, Slot, conflicts, solve
 from cyclebound.golden.noc.wormhole_router import Flit, packet
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.flits import FlitPort, Sender
@@ -38,24 +39,30 @@ class MeshScene:
         self._sources = {t: FlitPort(o, i, f"sources.{n}") for n, t in enumerate(self.tiles)}
         self._all_ready = sum(port.ready.mask for port in self._sources.values())
         self.senders = {tile: Sender() for tile in self.tiles}
-        self._sent: dict[Tile, deque[list[Flit]]] = {tile: deque() for tile in self.tiles}
-        self._taken: dict[Tile, deque[int]] = {tile: deque() for tile in self.tiles}
+        self._sent: dict[int, deque[list[Flit]]] = defaultdict(deque)   # by stream
+        self._taken: dict[int, deque[int]] = defaultdict(deque)
+        self._next: dict[Tile, deque[int]] = {tile: deque() for tile in self.tiles}
         self._coming: dict[Tile, list[Flit]] = {tile: [] for tile in self.tiles}
-        self.delivered: list[tuple[Tile, int, int, int]] = []  # source, flits, first, last cycle
+        self.delivered: list[tuple[int, int, int, int]] = []  # stream, flits, first, last cycle
         self.quiet = 0
         self._count = itertools.count()
 
-    def send(self, route: Route, flits: int) -> None:
-        """Queue a packet at the route's source; its second flit says from where it is."""
+    def send(self, route: Route, flits: int, stream: int | None = None) -> None:
+        """Queue a packet at the route's source; its second flit says of which stream it is.
+
+        A stream keeps to one route; the default is the number of the source's tile.
+        """
         if self.routing == "source":
             header = source_header(ports(route), width=self.width)
         else:
             header = xy_header(route[-1])
-        number = self.tiles.index(route[0])
-        payload = [number, *(next(self._count) % (1 << self.width) for _ in range(flits - 2))]
-        flits_ = packet(header, payload)
-        self.senders[route[0]].waiting.extend(flits_)
-        self._sent[route[0]].append(flits_)
+        if stream is None:
+            stream = self.tiles.index(route[0])
+        payload = [stream, *(next(self._count) % (1 << self.width) for _ in range(flits - 2))]
+        whole = packet(header, payload)
+        self.senders[route[0]].waiting.extend(whole)
+        self._sent[stream].append(whole)
+        self._next[route[0]].append(stream)
 
     async def cycle(self) -> None:
         """Offer, let the receivers take everything, and compare."""
@@ -76,7 +83,7 @@ class MeshScene:
                 moved = True
                 self.senders[tile].taken()
                 if flit.first:
-                    self._taken[tile].append(now)
+                    self._taken[self._next[tile].popleft()].append(now)
         for tile, port in self._sources.items():
             if seen & port.valid.mask:
                 moved = True
@@ -102,10 +109,10 @@ class MeshScene:
                            bool(bits >> self.width + 1)))
         if not coming[-1].last:
             return
-        source = self.tiles[coming[1].data]
-        sent = self._sent[source].popleft()
+        stream = coming[1].data
+        sent = self._sent[stream].popleft()
         assert coming[1:] == sent[1:], f"cycle {now}: tile {tile} got {coming}, sent was {sent}"
-        self.delivered.append((source, len(sent), self._taken[source].popleft(), now))
+        self.delivered.append((stream, len(sent), self._taken[stream].popleft(), now))
         self._coming[tile] = []
         if self.model is None:
             self.bench.compared += 1
@@ -132,8 +139,7 @@ async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
     await scene.finish()
     assert not scene.pending, f"{scene.pending} packets are stuck"
     for source, length, first, last in scene.delivered:
-        bench.observe("traversal", first, last, flits=length, pattern=number,
-                      source=scene.tiles.index(source))
+        bench.observe("traversal", first, last, flits=length, pattern=number, source=source)
 
 
 @testbench
@@ -178,3 +184,61 @@ async def deadlock_of_figure_3(bench: Bench) -> None:
         assert (find_deadlock(routes) is not None) == stuck
         assert bool(scene.pending) == stuck, f"{scene.pending} packets are pending"
     await bench.reset()
+
+
+_PERIODS = 4  # that a table is played
+
+
+async def _play(bench: Bench, network: Network, table: Mapping[str, Slot], who: Mapping[str, str],
+                ) -> list[list[tuple[int, int]]]:
+    """Flows that send: in their windows ("table"), or always ("always"). By flow of the table,
+    when each packet was taken and delivered, from the first cycle on."""
+    scene = MeshScene(bench)
+    await bench.reset()
+    begin, names = bench.cycle, list(table)
+    most = network.payload_flits + network.header_flits
+    for now in range(_PERIODS * network.period):
+        for number, name in enumerate(names):
+            slot, left = table[name], 0
+            if who.get(name) == "table" and now % network.period == slot.offset:
+                left = slot.length
+            elif who.get(name) == "always" and scene.senders[slot.route[0]].done:
+                left = most
+            while left:
+                scene.send(slot.route, min(left, most), number)
+                left -= min(left, most)
+        await scene.cycle()
+    found: list[list[tuple[int, int]]] = [[] for _ in names]
+    for number, flits, first, last in scene.delivered:
+        found[number].append((first - begin, last - begin))
+        if all(how == "table" for how in who.values()):
+            bench.observe("alone", first, last, flits=flits,
+                          routers=len(table[names[number]].route))
+    return found
+
+
+@testbench
+async def composable_with_tables(bench: Bench) -> None:
+    """With a TDMA table a flow is the same, cycle by cycle, whether the others are silent or use
+    up their windows, and as quick as if it were alone; without, it is not."""
+    p = bench.parameters
+    mesh = Mesh(p["rows"], p["columns"])
+    network = Network(mesh, period=64, hop_cycles=p["delta"] + 1,
+                      payload_flits=p["longest"] - 2, flit_bytes=1, mhz=64)
+    # so many MB/s are so many flits of payload in a period; packets of full size
+    ends = [((0, 0), (1, 1)), ((0, 1), (1, 1)), ((1, 0), (1, 1)), ((0, 1), (1, 0)),
+            ((1, 1), (0, 0)), ((1, 0), (0, 1))]
+    flows = [Flow(f"f{n}", *pair, 2 * network.payload_flits) for n, pair in enumerate(ends)]
+    routes = {flow.name: [xy_route(mesh, flow.source, flow.destination)] for flow in flows}
+    table = solve(network, flows, routes=routes)
+    assert conflicts(network, flows, table) == []
+    all_play = await _play(bench, network, table, dict.fromkeys(table, "table"))
+    worse = 0
+    for number, name in enumerate(table):
+        alone = await _play(bench, network, table, {name: "table"})
+        assert alone[number] == all_play[number], f"flow {name} feels the others"
+        assert len(alone[number]) >= 2 * (_PERIODS - 1), f"flow {name} sent nothing"
+        rivals = await _play(bench, network, table,
+                             {other: "table" if other == name else "always" for other in table})
+        worse += rivals[number] != alone[number]
+    assert worse, "nobody is in anybody's way without a table"
