@@ -1,8 +1,13 @@
 """Worst-case formulas of the networks on chip."""
 
-from cyclebound.golden.bound import bound, check_count
+import functools
 
-__all__ = ["packet_hop", "round_robin_wait", "t_noc"]
+from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.noc.patterns import pattern as pattern_of
+from cyclebound.golden.noc.routes import Mesh, xy_route
+from cyclebound.golden.noc.traversal import Stream, Traversal
+
+__all__ = ["packet_hop", "round_robin_wait", "t_noc", "traversal"]
 
 
 @bound(formula="N_req", source="memory-composition, III.A (round robin)")
@@ -51,3 +56,34 @@ def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> 
     check_count("contenders", contenders)
     check_count("rival_flits", rival_flits)
     return t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
+
+
+@functools.cache
+def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int,
+               pattern: int) -> Traversal:
+    mesh = Mesh(rows, columns)
+    streams = {str(source): Stream(xy_route(mesh, source, destination), flits)
+               for source, destination in pattern_of(mesh, pattern).items()}
+    return Traversal(mesh, streams, delta=delta, depth=depth)
+
+
+@bound(formula="ceil((depth - 1) / F) max(exit + F - 1) + delta_R + sum of hops + F",
+       source="this project, golden/noc/traversal.py")
+def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
+              source: int) -> int:
+    """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
+
+    Counted from the cycle in which its source's router takes the header to the cycle in which the
+    last flit is delivered, both included; receivers are ready, senders never pause. ``pattern`` is
+    a number of `golden.noc.patterns.pattern`, ``source`` the number of a tile, row by row.
+
+    Derivation: in `golden.noc.traversal`, by recursion over the channels, which depend on each
+    other without a cycle.
+    """
+    for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
+        check_count(name, value)
+    found = _traversal(rows, columns, delta, depth, flits, pattern)
+    try:
+        return found.bound(str(divmod(source, columns)))
+    except ValueError as error:
+        raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error

@@ -4,7 +4,7 @@ Ref: Perret et al., "Predictable composition of memory accesses on many-core pro
 ERTS 2016, section III.B and Figure 2.
 """
 
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 
 from amaranth.hdl import Cat, Module, Mux, Signal
@@ -17,9 +17,19 @@ from cyclebound.hdl.noc.flit import FlitLayout, check_integer
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.router_input import PositionLayout, RouterInput
 
-__all__ = ["COUNTER_BITS", "RouterOutput", "WormholeRouter"]
+__all__ = ["COUNTER_BITS", "RouterOutput", "WormholeRouter", "check_router"]
 
 COUNTER_BITS = 16  # of what was dropped, modulo 2**16
+
+
+def check_router(width, depth, delta, routing, longest):
+    """Raise unless these parameters make a router."""
+    check_integer("Flit width", width, 2 * COORDINATE_BITS)
+    check_integer("Router latency", delta, 1)
+    check_integer("FIFO depth", depth, delta + 1)
+    check_integer("Longest packet", longest, 2)
+    if routing not in ROUTINGS:
+        raise ValueError(f"Routing must be {' or '.join(ROUTINGS)}, not {routing!r}")
 
 
 class RouterOutput(wiring.Component):
@@ -121,13 +131,8 @@ class WormholeRouter(wiring.Component):
     """
 
     def __init__(self, *, width=32, depth=4, delta=1, routing="source", longest=66, ports=5):
-        check_integer("Flit width", width, 2 * COORDINATE_BITS)
-        check_integer("Router latency", delta, 1)
-        check_integer("FIFO depth", depth, delta + 1)
-        check_integer("Longest packet", longest, 2)
+        check_router(width, depth, delta, routing, longest)
         check_integer("Port count", ports, 2, 5)
-        if routing not in ROUTINGS:
-            raise ValueError(f"Routing must be {' or '.join(ROUTINGS)}, not {routing!r}")
         if routing == "xy" and ports != 5:
             raise ValueError(f"Port count must be 5 for XY routing, not {ports}")
         self.width, self.depth, self.delta = width, depth, delta
@@ -139,10 +144,23 @@ class WormholeRouter(wiring.Component):
             "misrouted": Out(COUNTER_BITS), "overlong": Out(COUNTER_BITS),
             "misplaced": Out(COUNTER_BITS),
         })
-        self.guard = PacketGuard(width=width, longest=longest)
-        self.inputs = [RouterInput(number=number, ports=ports, width=width, depth=depth,
-                                   delta=delta, routing=routing) for number in range(ports)]
-        self.outputs = [RouterOutput(count=ports - 1, width=width) for _ in range(ports)]
+
+    # Made late: a router that is only asked for its ports has none of these.
+    @cached_property
+    def guard(self):
+        """What sees to it that the local sender's packets are packets."""
+        return PacketGuard(width=self.width, longest=self.longest)
+
+    @cached_property
+    def inputs(self):
+        """The FIFOs, by port."""
+        return [RouterInput(number=number, ports=self.ports, width=self.width, depth=self.depth,
+                            delta=self.delta, routing=self.routing) for number in range(self.ports)]
+
+    @cached_property
+    def outputs(self):
+        """The outputs, by port."""
+        return [RouterOutput(count=self.ports - 1, width=self.width) for _ in range(self.ports)]
 
     def elaborate(self, platform):
         m = Module()

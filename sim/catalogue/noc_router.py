@@ -49,7 +49,7 @@ BLOCKS = (
                 checker=RouterFairProof,
                 instances=({**_SMALL, "ports": 3}, _SMALL),
                 decides=("ports", "depth", "delta", "routing"),
-                depth=16,
+                depth=9,
                 induction=3,
             ),
             Property(

@@ -1,0 +1,244 @@
+"""Testbench of the mesh: every interface compared in every cycle, and the deadlock of Figure 3."""
+
+import itertools
+from collections import defaultdict, deque
+from collections.abc import Mapping
+
+from cyclebound.golden.noc.deadlock import find_deadlock
+from cyclebound.golden.noc.mesh import MeshModel
+from cyclebound.golden.noc.packet import source_header, xy_header
+from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
+from cyclebound.golden.noc.routes import Mesh, Route, Tile, ports, xy_route
+from cyclebound.golden.noc.tdma import Flow, Network, Slot, conflicts, solve
+from cyclebound.golden.noc.wormhole_router import Flit, packet
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.flits import FlitPort, Sender
+
+# memory-composition, Figure 3: R1 and R2 above, R4 and R3 below
+FIGURE_3: Mapping[str, Route] = {
+    "F(R1)": ((1, 1), (1, 0), (0, 0)), "F(R4)": ((0, 1), (1, 1), (1, 0)),
+    "F(R3)": ((0, 0), (0, 1), (1, 1)), "F(R2)": ((1, 0), (0, 0), (0, 1))}
+_QUIET = 100  # cycles without any flit moving, after which nothing will move again
+
+
+class MeshScene:
+    """The mesh, senders at all tiles, and, unless it is too large for that, its model.
+
+    Without the model, what is delivered must be what was sent, packet by packet.
+    """
+
+    def __init__(self, bench: Bench, *, modelled: bool = True) -> None:
+        self.bench, p = bench, bench.parameters
+        self.shape = Mesh(p["rows"], p["columns"])
+        self.delta, self.width, self.routing = p["delta"], p["width"], p["routing"]
+        self.model = MeshModel(self.shape, **{name: p[name] for name in (
+            "depth", "delta", "routing", "longest", "width")}) if modelled else None
+        i, o = bench.inputs, bench.outputs
+        self.tiles = self.shape.tiles
+        self._sinks = {t: FlitPort(i, o, f"sinks.{n}") for n, t in enumerate(self.tiles)}
+        self._sources = {t: FlitPort(o, i, f"sources.{n}") for n, t in enumerate(self.tiles)}
+        self._all_ready = sum(port.ready.mask for port in self._sources.values())
+        self.senders = {tile: Sender() for tile in self.tiles}
+        self._sent: dict[int, deque[list[Flit]]] = defaultdict(deque)   # by stream
+        self._taken: dict[int, deque[int]] = defaultdict(deque)
+        self._next: dict[Tile, deque[int]] = {tile: deque() for tile in self.tiles}
+        self._coming: dict[Tile, list[Flit]] = {tile: [] for tile in self.tiles}
+        self.delivered: list[tuple[int, int, int, int]] = []  # stream, flits, first, last cycle
+        self.quiet = 0
+        self._count = itertools.count()
+
+    def send(self, route: Route, flits: int, stream: int | None = None) -> None:
+        """Queue a packet at the route's source; its second flit says of which stream it is.
+
+        A stream keeps to one route; the default is the number of the source's tile.
+        """
+        if self.routing == "source":
+            header = source_header(ports(route), width=self.width)
+        else:
+            header = xy_header(route[-1])
+        if stream is None:
+            stream = self.tiles.index(route[0])
+        payload = [stream, *(next(self._count) % (1 << self.width) for _ in range(flits - 2))]
+        whole = packet(header, payload)
+        self.senders[route[0]].waiting.extend(whole)
+        self._sent[stream].append(whole)
+        self._next[route[0]].append(stream)
+
+    async def cycle(self) -> None:
+        """Offer, let the receivers take everything, and compare."""
+        word, offers = self._all_ready, {}
+        for tile, sender in self.senders.items():
+            flit = sender.begin()
+            if flit is not None:
+                offers[tile] = flit
+                word |= self._sinks[tile].word(flit)
+        now = self.bench.cycle
+        seen = await self.bench.step(word)
+        if self.model is not None:
+            self._compare(seen, offers)
+        moved = False
+        for tile, flit in offers.items():
+            port = self._sinks[tile]
+            if seen & port.ready.mask:
+                moved = True
+                self.senders[tile].taken()
+                if flit.first:
+                    self._taken[self._next[tile].popleft()].append(now)
+        for tile, port in self._sources.items():
+            if seen & port.valid.mask:
+                moved = True
+                self._deliver(tile, port.payload.of(seen), now)
+        self.quiet = 0 if moved else self.quiet + 1
+
+    def _compare(self, seen: int, offers: Mapping[Tile, Flit]) -> None:
+        expected = care = 0
+        for tile in self.tiles:
+            flit = self.model.delivers(tile)
+            care |= self._sources[tile].valid.mask | self._sinks[tile].ready.mask
+            if flit is not None:
+                expected |= self._sources[tile].word(flit)
+                care |= self._sources[tile].wide
+            if self.model.ready(tile, offers.get(tile)):
+                expected |= self._sinks[tile].ready.mask
+        self.model.step(offers, dict.fromkeys(self.tiles, True))
+        self.bench.check(seen, expected, care)
+
+    def _deliver(self, tile: Tile, bits: int, now: int) -> None:
+        coming = self._coming[tile]
+        coming.append(Flit(bits & (1 << self.width) - 1, bool(bits >> self.width & 1),
+                           bool(bits >> self.width + 1)))
+        if not coming[-1].last:
+            return
+        stream = coming[1].data
+        sent = self._sent[stream].popleft()
+        assert coming[1:] == sent[1:], f"cycle {now}: tile {tile} got {coming}, sent was {sent}"
+        self.delivered.append((stream, len(sent), self._taken[stream].popleft(), now))
+        self._coming[tile] = []
+        if self.model is None:
+            self.bench.compared += 1
+
+    @property
+    def pending(self) -> int:
+        """Packets that have not been delivered."""
+        return sum(map(len, self._sent.values()))
+
+    async def finish(self) -> None:
+        """Until all is delivered, or nothing moves any more."""
+        while self.pending and self.quiet < _QUIET:
+            await self.cycle()
+
+
+async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
+                   modelled: bool) -> None:
+    """Everybody sends ``packets`` packets of a pattern without a pause; observes all of them."""
+    scene = MeshScene(bench, modelled=modelled)
+    await bench.reset()
+    for source, destination in pattern(scene.shape, number).items():
+        for _ in range(packets):
+            scene.send(xy_route(scene.shape, source, destination), flits)
+    await scene.finish()
+    assert not scene.pending, f"{scene.pending} packets are stuck"
+    for source, length, first, last in scene.delivered:
+        bench.observe("traversal", first, last, flits=length, pattern=number, source=source)
+
+
+@testbench
+async def every_pair_alone(bench: Bench) -> None:
+    """One packet in an idle mesh, between all pairs of a corner tile and the others."""
+    scene = MeshScene(bench)
+    for number, tile in enumerate(scene.tiles[1:]):
+        for ends in ((scene.tiles[0], tile), (tile, scene.tiles[0])):
+            route = xy_route(scene.shape, *ends)
+            scene.send(route, 2 + number % 4)
+            await scene.finish()
+            _, flits, first, last = scene.delivered[-1]
+            bench.observe("alone", first, last, flits=flits, routers=len(route))
+
+
+@testbench
+async def patterns_at_saturation(bench: Bench) -> None:
+    longest = bench.parameters["longest"]
+    square = bench.parameters["rows"] == bench.parameters["columns"]
+    for number in (HOTSPOT, *([TRANSPOSE] if square else []), bench.rng.randrange(2, 1000)):
+        for flits in sorted({2, longest}):
+            await saturate(bench, number, flits, 12, modelled=True)
+
+
+@testbench
+async def deadlock_of_figure_3(bench: Bench) -> None:
+    """Four flows in a ring stop each other for ever, as their channel dependencies say; by XY
+    routes they do not. Needs routes in the headers."""
+    if bench.parameters["routing"] != "source":
+        return
+    for routes, stuck in ((FIGURE_3, True), (
+            {name: xy_route(Mesh(2, 2), route[0], route[-1]) for name, route in FIGURE_3.items()},
+            False)):
+        scene = MeshScene(bench)
+        await bench.reset()
+        flits = bench.parameters["longest"]
+        assert flits > bench.parameters["depth"] + 2, "a packet does not reach over a router"
+        for route in routes.values():
+            for _ in range(3):
+                scene.send(route, flits)
+        await scene.finish()
+        assert (find_deadlock(routes) is not None) == stuck
+        assert bool(scene.pending) == stuck, f"{scene.pending} packets are pending"
+    await bench.reset()
+
+
+_PERIODS = 4  # that a table is played
+
+
+async def _play(bench: Bench, network: Network, table: Mapping[str, Slot], who: Mapping[str, str],
+                ) -> list[list[tuple[int, int]]]:
+    """Flows that send: in their windows ("table"), or always ("always"). By flow of the table,
+    when each packet was taken and delivered, from the first cycle on."""
+    scene = MeshScene(bench)
+    await bench.reset()
+    begin, names = bench.cycle, list(table)
+    most = network.payload_flits + network.header_flits
+    for now in range(_PERIODS * network.period):
+        for number, name in enumerate(names):
+            slot, left = table[name], 0
+            if who.get(name) == "table" and now % network.period == slot.offset:
+                left = slot.length
+            elif who.get(name) == "always" and scene.senders[slot.route[0]].done:
+                left = most
+            while left:
+                scene.send(slot.route, min(left, most), number)
+                left -= min(left, most)
+        await scene.cycle()
+    found: list[list[tuple[int, int]]] = [[] for _ in names]
+    for number, flits, first, last in scene.delivered:
+        found[number].append((first - begin, last - begin))
+        if all(how == "table" for how in who.values()):
+            bench.observe("alone", first, last, flits=flits,
+                          routers=len(table[names[number]].route))
+    return found
+
+
+@testbench
+async def composable_with_tables(bench: Bench) -> None:
+    """With a TDMA table a flow is the same, cycle by cycle, whether the others are silent or use
+    up their windows, and as quick as if it were alone; without, it is not."""
+    p = bench.parameters
+    mesh = Mesh(p["rows"], p["columns"])
+    network = Network(mesh, period=64, hop_cycles=p["delta"] + 1,
+                      payload_flits=p["longest"] - 2, flit_bytes=1, mhz=64)
+    # so many MB/s are so many flits of payload in a period; packets of full size
+    ends = [((0, 0), (1, 1)), ((0, 1), (1, 1)), ((1, 0), (1, 1)), ((0, 1), (1, 0)),
+            ((1, 1), (0, 0)), ((1, 0), (0, 1))]
+    flows = [Flow(f"f{n}", *pair, 2 * network.payload_flits) for n, pair in enumerate(ends)]
+    routes = {flow.name: [xy_route(mesh, flow.source, flow.destination)] for flow in flows}
+    table = solve(network, flows, routes=routes)
+    assert conflicts(network, flows, table) == []
+    all_play = await _play(bench, network, table, dict.fromkeys(table, "table"))
+    worse = 0
+    for number, name in enumerate(table):
+        alone = await _play(bench, network, table, {name: "table"})
+        assert alone[number] == all_play[number], f"flow {name} feels the others"
+        assert len(alone[number]) >= 2 * (_PERIODS - 1), f"flow {name} sent nothing"
+        rivals = await _play(bench, network, table,
+                             {other: "table" if other == name else "always" for other in table})
+        worse += rivals[number] != alone[number]
+    assert worse, "nobody is in anybody's way without a table"

@@ -1,0 +1,165 @@
+# amaranth: UnusedElaboratable=no
+"""Mesh and traversal bound: parameters, the model against the bound, the deadlock of Figure 3."""
+
+import itertools
+import random
+
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc import bounds
+from cyclebound.golden.noc.mesh import MeshModel
+from cyclebound.golden.noc.packet import source_header
+from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
+from cyclebound.golden.noc.routes import Mesh, ports, xy_route
+from cyclebound.golden.noc.traversal import Stream, Traversal
+from cyclebound.golden.noc.wormhole_router import packet
+from cyclebound.hdl.noc.mesh import Mesh as MeshRtl
+from cyclebound.tb.noc.mesh import FIGURE_3
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(("wrong", "kind", "says"), [
+    ({"rows": 0}, ValueError, "Row count must be from 1 to 16, not 0"),
+    ({"columns": 17}, ValueError, "Column count must be from 1 to 16, not 17"),
+    ({"columns": 2.0}, TypeError, r"Column count must be an integer, not 2\.0"),
+    ({"depth": 1}, ValueError, "FIFO depth must be at least 2, not 1")])
+def test_refuses(wrong, kind, says):
+    with pytest.raises(kind, match=f"^{says}$"):
+        MeshRtl(**{"rows": 2, "columns": 2} | wrong)
+
+
+def test_converts_alone_and_again():
+    mesh = MeshRtl(rows=1, columns=2, width=8, depth=2, longest=3)
+    text = rtlil.convert(mesh)
+    assert rtlil.convert(mesh) == text
+
+
+# Patterns
+
+def test_patterns():
+    mesh = Mesh(3, 3)
+    assert set(pattern(mesh, HOTSPOT).values()) == {(0, 0)}
+    assert pattern(mesh, TRANSPOSE)[2, 0] == (0, 2)
+    assert (1, 1) not in pattern(mesh, TRANSPOSE)
+    drawn = pattern(mesh, 5)
+    assert len(set(drawn.values())) == len(drawn)
+    with pytest.raises(ValueError, match=r"^mesh must be square for a transpose, not 2 x 3$"):
+        pattern(Mesh(2, 3), TRANSPOSE)
+    with pytest.raises(ValueError, match=r"^pattern must be at least 0, not -1$"):
+        pattern(mesh, -1)
+
+
+# The bound
+
+def test_one_router_is_packet_hop():
+    """Four neighbours send to the tile in the middle: the last router decides."""
+    mesh = Mesh(3, 3)
+    streams = {f"{n}": Stream(((1, 1), end), 6) for n, end in enumerate([(0, 1)])}
+    alone = Traversal(mesh, streams, delta=1, depth=4).bound("0")
+    own = 6 + 2 + 2 + 6 + 2 + 1  # a predecessor of its own before it, twice, and nobody else
+    assert alone >= bounds.t_noc(delta=1, flits=6, routers=2)
+    assert alone >= own
+
+
+def test_more_streams_never_make_it_shorter():
+    mesh, rng = Mesh(3, 3), random.Random(1)
+    pairs = list(itertools.permutations(mesh.tiles, 2))
+    streams, before = {}, 0
+    for number, pair in enumerate(rng.sample(pairs, 12)):
+        streams[str(number)] = Stream(xy_route(mesh, *pair), 4)
+        found = Traversal(mesh, streams, delta=2, depth=4).bound("0")
+        assert found >= before
+        before = found
+
+
+def test_routes_in_a_ring_have_no_bound():
+    streams = {name: Stream(route, 6) for name, route in FIGURE_3.items()}
+    with pytest.raises(ValueError, match=r"^channel dependencies must have no cycle, but flows "
+                                         r".* can wait in a ring of routers \(0, 0\), \(0, 1\), "
+                                         r"\(1, 1\), \(1, 0\)$"):
+        Traversal(Mesh(2, 2), streams, delta=1, depth=4)
+
+
+@pytest.mark.parametrize(("flits", "least", "kind", "says"), [
+    (0, None, ValueError, "flits of a stream must be at least 1, not 0"),
+    (2.0, None, TypeError, r"flits of a stream must be an integer, not 2\.0"),
+    (4, 0, ValueError, "least flits of a stream must be at least 1, not 0"),
+    (4, 5, ValueError, "least flits of a stream must be at most 4, its flits, not 5")])
+def test_streams_that_are_none(flits, least, kind, says):
+    with pytest.raises(kind, match=f"^{says}$"):
+        Stream(((0, 0), (0, 1)), flits, least)
+
+
+def test_who_is_not_there_has_no_bound():
+    known = {"rows": 2, "columns": 2, "delta": 1, "depth": 4, "flits": 3, "pattern": HOTSPOT}
+    assert bounds.traversal(**known, source=3) > bounds.traversal(**known, source=1)
+    with pytest.raises(NotCovered, match=r"^tile 0 does not send in pattern 0$"):
+        bounds.traversal(**known, source=0)
+    found = Traversal(Mesh(1, 2), {"a": Stream(((0, 0), (0, 1)), 2)}, delta=1, depth=2)
+    with pytest.raises(ValueError, match=r"^stream must be one of a, not 'b'$"):
+        found.bound("b")
+
+
+# The model against the bound
+
+class Run:
+    """Random routes without cycles, random lengths, on the model; latencies by stream."""
+
+    def __init__(self, mesh, routes, lengths, *, delta, depth, cycles, seed):
+        rng = random.Random(seed)
+        self.model = MeshModel(mesh, depth=depth, delta=delta, routing="source",
+                               longest=max(map(max, lengths.values())))
+        self.worst = dict.fromkeys(routes, 0)
+        queues = {tile: [] for tile in mesh.tiles}
+        taken, coming = {}, {}
+        for now in range(cycles):
+            for tile, queue in queues.items():
+                here = [name for name, route in routes.items() if route[0] == tile]
+                if not queue and here:
+                    name = rng.choice(here)
+                    number = list(routes).index(name)
+                    queue += packet(source_header(ports(routes[name])),
+                                    [number] * (rng.choice(lengths[name]) - 1))
+            offers = {tile: queue[0] for tile, queue in queues.items() if queue}
+            for tile in mesh.tiles:
+                flit = self.model.delivers(tile)
+                if flit is not None:
+                    coming.setdefault(tile, []).append(flit)
+                    if flit.last:
+                        name = list(routes)[coming.pop(tile)[1].data]
+                        latency = now - taken[name].pop(0) + 1
+                        self.worst[name] = max(self.worst[name], latency)
+            for tile in [tile for tile, flit in offers.items() if self.model.ready(tile, flit)]:
+                flit = queues[tile].pop(0)
+                if flit.first:
+                    name = list(routes)[queues[tile][0].data]
+                    taken.setdefault(name, []).append(now)
+            self.model.step(offers, dict.fromkeys(mesh.tiles, True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_packet_of_the_model_takes_longer(seed):
+    """Several flows at each tile, packets shorter and longer than the FIFOs."""
+    rng = random.Random(seed)
+    mesh = Mesh(*rng.choice([(2, 2), (2, 3), (3, 3), (1, 5)]))
+    delta = rng.choice([1, 2])
+    depth = rng.randint(delta + 1, 5)
+    routes = {str(n): xy_route(mesh, *rng.sample(mesh.tiles, 2)) for n in range(10)}
+    lengths = {name: (least, rng.randint(least, 8)) for name in routes
+               for least in [rng.randint(2, 4)]}
+    run = Run(mesh, routes, lengths, delta=delta, depth=depth, cycles=700, seed=seed)
+    streams = {name: Stream(routes[name], max(both), min(both)) for name, both in lengths.items()}
+    bound = Traversal(mesh, streams, delta=delta, depth=depth)
+    assert all(worst <= bound.bound(name) for name, worst in run.worst.items())
+    assert sum(worst > 0 for worst in run.worst.values()) >= 8
+
+
+def test_figure_3_stops_the_model():
+    lengths = dict.fromkeys(FIGURE_3, (8,))
+    run = Run(Mesh(2, 2), FIGURE_3, lengths, delta=1, depth=4, cycles=300, seed=1)
+    assert not any(run.worst.values())
+    xy = {name: xy_route(Mesh(2, 2), route[0], route[-1]) for name, route in FIGURE_3.items()}
+    assert all(Run(Mesh(2, 2), xy, lengths, delta=1, depth=4, cycles=300, seed=1).worst.values())

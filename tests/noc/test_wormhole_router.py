@@ -1,0 +1,255 @@
+# amaranth: UnusedElaboratable=no
+"""Wormhole router: parameters, RTL against golden model, checkers against faults, proofs."""
+
+import random
+import re
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Const, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import flipped
+from amaranth.sim import Simulator
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc import bounds
+from cyclebound.golden.noc.packet import source_header, xy_header
+from cyclebound.golden.noc.routes import Mesh, Port, ports, xy_route
+from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, SenderModel, packet
+from cyclebound.hdl.noc.packet_guard import PacketGuard
+from cyclebound.hdl.noc.wormhole_router import WormholeRouter
+from cyclebound.sim import catalogue
+from cyclebound.sim.elaborate import watch
+from cyclebound.sim.prove import prove
+from cyclebound.tb.noc import wormhole_router_properties as properties
+
+unit = pytest.mark.unit
+proof = pytest.mark.proof
+TINY = {"width": 8, "depth": 2, "delta": 1, "routing": "source", "longest": 3, "ports": 3}
+
+
+# Parameters
+
+@unit
+@pytest.mark.parametrize(("wrong", "kind", "says"), [
+    ({"width": 7}, ValueError, "Flit width must be at least 8, not 7"),
+    ({"width": "8"}, TypeError, "Flit width must be an integer, not '8'"),
+    ({"delta": 0}, ValueError, "Router latency must be at least 1, not 0"),
+    ({"delta": 2}, ValueError, "FIFO depth must be at least 3, not 2"),
+    ({"depth": True}, TypeError, "FIFO depth must be an integer, not True"),
+    ({"longest": 1}, ValueError, "Longest packet must be at least 2, not 1"),
+    ({"ports": 6}, ValueError, "Port count must be from 2 to 5, not 6"),
+    ({"routing": "yx"}, ValueError, "Routing must be source or xy, not 'yx'"),
+    ({"routing": "xy"}, ValueError, "Port count must be 5 for XY routing, not 3")])
+def test_refuses(wrong, kind, says):
+    with pytest.raises(kind, match=f"^{says}$"):
+        WormholeRouter(**TINY | wrong)
+
+
+@unit
+def test_each_component_converts_alone_and_again():
+    router = WormholeRouter(**TINY)
+    for component in (router, PacketGuard(width=8, longest=3), properties.RouterCheck(router)):
+        text = rtlil.convert(component)
+        assert "attribute \\top 1" in text
+        assert rtlil.convert(component) == text
+
+
+# Headers and bounds
+
+@unit
+def test_headers_hold_a_route():
+    assert source_header(ports(((0, 0), (0, 1), (1, 1)))) == 0b00_10_01  # east, south, came by 0
+    assert xy_header((3, 5)) == 0x35
+    for outputs, says in (([Port.EAST] * 16 + [Port.LOCAL], "at most 16 routers, not 17"),
+                          ([Port.LOCAL], "a link at least, and end with LOCAL"),
+                          ([Port.EAST], "a link at least, and end with LOCAL")):
+        with pytest.raises(ValueError, match=f"^route must have {says}$"):
+            source_header(outputs)
+    with pytest.raises(ValueError, match=r"^route must not turn around in router 1 of its way$"):
+        source_header([Port.EAST, Port.WEST, Port.LOCAL])
+    with pytest.raises(ValueError, match=r"^destination must be within 16 x 16 tiles, not \(0, "):
+        xy_header((0, 16))
+
+
+@unit
+def test_the_longest_way_of_8_by_8_fits_a_header():
+    header = source_header(ports(xy_route(Mesh(8, 8), (0, 0), (7, 7))))
+    assert header.bit_length() <= 32
+
+
+@unit
+def test_bounds():
+    assert bounds.t_noc(delta=5, flits=66, routers=4) == 90
+    assert bounds.packet_hop(delta=1, flits=66, contenders=4, rival_flits=66) == 2 + 66 + 3 * 66
+    for name in ("delta", "flits", "contenders", "rival_flits"):
+        known = {"delta": 1, "flits": 1, "contenders": 1, "rival_flits": 1, name: 0}
+        with pytest.raises(NotCovered, match=f"^{name} must be a whole number of at least 1"):
+            bounds.packet_hop(**known)
+
+
+# RTL against golden model
+
+def traffic(router, name, cycles, *, flow=1.0, local=None, fill=True):
+    """A bench with random packets at all inputs; ``local`` is what the local sender offers."""
+    rng = random.Random(name)
+    last = router.ports - 1
+    queues = [[] for _ in router.sinks]
+    for entrance, queue in enumerate(queues):
+        for _ in range(cycles // 4 if fill else 0):
+            output = rng.choice([n for n in range(router.ports) if n != entrance])
+            code = entrance if output == last else output
+            queue += packet(code | 4 * rng.getrandbits(4),
+                            [rng.getrandbits(8) for _ in range(rng.randrange(router.longest))])
+    if local is not None:
+        queues[last] = list(local)
+    model = RouterModel(depth=router.depth, delta=router.delta, routing=router.routing,
+                        longest=router.longest, ports=router.ports, width=router.width,
+                        connected=(1 << router.ports) - 1)
+    out = []
+
+    async def bench(ctx):
+        ctx.set(router.connected, (1 << router.ports) - 1)
+        for _ in range(cycles):
+            ready = [rng.random() < flow for _ in router.sources]
+            offers = {n: queue[0] for n, queue in enumerate(queues) if queue}
+            for n, sink in enumerate(router.sinks):
+                ctx.set(sink.valid, n in offers)
+                if n in offers:
+                    flit = offers[n]
+                    ctx.set(sink.payload, {"data": flit.data, "first": flit.first,
+                                           "last": flit.last})
+            for n, source in enumerate(router.sources):
+                ctx.set(source.ready, ready[n])
+            seen = []
+            for n, source in enumerate(router.sources):
+                word = ctx.get(source.payload)
+                flit = (Flit(word.data, bool(word.first), bool(word.last))
+                        if ctx.get(source.valid) else None)
+                seen.append(flit)
+                if flit is not None and ready[n]:
+                    out.append((n, flit))
+            taken = [n for n in offers if ctx.get(router.sinks[n].ready)]
+            if isinstance(router, WormholeRouter):
+                assert seen == model.offers
+                assert taken == [n for n, flit in offers.items() if model.ready(n, flit)]
+                model.step(offers, ready)
+            for n in taken:
+                queues[n].pop(0)
+            await ctx.tick()
+    bench.out, bench.model = out, model
+    return bench
+
+
+def simulate(router, bench, *checkers):
+    m = Module()
+    m.submodules.router = router
+    for number, checker in enumerate(checkers):
+        m.submodules[f"watch_{number}"] = watcher = Module()
+        watch(watcher, router, checker)
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@unit
+@pytest.mark.parametrize("shape", [TINY, {**TINY, "depth": 4, "delta": 3}], ids=["tiny", "slow"])
+def test_rtl_is_the_model_in_every_cycle(shape):
+    router = WormholeRouter(**shape)
+    bench = traffic(router, "model", 150, flow=0.8)
+    simulate(router, bench, properties.RouterCheck(router), properties.RouterFairProof(router),
+             properties.RouterCreditProof(router))
+    assert len(bench.out) > 150
+
+
+NONSENSE = {  # what a sender does, what comes out of port 0, and what is counted
+    "payload where a header is due": (
+        [Flit(1), Flit(2, last=True), *packet(0, [3])], [(True, False), (False, True)], (0, 1)),
+    "header where payload is due": (
+        [Flit(0, True), Flit(8, True), Flit(9), Flit(9, last=True), *packet(0, [3])],
+        [(True, False), (True, True), (True, False), (False, True)], (0, 1)),
+    "a packet too long": (
+        [*packet(0, [1, 2, 3, 4]), *packet(0, [3])],
+        [(True, False), (False, False), (True, True), (True, False), (False, True)], (1, 0))}
+
+
+@unit
+@pytest.mark.parametrize("name", NONSENSE)
+def test_nonsense_is_ended_dropped_and_counted(name):
+    local, marks, counted = NONSENSE[name]
+    router = WormholeRouter(**TINY)
+    bench = traffic(router, name, 30, local=local, fill=False)
+    simulate(router, bench, properties.RouterCheck(router))
+    assert [(flit.first, flit.last) for port, flit in bench.out if port == 0] == marks
+    assert (bench.model.sender.overlong, bench.model.sender.misplaced) == counted
+
+
+@unit
+def test_a_way_that_leads_nowhere_is_dropped():
+    router = WormholeRouter(**TINY)
+    bench = traffic(router, "nowhere", 30, local=[*packet(3, [1, 1]), *packet(0, [7])], fill=False)
+    simulate(router, bench, properties.RouterCheck(router))
+    assert [flit.data for _, flit in bench.out] == [0, 7]
+    assert bench.model.misrouted == 1
+
+
+@unit
+def test_the_guard_counts_a_run_of_lost_flits_once():
+    sender = SenderModel(longest=3)
+    for flit in [Flit(0), Flit(1, last=True), Flit(2), *packet(0), Flit(0)]:
+        sender.take(flit)
+    assert (sender.misplaced, sender.overlong) == (2, 0)
+
+
+# The checkers fire
+
+class Tampered(wiring.Component):
+    """A router with a fault at output 0."""
+
+    def __init__(self, fault):
+        self.inner, self.fault = WormholeRouter(**TINY), fault
+        for name in ("ports", "longest", "width", "depth", "delta", "routing"):
+            setattr(self, name, getattr(self.inner, name))
+        super().__init__(self.inner.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = self.inner
+        for name in ("sinks", "sources"):
+            for outer, inner in zip(getattr(self, name), getattr(self.inner, name), strict=True):
+                wiring.connect(m, flipped(outer), inner)
+        m.d.comb += self.inner.connected.eq(self.connected)
+        m.d.comb += self.fault(self.sources[0], self.inner.sources[0])
+        return m
+
+
+FAULTS = {
+    "output 0: offer withdrawn or changed":
+        lambda out, inner: out.payload.data.eq(inner.payload.data ^ inner.ready),
+    "output 0: payload where a header is due": lambda out, inner: out.payload.first.eq(0),
+    "output 0: header where payload is due":
+        lambda out, inner: [out.payload.first.eq(1), out.payload.last.eq(0)],
+    "output 0: packet too long": lambda out, inner: out.payload.last.eq(0)}
+
+
+@unit
+@pytest.mark.parametrize("says", FAULTS)
+def test_checker_fires(monkeypatch, says):
+    assert_ = properties.Assert
+    monkeypatch.setattr(properties, "Assert", lambda fact, text:
+                        assert_(fact if text == says else Const(1), text))
+    router = Tampered(FAULTS[says])
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
+        simulate(router, traffic(router, says, 100, flow=0.5), properties.RouterCheck(router))
+
+
+# Proofs
+
+@proof
+@pytest.mark.parametrize("name", ["fair", "credits", "order"])
+def test_first_instance_is_proved_for_any_number_of_cycles(name):
+    block = catalogue.load().find("noc.wormhole_router")
+    claim = next(claim for claim in block.properties if claim.name == name)
+    found = prove(block, claim, claim.instances[0])
+    assert (found.status, found.detail) == ("proved", "")
