@@ -1,6 +1,8 @@
 """Tiling for systolic arrays."""
 
+from cyclebound.golden.systolic.matmul import matmul_cycles
 from cyclebound.golden.systolic.tile_sequencer import walk_cycles
+from cyclebound.hdl.systolic.matmul import Matmul
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
@@ -36,5 +38,21 @@ BLOCKS = (
         fpga=FpgaTarget("16x16"),
         signals=("top.dut.command__valid", "top.dut.tiles__valid", "top.dut.tiles__ready",
                  "top.dut.tiles__payload"),
+    ),
+    Block(
+        name="systolic.matmul",
+        summary="whole matrix products: memories, weight-stationary array, sums over k",
+        component=Matmul,
+        configurations={
+            f"{rows}x{columns}{suffix}": Configuration(
+                {"rows": rows, "columns": columns, "double_buffer": double_buffer},
+                domain={name: range(1, 10) for name in "mkn"} if rows < 8 else {})
+            for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8))
+            for suffix, double_buffer in (("", True), ("_serial", False))},
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.matmul"),),
+        bounds=(Observed("matmul", matmul_cycles, exhaustive=True),),
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.command__valid", "top.dut.array.weights__valid",
+                 "top.dut.array.left__valid", "top.dut.array.active", "top.dut.results__valid"),
     ),
 )
