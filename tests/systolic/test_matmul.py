@@ -31,7 +31,7 @@ def test_converts():
         assert rtlil.convert(multiplier) == rtlil.convert(multiplier)
 
 
-@pytest.mark.parametrize(("m", "k", "n"), itertools.product((1, 2, 5), repeat=3))
+@pytest.mark.parametrize(("m", "k", "n"), list(itertools.product((1, 2, 5), repeat=3)))
 def test_words_are_the_operands_in_the_order_of_their_use(m, k, n):
     """Multiply from the words alone, as the memories hold them."""
     rng = np.random.default_rng([m, k, n])
