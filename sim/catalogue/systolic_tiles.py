@@ -49,7 +49,11 @@ BLOCKS = (
                 domain={name: range(1, 10) for name in "mkn"} if rows < 8 else {})
             for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8))
             for suffix, double_buffer in (("", True), ("_serial", False))},
-        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.matmul"),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.matmul"),
+            Testbench("layers", "cyclebound.tb.systolic.matmul_layers", thorough=True,
+                      configurations=("8x8", "8x8_serial")),
+        ),
         bounds=(Observed("matmul", matmul_cycles, exhaustive=True),),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.command__valid", "top.dut.array.weights__valid",

@@ -55,8 +55,12 @@ class Scene:
 
     async def product(self, m: int, k: int, n: int, *, sinks: Iterator[bool] | None = None) -> None:
         """One product; without ``sinks`` it has to take exactly its time."""
-        bench = self.bench
-        a, b = self.operands(m, k), self.operands(k, n)
+        await self.multiply(self.operands(m, k), self.operands(k, n), sinks=sinks)
+
+    async def multiply(self, a: NDArray[np.int64], b: NDArray[np.int64], *,
+                       sinks: Iterator[bool] | None = None) -> NDArray[np.int64]:
+        """A B, compared with numpy row by row; without ``sinks`` its time is observed."""
+        bench, (m, k), n = self.bench, a.shape, b.shape[1]
         await self._load(a, b)
         expected = expected_rows(a, b, self.columns, bench.parameters.get("accumulator_width", 32))
         command = bench.inputs.pack({"command.valid": 1, "command.payload.m": m,
@@ -80,9 +84,11 @@ class Scene:
                     rows.append(shown)
             else:
                 bench.check(seen, 0, care)
-        assert np.array_equal(product_of(rows, m, n), a @ b), f"{m} x {k} x {n} is not numpy's"
+        c = product_of(rows, m, n)
+        assert np.array_equal(c, a @ b), f"{m} x {k} x {n} is not numpy's"
         if sinks is None:
             bench.observe("matmul", first, now, m=m, k=k, n=n)
+        return c
 
 
 @testbench
