@@ -7,7 +7,12 @@ from cyclebound.hdl.systolic.weight_stationary_harness import (
     InputStationaryHarness,
     WeightStationaryHarness,
 )
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.tb.systolic.weight_stationary_properties import (
+    WeightStationaryCheck,
+    WeightStationaryProductCheck,
+    WeightStationaryProof,
+)
 
 _UP_TO_9 = {name: range(1, 10) for name in "mkn"}
 _SHAPES = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5), "8x8": (8, 8), "16x16": (16, 16)}
@@ -39,10 +44,38 @@ BLOCKS = (
                       top=WeightStationaryHarness, thorough=True, configurations=_LARGE_ONES),
         ),
         bounds=(
-            Observed("fold", bounds.weight_fold),
-            Observed("steps", bounds.weight_steps, exhaustive=True),
-            Observed("product", bounds.weight_completion, exhaustive=True),
+            Observed("fold", bounds.weight_fold, proved_by=("timing",)),
+            Observed("steps", bounds.weight_steps, proved_by=("timing",), exhaustive=True),
+            Observed("product", bounds.weight_completion, proved_by=("timing",), exhaustive=True),
         ),
+        properties=(
+            Property(
+                name="timing",
+                says="weights and operands are taken in their turn, and never refused in it; "
+                     "a row of sums follows each row of operands after r + c + 1 steps; none is "
+                     "lost or invented",
+                checker=WeightStationaryProof,
+                instances=tuple(
+                    {"rows": rows, "columns": columns, "operand_width": 2, "accumulator_width": 8,
+                     "double_buffer": double_buffer}
+                    for rows, columns in ((2, 3), (4, 4), (3, 5))
+                    for double_buffer in (True, False)),
+                decides=("rows", "columns", "double_buffer"),
+                induction=3,
+            ),
+            Property(
+                name="values",
+                says="every row of sums is the row of operands times the weights of its fold",
+                checker=WeightStationaryProductCheck,
+                instances=tuple(
+                    {"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6,
+                     "double_buffer": double_buffer} for double_buffer in (True, False)),
+                decides=("rows", "columns", "double_buffer"),
+                depth=12,
+                induction=None,
+            ),
+        ),
+        checker=WeightStationaryCheck,
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.weights__valid", "top.dut.weights__ready", "top.dut.left__valid",
                  "top.dut.left__ready", "top.dut.active", "top.dut.results__valid",

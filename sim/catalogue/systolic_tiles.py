@@ -1,0 +1,62 @@
+"""Tiling for systolic arrays."""
+
+from cyclebound.golden.systolic.matmul import matmul_cycles
+from cyclebound.golden.systolic.tile_sequencer import walk_cycles
+from cyclebound.hdl.systolic.matmul import Matmul
+from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
+
+_DOMAIN = {"down": range(1, 16), "across": range(1, 16)}  # all that 4 bits can say
+
+BLOCKS = (
+    Block(
+        name="systolic.tile_sequencer",
+        summary="walks a matrix in tiles of an array",
+        component=TileSequencer,
+        configurations={
+            "2x3": Configuration({"rows": 2, "columns": 3, "dimension_width": 4}, domain=_DOMAIN),
+            "4x4": Configuration({"rows": 4, "columns": 4, "dimension_width": 4}, domain=_DOMAIN),
+            "16x16": Configuration({"rows": 16, "columns": 16}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.tile_sequencer"),),
+        bounds=(Observed("walk", walk_cycles, proved_by=("once",), exhaustive=True),),
+        properties=(
+            Property(
+                name="once",
+                says="each tile is visited once, in order, one in each cycle in which the sink is "
+                     "ready, from the cycle after the command on",
+                checker=TileSequencerProof,
+                instances=({"rows": 2, "columns": 3, "dimension_width": 4},
+                           {"rows": 4, "columns": 4, "dimension_width": 4}),
+                decides=("rows", "columns", "dimension_width"),
+                depth=10,
+                induction=2,
+            ),
+        ),
+        checker=TileSequencerCheck,
+        fpga=FpgaTarget("16x16"),
+        signals=("top.dut.command__valid", "top.dut.tiles__valid", "top.dut.tiles__ready",
+                 "top.dut.tiles__payload"),
+    ),
+    Block(
+        name="systolic.matmul",
+        summary="whole matrix products: memories, weight-stationary array, sums over k",
+        component=Matmul,
+        configurations={
+            f"{rows}x{columns}{suffix}": Configuration(
+                {"rows": rows, "columns": columns, "double_buffer": double_buffer},
+                domain={name: range(1, 10) for name in "mkn"} if rows < 8 else {})
+            for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8))
+            for suffix, double_buffer in (("", True), ("_serial", False))},
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.matmul"),
+            Testbench("layers", "cyclebound.tb.systolic.matmul_layers", thorough=True,
+                      configurations=("8x8", "8x8_serial")),
+        ),
+        bounds=(Observed("matmul", matmul_cycles, exhaustive=True),),
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.command__valid", "top.dut.array.weights__valid",
+                 "top.dut.array.left__valid", "top.dut.array.active", "top.dut.results__valid"),
+    ),
+)

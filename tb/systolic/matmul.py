@@ -1,0 +1,117 @@
+"""Testbench of the matrix multiplier: every row of every product against numpy, to the cycle."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cyclebound.golden.systolic.matmul import a_words, b_words, expected_rows, product_of
+from cyclebound.golden.systolic.scale_sim import LAYERS
+from cyclebound.tb.bench import Bench, testbench
+
+_RANDOM = 25  # products where there is no domain
+
+
+class Scene:
+    """The multiplier between memories that are filled from outside, and numpy."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, bench.parameters
+        self.rows, self.columns = p["rows"], p["columns"]
+        self.operand_width = p.get("operand_width", 8)
+        self.depths = p.get("a_depth", 1024), p.get("b_depth", 1024)
+        o = bench.outputs
+        self._valid, self._result = o["results.valid"].mask, o["results.payload"]
+
+    def operands(self, rows: int, columns: int) -> NDArray[np.int64]:
+        """A random matrix; one in four has only extreme elements, whose sums are greatest."""
+        half = 1 << self.operand_width - 1
+        rng = self.bench.rng
+        values = ([-half, half - 1] if rng.random() < 0.25 else range(-half, half))
+        return np.array(rng.choices(values, k=rows * columns)).reshape(rows, columns)
+
+    def _packed(self, values: Sequence[int]) -> int:
+        mask = (1 << self.operand_width) - 1
+        return sum((value & mask) << self.operand_width * n for n, value in enumerate(values))
+
+    def fits(self, m: int, k: int, n: int) -> bool:
+        """Whether both memories hold the operands."""
+        return (-(-k // self.rows) * m <= self.depths[0]
+                and -(-n // self.columns) * k <= self.depths[1])
+
+    async def _load(self, a: NDArray[np.int64], b: NDArray[np.int64]) -> None:
+        """Fill both memories, a word of each in each cycle."""
+        bench, rows = self.bench, self.rows
+        words = itertools.zip_longest(a_words(a, rows), b_words(b, rows, self.columns))
+        for address, pair in enumerate(words):
+            values = {}
+            for name, word in zip("ab", pair, strict=True):
+                if word is not None:
+                    values |= {f"load_{name}.valid": 1,
+                               f"load_{name}.payload.address": address,
+                               f"load_{name}.payload.data": self._packed(word)}
+            await bench.step(bench.inputs.pack(values))
+
+    async def product(self, m: int, k: int, n: int, *, sinks: Iterator[bool] | None = None) -> None:
+        """One product; without ``sinks`` it has to take exactly its time."""
+        await self.multiply(self.operands(m, k), self.operands(k, n), sinks=sinks)
+
+    async def multiply(self, a: NDArray[np.int64], b: NDArray[np.int64], *,
+                       sinks: Iterator[bool] | None = None) -> NDArray[np.int64]:
+        """A B, compared with numpy row by row; without ``sinks`` its time is observed."""
+        bench, (m, k), n = self.bench, a.shape, b.shape[1]
+        await self._load(a, b)
+        expected = expected_rows(a, b, self.columns, bench.parameters.get("accumulator_width", 32))
+        command = bench.inputs.pack({"command.valid": 1, "command.payload.m": m,
+                                     "command.payload.k": k, "command.payload.n": n})
+        ready = bench.inputs["results.ready"].mask
+        first = now = bench.cycle
+        seen = await bench.step(command)
+        assert seen & bench.outputs["command.ready"].mask, "an idle multiplier refuses a command"
+        rows: list[list[int]] = []
+        width, mask = 32, (1 << 32) - 1
+        while len(rows) < len(expected):
+            now, sink = bench.cycle, sinks is None or next(sinks)
+            seen = await bench.step(ready if sink else 0)
+            shown = expected[len(rows)]
+            word = sum((value & mask) << width * i for i, value in enumerate(shown))
+            care = bench.outputs["command.ready"].mask
+            if seen & self._valid:
+                bench.check(seen, self._valid | self._result.to(word),
+                            care | self._valid | self._result.mask)
+                if sink:
+                    rows.append(shown)
+            else:
+                bench.check(seen, 0, care)
+        c = product_of(rows, m, n)
+        assert np.array_equal(c, a @ b), f"{m} x {k} x {n} is not numpy's"
+        if sinks is None:
+            bench.observe("matmul", first, now, m=m, k=k, n=n)
+        return c
+
+
+@testbench
+async def every_product(bench: Bench) -> None:
+    """Every product of the domain; without one, small layers of a public simulator and others."""
+    scene = Scene(bench)
+    if bench.domain:
+        ranges = [range(low, high + 1) for low, high in (bench.domain[d] for d in "mkn")]
+        shapes = list(itertools.product(*ranges))
+    else:
+        shapes = [shape for shape in LAYERS if max(shape) <= 64 and scene.fits(*shape)]
+        shapes += [tuple(bench.rng.randint(1, 40) for _ in "mkn") for _ in range(_RANDOM)]
+    for shape in shapes:
+        await scene.product(*shape)
+
+
+@testbench
+async def results_that_wait(bench: Bench) -> None:
+    """A sink that is not always ready: the same products, later."""
+    scene = Scene(bench)
+    for chance in (0.2, 0.7):
+        for _ in range(10):
+            m, k, n = (bench.rng.randint(1, 2 * size + 2) for size in
+                       (4, scene.rows, scene.columns))
+            await scene.product(m, k, n, sinks=(bench.rng.random() < chance
+                                                for _ in itertools.count()))

@@ -1,0 +1,70 @@
+"""Testbench of the tile sequencer: every field of every tile compared."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+from cyclebound.golden.systolic.tile_sequencer import TileSequencerModel
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The sequencer and its model."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, bench.parameters
+        self.model = TileSequencerModel(p["rows"], p["columns"])
+        self.most = 2 ** p.get("dimension_width", 16) - 1
+
+    async def walks(self, commands: Iterable[tuple[int, int]], *, sinks: Iterator[bool],
+                    observe: bool) -> None:
+        """All commands, one behind the other; each is offered as early as it may be taken."""
+        bench = self.bench
+        waiting, walking, first, visited = list(reversed(list(commands))), None, 0, 0
+        while waiting or walking is not None:
+            now, ready = bench.cycle, next(sinks)
+            offer = waiting[-1] if waiting else None
+            values = {"command.valid": offer is not None, "tiles.ready": ready}
+            if offer is not None:
+                values |= {"command.payload.down": offer[0], "command.payload.across": offer[1]}
+            seen = await bench.step(bench.inputs.pack(values))
+            takes, tile = self.model.step(offer, ready)
+            expected, care = {"command.ready": takes, "tiles.valid": tile is not None}, 0
+            if tile is not None:
+                expected |= {f"tiles.payload.{name}": value for name, value in vars(tile).items()}
+            for name in expected:
+                care |= bench.outputs[name].mask
+            bench.check(seen, bench.outputs.pack(expected), care)
+            if tile is not None and ready:
+                visited += 1
+                if tile.final:
+                    down, across = walking
+                    if observe:
+                        bench.observe("walk", first, now, down=down, across=across)
+                    walking = None
+            if takes and offer is not None:
+                walking, first = waiting.pop(), now
+        assert visited
+
+
+@testbench
+async def every_matrix(bench: Bench) -> None:
+    """Every matrix of the domain; where there is none, random ones."""
+    scene = Scene(bench)
+    if bench.domain:
+        ranges = [range(low, high + 1) for low, high in
+                  (bench.domain[name] for name in ("down", "across"))]
+        commands = list(itertools.product(*ranges))
+    else:
+        commands = [(bench.rng.randint(1, 200), bench.rng.randint(1, 200)) for _ in range(50)]
+        commands += [(1, scene.most), (scene.most, 1)]
+    await scene.walks(commands, sinks=itertools.repeat(True), observe=True)
+
+
+@testbench
+async def tiles_that_wait(bench: Bench) -> None:
+    """A sink that is not always ready: the same tiles, later."""
+    scene = Scene(bench)
+    most = min(scene.most, 40)
+    commands = [(bench.rng.randint(1, most), bench.rng.randint(1, most)) for _ in range(30)]
+    await scene.walks(commands, observe=False,
+                      sinks=(bench.rng.random() < 0.4 for _ in itertools.count()))

@@ -1,0 +1,200 @@
+"""Bound checkers of the weight-stationary array: they read its ports and drive none.
+
+`WeightStationaryCheck` knows the protocol and the timing, at any size: what is taken and when, and
+that a row of sums follows each row of A after r + c + 1 steps, so that none is lost or invented.
+`WeightStationaryProductCheck` computes the sums. `WeightStationaryProof` looks inside as well; it
+is for induction.
+
+Ref: the thesis on AI accelerators, chapter 5.2 (Table 5.2).
+"""
+
+import itertools
+
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data
+
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["WeightStationaryCheck", "WeightStationaryProductCheck", "WeightStationaryProof"]
+
+
+class _ArrayWatcher(Watcher):
+    """Sees the array's ports, and what is taken; knows its shape."""
+
+    def __init__(self, target):
+        self.rows, self.columns = target.rows, target.columns
+        self.operand_width = target.operand_width
+        self.accumulator_width = target.accumulator_width
+        self.double_buffer = target.double_buffer
+        super().__init__(target)
+        self.in_fold = Signal()
+
+    def strobes(self, m):
+        """A step; weights, a row of A, and the first of a fold are taken."""
+        step, take, accept, begin = (Signal(name=name) for name in
+                                     ("step", "take", "accept", "begin"))
+        m.d.comb += [
+            step.eq(~self.results.valid | self.results.ready),
+            take.eq(self.weights.valid & self.weights.ready),
+            accept.eq(self.left.valid & self.left.ready),
+            begin.eq(accept & ~self.in_fold),
+        ]
+        with m.If(accept):
+            m.d.sync += self.in_fold.eq(~self.left.payload.last)
+        return step, take, accept, begin
+
+
+class WeightStationaryCheck(_ArrayWatcher):
+    """Protocol and timing of a `WeightStationaryArray`.
+
+    Assumes that operands on offer stay until they are taken. Holds in any other traffic, from
+    reset on.
+
+    Parameters
+    ----------
+    target : WeightStationaryArray
+        The array, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    in_fold : Signal
+        A fold has begun, and its last row of A is not accepted.
+    ahead : Signal
+        Rows of weights accepted for the fold to come.
+    history : Signal
+        Bit *s*: a row of A was accepted *s* + 1 steps ago.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.ahead = Signal(range(self.rows + 1))
+        self.history = Signal(self.rows + self.columns + 1)
+
+    def elaborate(self, platform):
+        m = Module()
+        step, take, accept, begin = self.strobes(m)
+        m.d.sync += self.ahead.eq(Mux(begin, take & self.double_buffer, self.ahead + take))
+        with m.If(step):
+            m.d.sync += self.history.eq(Cat(accept, self.history))
+
+        whole = self.ahead == self.rows
+        if self.double_buffer:
+            weights, left = ~whole | begin, self.in_fold | whole
+        else:
+            macs = self.history[:self.rows + self.columns - 1].any()
+            weights = ~whole & ~self.in_fold & ~macs
+            left = self.in_fold | whole | (take & (self.ahead == self.rows - 1))
+        front = Mux(step, self.history, 0)
+        m.d.sync += [
+            Assert(self.weights.ready == (step & weights), "weights out of turn, or refused"),
+            Assert(self.left.ready == (step & left), "operands out of turn, or refused"),
+            Assert(self.results.valid == self.history[-1], "sums are missing, or of no operands"),
+            Assert(self.active == Cat(front[i:i + self.columns] for i in range(self.rows)),
+                   "active PEs are not the wavefront"),
+        ]
+        for name, claim in (("weights", Assume), ("left", Assume), ("results", Assert)):
+            port = getattr(self, name)
+            valid, ready, payload = port.valid, port.ready, Value.cast(port.payload)
+            waits = Signal(name=f"{name}_waits")
+            offer = Signal(len(payload), name=f"{name}_offer")
+            m.d.sync += [
+                waits.eq(valid & ~ready),
+                offer.eq(payload),
+                claim(valid | ~waits, f"{name} withdrawn before it was taken"),
+                claim((offer == payload) | ~(valid & waits),
+                      f"{name} changed before it was taken"),
+            ]
+        return m
+
+
+class WeightStationaryProductCheck(_ArrayWatcher):
+    """Sums of a `WeightStationaryArray` are a row of A times the weights of its fold.
+
+    It multiplies a row in the cycle in which it is accepted, and keeps the sums until they are due.
+
+    Parameters
+    ----------
+    target : WeightStationaryArray
+        The array, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    coming, used : Signal
+        Weights of the fold to come, and of the one whose operands are accepted.
+    place : Signal
+        The next row of ``coming``.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        tile = data.ArrayLayout(data.ArrayLayout(signed(self.operand_width), self.columns),
+                                self.rows)
+        self.coming, self.used = Signal(tile), Signal(tile)
+        self.place = Signal(range(self.rows))
+
+    def elaborate(self, platform):
+        m = Module()
+        step, take, _, begin = self.strobes(m)
+        # With the last weights the first operands may come: then these are not in `coming` yet.
+        complete = Signal(self.coming.shape())
+        m.d.comb += complete.eq(self.coming)
+        with m.If(take):
+            m.d.sync += self.place.eq(Mux(self.place == self.rows - 1, 0, self.place + 1))
+            with m.Switch(self.place):
+                for i in range(self.rows):
+                    with m.Case(i):
+                        m.d.sync += self.coming[i].eq(self.weights.payload)
+                        if not self.double_buffer:
+                            m.d.comb += complete[i].eq(self.weights.payload)
+        with m.If(begin):
+            m.d.sync += self.used.eq(complete)
+
+        entry = data.ArrayLayout(signed(self.accumulator_width), self.columns)
+        line = [Signal(entry, name=f"sums_{age}") for age in range(self.rows + self.columns + 1)]
+        with m.If(step):
+            for j in range(self.columns):
+                m.d.sync += line[0][j].eq(sum(
+                    self.left.payload["values"][i] * Mux(begin, complete[i][j], self.used[i][j])
+                    for i in range(self.rows)))
+            m.d.sync += [later.eq(sooner) for sooner, later in itertools.pairwise(line)]
+        with m.If(self.results.valid):
+            m.d.sync += [Assert(self.results.payload[j] == line[-1][j], "sum is not the product")
+                         for j in range(self.columns)]
+        return m
+
+
+class WeightStationaryProof(WeightStationaryCheck):
+    """The check, and what holds inside a `WeightStationaryArray`, so that induction closes.
+
+    Parameters
+    ----------
+    target : WeightStationaryArray
+        The array itself.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.target = target
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        t = self.target
+        m.d.sync += [
+            Assert(t.filled == self.ahead, "weights ahead"),
+            Assert(t.in_fold == self.in_fold, "in fold"),
+            Assert(t.wave_valid == self.history, "wavefront"),
+            Assert(self.ahead <= self.rows, "no more weights than rows"),
+        ]
+        return m
