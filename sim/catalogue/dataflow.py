@@ -93,6 +93,8 @@ BLOCKS = (
         component=LoadStoreUnit,
         configurations={
             "two": Configuration({"depth": 2, "tid_width": 6, "address_width": 10}),
+            "any_order": Configuration({"depth": 4, "tid_width": 6, "address_width": 10,
+                                        "epochs": False}),
             "paper": Configuration({"depth": 16, "tid_width": 10, "address_width": 16}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit"),),
