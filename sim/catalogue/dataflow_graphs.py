@@ -34,7 +34,7 @@ BLOCKS = (
         component=LoadChain,
         configurations={
             "figure4": Configuration({"depth": 2, "tid_width": 3, "threads": 4, "width": 4},
-                                     domain={"late": range(256)}),
+                                     domain={"memory": range(13, 14), "late": range(256)}),
         },
         testbenches=(Testbench("orders", "cyclebound.tb.dataflow.load_chain"),),
         bounds=(

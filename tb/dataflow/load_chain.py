@@ -62,6 +62,6 @@ async def every_set_of_late_accesses(bench: Bench) -> None:
     for late in range(low, high + 1):
         await bench.reset()
         first, last = await run(bench, late)
-        bench.observe("completion", first, last, memory=LATE if late else QUICK, late=late)
+        bench.observe("completion", first, last, memory=LATE, late=late)
         if late in (0, high):  # none, or all
             bench.observe("even", first, last, memory=LATE if late else QUICK)
