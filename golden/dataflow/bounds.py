@@ -7,8 +7,8 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 from cyclebound.golden.bound import bound, check_count
 
 __all__ = ["access_latency", "access_stream", "chain_completion", "chain_even", "compute_result",
-           "compute_stream", "pipeline_latency", "pipeline_stream", "source_threads",
-           "token_match", "token_stream", "token_turn"]
+           "compute_stream", "delay_stream", "pipeline_latency", "pipeline_stream",
+           "source_threads", "token_match", "token_stream", "token_turn"]
 
 
 @bound(formula="3", source="this project, from SGMF, section 2.2")
@@ -185,3 +185,17 @@ def chain_completion(*, threads: int, depth: int, memory: int) -> int:
     check_count("memory", memory, least=2)
     epochs = -(-threads // depth)
     return ((epochs - 1) * (depth + 1 + max(memory, depth + 1)) + 2 * memory + 3 * depth + 10)
+
+
+@bound(formula="threads + 1, or 2 * threads with a single slot",
+       source="this project, from SGMF, section 4.4")
+def delay_stream(*, threads: int, slots: int) -> int:
+    """Cycles in which so many tokens pass a delay, from the first one taken to the last offer.
+
+    A token is always there, and is taken from the delay at once. Derivation: a slot is written in
+    one cycle and offered in the next; it can be written again in the third. One slot alternates,
+    two or more take a token in each cycle.
+    """
+    check_count("threads", threads)
+    check_count("slots", slots)
+    return threads + 1 if slots > 1 else 2 * threads
