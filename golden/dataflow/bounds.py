@@ -6,8 +6,9 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 
 from cyclebound.golden.bound import bound, check_count
 
-__all__ = ["access_latency", "access_stream", "compute_result", "compute_stream",
-           "pipeline_latency", "pipeline_stream", "token_match", "token_stream", "token_turn"]
+__all__ = ["access_latency", "access_stream", "chain_completion", "chain_even", "compute_result",
+           "compute_stream", "delay_stream", "pipeline_latency", "pipeline_stream",
+           "source_threads", "token_match", "token_stream", "token_turn"]
 
 
 @bound(formula="3", source="this project, from SGMF, section 2.2")
@@ -127,3 +128,74 @@ def access_stream(*, threads: int, depth: int, memory: int) -> int:
     epochs = -(-threads // depth)
     return ((epochs - 1) * max(depth, memory + 2) + (threads - 1) % depth
             + access_latency(memory=memory))
+
+
+@bound(formula="threads + 1", source="this project, from SGMF, section 2.1")
+def source_threads(*, threads: int) -> int:
+    """Cycles from the start to the last thread's token, both included, if each is taken at once.
+
+    Derivation: a constant unit introduces a new thread in every cycle in which its destination
+    can receive it, beginning with the cycle after the start.
+    """
+    check_count("threads", threads)
+    return threads + 1
+
+
+@bound(formula="(ceil(threads / depth) - 1) * max(depth, memory + 2) "
+               "+ (threads - 1) mod depth + 2 * memory + 12",
+       source="this project, from SGMF, sections 4.1 and 5.1")
+def chain_even(*, threads: int, depth: int, memory: int) -> int:
+    """Cycles in which all threads pass Figure 4's graph, if all accesses take as long.
+
+    From the start of the sources to offering the last sum, both included; sums are taken at once,
+    each access takes ``memory`` cycles. Derivation: the first thread's number is offered and taken
+    in the second cycle; each load adds ``memory + 4`` cycles (`access_latency`, whose first cycle
+    is the last one of what comes before), the adder's buffer 2. The others follow as in
+    `access_stream`. It is no bound for accesses of up to ``memory`` cycles: an answer that comes
+    earlier can make the last sum later (`chain_completion`).
+    """
+    check_count("threads", threads)
+    check_count("depth", depth, least=2)
+    check_count("memory", memory, least=2)
+    epochs = -(-threads // depth)
+    return ((epochs - 1) * max(depth, memory + 2) + (threads - 1) % depth
+            + 2 * (access_latency(memory=memory) - 1) + 4)
+
+
+@bound(formula="(ceil(threads / depth) - 1) * (depth + 1 + max(memory, depth + 1)) "
+               "+ 2 * memory + 3 * depth + 10",
+       source="this project, from SGMF, sections 4.1 and 5.1")
+def chain_completion(*, threads: int, depth: int, memory: int) -> int:
+    """Cycles in which all threads pass Figure 4's graph, whatever memory does within its time.
+
+    As `chain_even`, with accesses of 2 to ``memory`` cycles in any order. Derivation: let S(k, e)
+    be the cycle in which load k has offered all of epoch e. When both S(k, e - 1) is over and all
+    tokens of epoch e have been in load k for two cycles, all entries are free, so that the threads
+    that have not fired yet do so within ``depth`` cycles (round robin; and no younger thread can
+    stand in their way, since tokens arrive in epochs). The last is answered ``memory`` cycles
+    later and offered 2 cycles after that, and nobody is sent on in its stead but threads of its
+    epoch, which are answered one in a cycle: S(k, e) <= max(S(k, e - 1), S(k - 1, e) + 2) + depth
+    + memory + 1. A result that the next load cannot take waits until the thread before it in its
+    entry fires there, which is ``memory + 2`` cycles before it leaves, and ``depth`` results may
+    wait: hence the maximum. The first epoch arrives one thread in a cycle: S(1, 0) <= depth +
+    memory + 4. The adder adds 2 cycles, and one for each entry whose constant comes late.
+    """
+    check_count("threads", threads)
+    check_count("depth", depth, least=2)
+    check_count("memory", memory, least=2)
+    epochs = -(-threads // depth)
+    return ((epochs - 1) * (depth + 1 + max(memory, depth + 1)) + 2 * memory + 3 * depth + 10)
+
+
+@bound(formula="threads + 1, or 2 * threads with a single slot",
+       source="this project, from SGMF, section 4.4")
+def delay_stream(*, threads: int, slots: int) -> int:
+    """Cycles in which so many tokens pass a delay, from the first one taken to the last offer.
+
+    A token is always there, and is taken from the delay at once. Derivation: a slot is written in
+    one cycle and offered in the next; it can be written again in the third. One slot alternates,
+    two or more take a token in each cycle.
+    """
+    check_count("threads", threads)
+    check_count("slots", slots)
+    return threads + 1 if slots > 1 else 2 * threads

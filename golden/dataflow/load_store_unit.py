@@ -32,6 +32,7 @@ class LoadStoreResult:
 
 @dataclass
 class _Thread:
+    entry: int
     alive: bool
     value: int | None  # None: not answered
 
@@ -40,7 +41,8 @@ class LoadStoreModel:
     """The unit under one configuration.
 
     The reservation buffer is a table of threads. It has room for one of all threads that are equal
-    modulo ``depth``, and threads leave it in epochs of ``depth`` (thread // depth).
+    modulo ``depth``, and threads leave it in epochs of ``depth`` (thread // depth). Without epochs,
+    it has room for any ``depth`` threads, and they leave in any order.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ class LoadStoreModel:
     base, size : int
         The buffer that is accessed, in words.
     epochs : bool
-        False: threads leave in any order.
+        False: none.
     """
 
     def __init__(self, *, depth: int, store: bool, gated: bool, base: int, size: int,
@@ -77,6 +79,12 @@ class LoadStoreModel:
         return self.threads[tid].value is not None and (
             not self._epochs or tid % self._depth not in self._left)
 
+    def _entry(self, tid: int) -> int | None:
+        """The entry that a thread would take, if it is free: its own, or else the lowest."""
+        used = {thread.entry for thread in self.threads.values()}
+        own = [tid % self._depth] if self._epochs else range(self._depth)
+        return next((entry for entry in own if entry not in used), None)
+
     def step(self, offers: Sequence[tuple[int, int] | None], *, result_ready: bool,
              enable_ready: bool, request_ready: bool,
              response: tuple[int, int] | None) -> LoadStoreResult:
@@ -88,14 +96,16 @@ class LoadStoreModel:
             if ready:
                 self._outputs[port] = None
         if self._outputs == [None, None]:
-            by_entry = {tid % self._depth: tid for tid in self.threads if self._may_leave(tid)}
+            by_entry = {self.threads[tid].entry: tid for tid in self.threads
+                        if self._may_leave(tid)}
             grant = self._turn.step(sum(1 << entry for entry in by_entry), accept=True)
             if grant:
                 leaver = by_entry[grant.bit_length() - 1]
         # who enters
         free = self._request is None or request_ready
         firing = self.buffer.next_offer
-        room = firing is not None and all((firing.tid - tid) % self._depth for tid in self.threads)
+        entry = None if firing is None else self._entry(firing.tid)
+        room = entry is not None
         taken = self.buffer.step(offers, free and room).taken
         if free:
             self._request = None
@@ -104,9 +114,9 @@ class LoadStoreModel:
         if free and room:
             index, value, enable = firing.values
             alive = not self._gated or bool(enable & 1)
-            entrant = _Thread(alive, None)
+            entrant = _Thread(entry, alive, None)
             if alive and index < self._size:
-                self._request = Access(firing.tid % self._depth, self._base + index, self._store,
+                self._request = Access(entry, self._base + index, self._store,
                                        value)
             else:
                 entrant.value = 0
@@ -114,8 +124,8 @@ class LoadStoreModel:
                     self._fault = firing.tid, index
         if response is not None:
             tag, word = response
-            for tid, thread in self.threads.items():
-                if tid % self._depth == tag:
+            for thread in self.threads.values():
+                if thread.entry == tag:
                     thread.value = 0 if self._store else word
         if leaver is not None:
             thread = self.threads.pop(leaver)

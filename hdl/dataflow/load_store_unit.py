@@ -16,6 +16,7 @@ from cyclebound.hdl.dataflow.layouts import (
     Pulse,
     TokenLayout,
 )
+from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.hdl.dataflow.turn import Turn
@@ -64,7 +65,8 @@ class LoadStoreUnit(wiring.Component):
     width : int
         Bits of a word.
     epochs : bool
-        False: threads are sent on as they are answered. Graphs can deadlock then [Figure 4].
+        False: a thread takes any free entry of the reservation buffer, and is sent on as soon as
+        it is answered. Graphs can deadlock then [Figure 4].
 
     Members
     -------
@@ -116,12 +118,11 @@ class LoadStoreUnit(wiring.Component):
         m = Module()
         m.submodules.buffer = buffer = self.buffer
         m.submodules.turn = turn = Turn(depth=self.depth)
-        tags = Memory(shape=unsigned(self.tid_width - exact_log2(self.depth)), depth=self.depth,
-                      init=[])
+        tids = Memory(shape=unsigned(self.tid_width), depth=self.depth, init=[])
         words = Memory(shape=unsigned(self.width), depth=self.depth, init=[])
-        m.submodules.tags, m.submodules.words = tags, words
-        write_tag, write_word = tags.write_port(), words.write_port()
-        read_tag, read_word = tags.read_port(domain="comb"), words.read_port(domain="comb")
+        m.submodules.tids, m.submodules.words = tids, words
+        write_tid, write_word = tids.write_port(), words.write_port()
+        read_tid, read_word = tids.read_port(domain="comb"), words.read_port(domain="comb")
         configuration = self.configuration
 
         for outer, inner in zip(self.operands, buffer.operands, strict=True):
@@ -130,18 +131,21 @@ class LoadStoreUnit(wiring.Component):
 
         # A firing takes its entry, and is a request, or answered at once.
         fire, request, response = buffer.fire, self.request, self.response
-        bits = exact_log2(self.depth)
-        index, tag = fire.payload.tid[:bits], fire.payload.tid[bits:]
+        index = fire.payload.tid[:exact_log2(self.depth)]
+        if not self.epochs:
+            index = leading_zeros(~self.busy[::-1])[0]  # the lowest free entry, if there is one
         place, value, enable = fire.payload["values"]
         enters, free = Signal(), Signal()
         enabled, inside = Signal(), Signal()
         m.d.comb += [
             free.eq(~request.valid | request.ready),
-            fire.ready.eq(free & ~self.busy.bit_select(index, 1)),
+            fire.ready.eq(free & ~(self.busy.bit_select(index, 1) if self.epochs
+                                   else self.busy.all())),
             enters.eq(fire.valid & fire.ready),
             enabled.eq(~configuration.gated | enable[0]),
             inside.eq(place < configuration.size),
-            write_tag.addr.eq(index), write_tag.data.eq(tag), write_tag.en.eq(enters),
+            write_tid.addr.eq(index), write_tid.data.eq(fire.payload.tid),
+            write_tid.en.eq(enters),
         ]
         with m.If(free):
             m.d.sync += [
@@ -175,12 +179,12 @@ class LoadStoreUnit(wiring.Component):
             turn.requests.eq(self.done & ~self.sent if self.epochs else self.done),
             turn.take.eq(open_),
             leaves.eq(Mux(open_, turn.grant, 0)),
-            read_tag.addr.eq(turn.entry), read_word.addr.eq(turn.entry),
+            read_tid.addr.eq(turn.entry), read_word.addr.eq(turn.entry),
         ]
         for port in (self.result, self.enable):
             with m.If(open_):
                 m.d.sync += [port.valid.eq(turn.requests.any()),
-                             port.payload.tid.eq(Cat(turn.entry, read_tag.data))]
+                             port.payload.tid.eq(read_tid.data)]
             with m.Elif(port.ready):
                 m.d.sync += port.valid.eq(0)
         nothing = (self.empty & turn.grant).any() | configuration.store

@@ -2,6 +2,7 @@
 
 from cyclebound.golden.dataflow import bounds
 from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
+from cyclebound.hdl.dataflow.control_unit import ControlUnit
 from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
@@ -93,6 +94,8 @@ BLOCKS = (
         component=LoadStoreUnit,
         configurations={
             "two": Configuration({"depth": 2, "tid_width": 6, "address_width": 10}),
+            "any_order": Configuration({"depth": 4, "tid_width": 6, "address_width": 10,
+                                        "epochs": False}),
             "paper": Configuration({"depth": 16, "tid_width": 10, "address_width": 16}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit"),),
@@ -104,5 +107,23 @@ BLOCKS = (
         signals=("top.dut.buffer.fire__valid", "top.dut.request__valid", "top.dut.response__valid",
                  "top.dut.busy", "top.dut.done", "top.dut.sent", "top.dut.result__valid",
                  "top.dut.enable__valid"),
+    ),
+    Block(
+        name="dataflow.control_unit",
+        summary="join, label, phi or delay, for one or two consumers",
+        component=ControlUnit,
+        configurations={
+            "two": Configuration({"depth": 2, "tid_width": 8}),
+            "paper": Configuration({"depth": 16, "tid_width": 10}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit"),),
+        bounds=(
+            Observed("result", bounds.token_match),
+            Observed("stream", bounds.token_stream),
+            Observed("delay", bounds.delay_stream),
+        ),
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.buffer.fire__valid", "top.dut.results__0__valid",
+                 "top.dut.results__1__valid"),
     ),
 )

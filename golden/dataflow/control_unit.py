@@ -1,0 +1,81 @@
+"""Golden model of the control unit (SGMF, sections 4.3 to 4.5)."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cyclebound.golden.dataflow.control import Control
+from cyclebound.golden.dataflow.operations import OPERANDS
+from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
+
+__all__ = ["ControlResult", "ControlUnitModel"]
+
+
+@dataclass(frozen=True)
+class ControlResult:
+    """One cycle: the operands that are taken, and what each consumer is offered."""
+
+    taken: tuple[bool, ...]
+    results: tuple[tuple[int, int] | None, tuple[int, int] | None]
+
+
+class ControlUnitModel:
+    """The unit under one configuration.
+
+    Parameters
+    ----------
+    depth : int
+        Of the token buffer.
+    function : Control
+        What it does.
+    operands, inverted : collections of int
+        The operands that it waits for, and those of which the opposite counts.
+    slots : int
+        Of a delay.
+    split : bool
+        There are two consumers.
+    """
+
+    def __init__(self, *, depth: int, function: Control, operands: Sequence[int] = (0, 1, 2),
+                 inverted: Sequence[int] = (), slots: int = 1, split: bool = False) -> None:
+        self.function, self.operands, self.inverted = function, operands, inverted
+        self.slots, self.split = slots, split
+        self.buffer = TokenBufferModel(operands=OPERANDS, depth=depth,
+                                       needed=sum(1 << k for k in operands))
+        self._queue: deque[tuple[int, int]] = deque()
+        self._owed: set[int] = set()  # consumers that have not got what is on offer
+        self._all = {0, 1} if split else {0}
+
+    @property
+    def empty(self) -> bool:
+        return not self._queue and self.buffer.empty
+
+    def _value(self, values: Sequence[int]) -> int:
+        if self.function == Control.PHI:
+            return values[1] if values[0] & 1 else values[2]
+        alive = [bool(values[k] & 1) != (k in self.inverted) for k in self.operands]
+        return int(all(alive) if self.function == Control.JOIN else any(alive))
+
+    def step(self, offers: Sequence[tuple[int, int] | None],
+             ready: Sequence[bool]) -> ControlResult:
+        """One cycle: a token (thread, value) or None on each operand; who takes results."""
+        delays = self.function == Control.DELAY
+        if delays:
+            token = self._queue[0] if self._queue else None
+        else:
+            firing = self.buffer.next_offer
+            token = None if firing is None else (firing.tid, self._value(firing.values))
+        owed = self._owed or set(self._all)
+        shown = tuple(token if k in owed else None for k in range(2))
+        left = {k for k in owed if not ready[k]} if token is not None else set()
+        self._owed = left
+        leaves = token is not None and not left
+        if delays:
+            taken = (offers[0] is not None and len(self._queue) < self.slots, False, False)
+            if leaves:
+                self._queue.popleft()
+            if taken[0]:
+                self._queue.append(offers[0])
+        else:
+            taken = self.buffer.step(offers, not left).taken
+        return ControlResult(taken, shown)

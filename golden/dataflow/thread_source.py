@@ -1,0 +1,28 @@
+"""Golden model of the thread source (SGMF, section 2.1)."""
+
+__all__ = ["ThreadSourceModel"]
+
+
+class ThreadSourceModel:
+    """A list of tokens (thread, value) that is made at the start.
+
+    Parameters
+    ----------
+    threads : int
+        How many there are.
+    value : int or None
+        What each token holds; None: its thread's number.
+    """
+
+    def __init__(self, *, threads: int, value: int | None) -> None:
+        self._tokens = [(tid, tid if value is None else value) for tid in range(threads)]
+        self.waiting: list[tuple[int, int]] = []
+
+    def step(self, start: bool, ready: bool) -> tuple[int, int] | None:
+        """One cycle: the token on offer."""
+        shown = self.waiting[0] if self.waiting else None
+        if shown is not None:
+            self.waiting = self.waiting[ready:]
+        elif start:
+            self.waiting = list(self._tokens)
+        return shown

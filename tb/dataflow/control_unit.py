@@ -1,0 +1,137 @@
+"""Testbench of the control unit: every function, every port compared in every cycle."""
+
+from collections import deque
+
+from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
+from cyclebound.golden.dataflow.control_unit import ControlUnitModel
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The unit under one configuration, its model, and tokens before each operand."""
+
+    def __init__(self, bench: Bench, **configuration) -> None:
+        self.bench = bench
+        self.depth = bench.parameters["depth"]
+        self.model = model = ControlUnitModel(depth=self.depth, **configuration)
+        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(3)]
+        self.held: list[tuple[int, int] | None] = [None] * 3
+        self.taken: list[int] = []   # cycles of the last operand of each thread, and of results
+        self.shown: dict[int, int] = {}
+        self.got: tuple[list, list] = ([], [])
+        self._fixed = {"configuration.function": int(model.function),
+                       "configuration.operands": sum(1 << k for k in model.operands),
+                       "configuration.inverted": sum(1 << k for k in model.inverted),
+                       "configuration.slots": model.slots, "configuration.split": model.split}
+
+    def put(self, tid: int, operands=None) -> None:
+        for k in self.model.operands if operands is None else operands:
+            self.queues[k].append((tid, self.bench.rng.getrandbits(32)))
+
+    async def cycle(self, *, sink: float = 1.0, load: float = 1.0) -> None:
+        bench, now = self.bench, self.bench.cycle
+        ready = [bench.rng.random() < sink for _ in range(2)]
+        values = self._fixed | {f"results.{k}.ready": ready[k] for k in range(2)}
+        for k, queue in enumerate(self.queues):
+            if self.held[k] is None and queue and (load == 1 or bench.rng.random() < load):
+                self.held[k] = queue.popleft()
+            if self.held[k] is not None:
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
+                           f"operands.{k}.payload.data": self.held[k][1]}
+        seen = await bench.step(bench.inputs.pack(values))
+        found = self.model.step(self.held, ready)
+        expected, care = {}, 0
+        for k, offer in enumerate(self.held):
+            if offer is not None:
+                expected[f"operands.{k}.ready"] = found.taken[k]
+                care |= bench.outputs[f"operands.{k}.ready"].mask
+            if found.taken[k]:
+                self.taken.append(now)
+                self.held[k] = None
+        for k, token in enumerate(found.results):
+            expected[f"results.{k}.valid"] = token is not None
+            care |= bench.outputs[f"results.{k}.valid"].mask
+            if token is not None:
+                expected |= {f"results.{k}.payload.tid": token[0],
+                             f"results.{k}.payload.data": token[1]}
+                care |= bench.outputs[f"results.{k}.payload"].mask
+                self.shown.setdefault(token[0], now)
+                if ready[k]:
+                    self.got[k].append(token)
+        bench.check(seen, bench.outputs.pack(expected), care)
+
+    async def drain(self, *, sink: float = 1.0, load: float = 1.0) -> None:
+        await self.cycle(sink=sink, load=load)
+        while any(self.queues) or any(self.held) or not self.model.empty:
+            await self.cycle(sink=sink, load=load)
+
+
+CASES = (
+    {"function": Control.JOIN}, {"function": Control.JOIN, "operands": (0, 2), "inverted": (2,)},
+    {"function": Control.LABEL}, {"function": Control.LABEL, "operands": (1,), "inverted": (1,)},
+    {"function": Control.PHI}, {"function": Control.PHI, "split": True},
+    {"function": Control.LABEL, "split": True},
+)
+
+
+@testbench
+async def one_thread_per_cycle(bench: Bench) -> None:
+    for case in CASES:
+        await bench.reset()
+        scene = Scene(bench, **case)
+        threads = 3 * scene.depth
+        for tid in range(threads):
+            scene.put(tid)
+        await scene.drain()
+        await scene.cycle()
+        bench.observe("result", scene.taken[0], scene.shown[0], depth=scene.depth)
+        bench.observe("stream", scene.taken[0], scene.shown[threads - 1], threads=threads)
+        assert [tid for tid, _ in scene.got[0]] == list(range(threads))
+
+
+@testbench
+async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
+    for case in CASES:
+        await bench.reset()
+        scene = Scene(bench, **case)
+        depth = scene.depth
+        for epoch in range(4):
+            for k in scene.model.operands:
+                for tid in bench.rng.sample(range(depth), depth):
+                    scene.put(epoch * depth + tid, [k])
+        await scene.drain(sink=0.6, load=0.7)
+        for _ in range(20):  # what is on offer still
+            await scene.cycle()
+        for k in range(1 + scene.model.split):
+            assert sorted(tid for tid, _ in scene.got[k]) == list(range(4 * depth))
+
+
+@testbench
+async def delays_of_every_length(bench: Bench) -> None:
+    for slots in range(1, DELAY_SLOTS + 1):
+        for sink in (1.0, 0.5):
+            await bench.reset()
+            scene = Scene(bench, function=Control.DELAY, operands=(0,), slots=slots,
+                          split=bool(slots % 2))
+            threads = 24
+            for tid in range(threads):
+                scene.put(tid)
+            first = bench.cycle
+            await scene.drain(sink=sink)
+            assert [tid for tid, _ in scene.got[0]] == list(range(threads))
+            if sink == 1:
+                bench.observe("delay", first, scene.shown[threads - 1], threads=threads,
+                              slots=slots)
+
+
+@testbench
+async def a_delay_holds_as_many_tokens_as_it_has_slots(bench: Bench) -> None:
+    for slots in (1, 2, 7, DELAY_SLOTS):
+        await bench.reset()
+        scene = Scene(bench, function=Control.DELAY, operands=(0,), slots=slots)
+        for tid in range(DELAY_SLOTS + 4):
+            scene.put(tid)
+        for _ in range(DELAY_SLOTS + 6):
+            await scene.cycle(sink=0)
+        assert len(scene.taken) == slots
+        await scene.drain()

@@ -1,0 +1,67 @@
+"""Testbench of Figure 4's graph: every set of late memory accesses."""
+
+from cyclebound.golden.dataflow.load_chain import LoadChainModel
+from cyclebound.tb.bench import Bench, testbench
+
+CONSTANT = 5  # of the component
+QUICK, LATE = 2, 13  # cycles of an access; a late one lets all others pass
+
+
+async def run(bench: Bench, late: int) -> tuple[int, int]:
+    """All threads, with those accesses late (a bit for each load and thread).
+
+    Returns the first and last cycle. The memories permute the threads, so that the address tells
+    which thread it is.
+    """
+    p, rng = bench.parameters, bench.rng
+    threads, width = p["threads"], p["width"]
+    addresses = range(2**width)
+    memories = tuple(dict(zip(addresses, rng.sample(addresses, 2**width), strict=True))
+                     for _ in range(2))
+    model = LoadChainModel(memories, constant=CONSTANT, width=width)
+    who = ({tid: tid for tid in range(threads)},
+           {memories[0][tid]: tid for tid in range(threads)})
+    due: tuple[list, list] = ([], [])
+    sums: dict[int, int] = {}
+    # the sources started in the first cycle after reset
+    first = bench.cycle
+    while len(sums) < threads:
+        now = bench.cycle
+        values = {"sums.ready": 1}
+        for unit in range(2):
+            values[f"memory.{unit}.request.ready"] = 1
+            ripe = min((each for each in due[unit] if each[0] <= now), default=None)
+            if ripe is not None:
+                due[unit].remove(ripe)
+                values |= {f"memory.{unit}.response.valid": 1,
+                           f"memory.{unit}.response.payload.tag": ripe[1],
+                           f"memory.{unit}.response.payload.data": ripe[2]}
+        seen = bench.outputs.unpack(await bench.step(bench.inputs.pack(values)))
+        for unit in range(2):
+            if seen[f"memory.{unit}.request.valid"]:
+                assert not seen[f"memory.{unit}.request.payload.write"]
+                address = seen[f"memory.{unit}.request.payload.address"]
+                tid = who[unit].pop(address)  # each thread asks once
+                slow = late >> unit * threads + tid & 1
+                due[unit].append((now + (LATE if slow else QUICK) - 1,
+                                  seen[f"memory.{unit}.request.payload.tag"],
+                                  memories[unit][address]))
+        if seen["sums.valid"]:
+            tid = seen["sums.payload.tid"]
+            assert tid not in sums
+            sums[tid] = seen["sums.payload.data"]
+            assert sums[tid] == model.sum_of(tid)
+            assert [each // p["depth"] for each in sums] == sorted(
+                each // p["depth"] for each in sums)
+    return first, bench.cycle - 1
+
+
+@testbench
+async def every_set_of_late_accesses(bench: Bench) -> None:
+    low, high = bench.domain["late"]
+    for late in range(low, high + 1):
+        await bench.reset()
+        first, last = await run(bench, late)
+        bench.observe("completion", first, last, memory=LATE, late=late)
+        if late in (0, high):  # none, or all
+            bench.observe("even", first, last, memory=LATE if late else QUICK)

@@ -1,0 +1,75 @@
+"""Figure 4's graph comes to its end, whatever memory does within its time.
+
+Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 4.1.
+"""
+
+from amaranth.hdl import Assert, Assume, Cat, Module, Signal
+
+from cyclebound.golden.dataflow.bounds import chain_completion
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["LoadChainCheck"]
+
+
+class LoadChainCheck(Watcher):
+    """Every thread's sum leaves once, and all of them within the bound.
+
+    Assumes a memory that takes every request, and answers each within ``memory`` cycles, one at a
+    time, in any order; and that sums are taken at once. The graph runs once after reset, so that a
+    bounded check over its cycles is complete.
+
+    Parameters
+    ----------
+    target : LoadChain
+        The graph, or a component with the same members and parameters.
+    memory : int
+        Cycles of an access, at most.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target, *, memory=4):
+        super().__init__(target)
+        self.threads, self.depth, self.latency = target.threads, target.depth, memory
+        self.within = chain_completion(threads=target.threads, depth=target.depth, memory=memory)
+
+    def elaborate(self, platform):
+        m = Module()
+        for number, memory in enumerate(self.memory):
+            request, response = memory.request, memory.response
+            ages = [Signal(range(self.latency + 1), name=f"age_{number}_{tag}")
+                    for tag in range(self.depth)]  # 0: nothing is owed
+            m.d.sync += Assume(request.ready, f"memory {number} takes every request")
+            m.d.sync += Assume(~response.valid | Cat(
+                (age != 0) & (response.payload.tag == tag)
+                for tag, age in enumerate(ages)).any(), f"memory {number} answers what was asked")
+            for tag, age in enumerate(ages):
+                answered = response.valid & (response.payload.tag == tag)
+                asked = request.valid & (request.payload.tag == tag)
+                m.d.sync += Assume((age != self.latency - 1) | answered,
+                                   f"memory {number} answers in time")
+                with m.If(asked):
+                    m.d.sync += age.eq(1)
+                with m.Elif(answered):
+                    m.d.sync += age.eq(0)
+                with m.Elif(age != 0):
+                    m.d.sync += age.eq(age + 1)
+                m.d.sync += Assert(~(asked & (age != 0) & ~answered),
+                                   f"load {number} uses a tag twice")
+        m.d.sync += Assume(self.sums.ready, "sums are taken")
+
+        done, cycle = Signal(self.threads), Signal(range(self.within + 2))
+        with m.If(cycle <= self.within):
+            m.d.sync += cycle.eq(cycle + 1)
+        tid = self.sums.payload.tid
+        with m.If(self.sums.valid):
+            m.d.sync += done.eq(done | (1 << tid))
+        m.d.sync += [
+            Assert(~(self.sums.valid & done.bit_select(tid, 1)), "a thread leaves twice"),
+            Assert(~(self.sums.valid & (tid >= self.threads)) if self.threads < 2**len(tid)
+                   else 1, "a thread leaves that was not started"),
+            Assert((cycle < self.within) | done.all(), f"not all done in {self.within} cycles"),
+        ]
+        return m

@@ -1,0 +1,38 @@
+"""Testbench of the thread source."""
+
+from cyclebound.golden.dataflow.thread_source import ThreadSourceModel
+from cyclebound.tb.bench import Bench, testbench
+
+
+async def run(bench: Bench, *, threads: int, value: int | None, sink: float) -> int:
+    """Start that many threads; returns the cycles from the start to the last token."""
+    model = ThreadSourceModel(threads=threads, value=value)
+    fixed = {"configuration.threads": threads, "configuration.number": value is None,
+             "configuration.value": value or 0}
+    first, cycle = bench.cycle, 0
+    while cycle == 0 or model.waiting:
+        ready, start = bench.rng.random() < sink, cycle == 0 or bench.rng.random() < 0.1
+        if cycle and len(model.waiting) <= 1:
+            start = False
+        busy = bool(model.waiting)
+        seen = await bench.step(bench.inputs.pack(fixed | {"start": start, "tokens.ready": ready}))
+        token = model.step(start, ready)
+        expected = {"busy": busy, "tokens.valid": token is not None}
+        care = bench.outputs["busy"].mask | bench.outputs["tokens.valid"].mask
+        if token is not None:
+            expected |= {"tokens.payload.tid": token[0], "tokens.payload.data": token[1]}
+            care |= bench.outputs["tokens.payload"].mask
+        bench.check(seen, bench.outputs.pack(expected), care)
+        cycle += 1
+    if sink == 1:
+        bench.observe("threads", first, bench.cycle - 1, threads=threads)
+    return cycle
+
+
+@testbench
+async def as_many_threads_as_asked_for(bench: Bench) -> None:
+    most = 2 ** bench.parameters["tid_width"]
+    for threads in (1, 2, 3, most // 2, most):
+        for value in (None, 0, bench.rng.getrandbits(bench.parameters["width"])):
+            for sink in (1.0, 0.5):
+                await run(bench, threads=threads, value=value, sink=sink)

@@ -1,0 +1,109 @@
+# amaranth: UnusedElaboratable=no
+"""Figure 4: two loads in a chain and an adder deadlock without epochs, and do not with them."""
+
+import dataclasses
+import functools
+
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.dataflow import bounds
+from cyclebound.golden.dataflow.load_chain import LoadChainModel
+from cyclebound.hdl.dataflow.load_chain import LoadChain
+from cyclebound.sim import catalogue
+from cyclebound.sim.prove import prove
+from cyclebound.tb.dataflow.load_chain_properties import LoadChainCheck
+
+unit = pytest.mark.unit
+LONG = 40
+
+
+def play(simulate, late, *, epochs, checkers=(), cycles=130):
+    """(cycle, thread, sum) of each sum, with the accesses in ``late`` (load, thread) late."""
+    dut = LoadChain(depth=2, tid_width=3, threads=4, width=4, epochs=epochs)
+    sums, due = [], ([], [])
+
+    async def bench(ctx):
+        ctx.set(dut.sums.ready, 1)
+        for cycle in range(cycles):
+            for number, memory in enumerate(dut.memory):
+                ctx.set(memory.request.ready, 1)
+                ripe = min((each for each in due[number] if each[0] <= cycle), default=None)
+                ctx.set(memory.response.valid, ripe is not None)
+                if ripe is not None:
+                    due[number].remove(ripe)
+                    ctx.set(memory.response.payload, {"tag": ripe[1], "data": ripe[2]})
+            for number, memory in enumerate(dut.memory):
+                if ctx.get(memory.request.valid):
+                    thread = ctx.get(memory.request.payload.address)  # both memories: identity
+                    wait = LONG if (number, thread) in late else 2
+                    due[number].append((cycle + wait - 1, ctx.get(memory.request.payload.tag),
+                                        thread))
+            if ctx.get(dut.sums.valid):
+                sums.append((cycle, ctx.get(dut.sums.payload.tid),
+                             ctx.get(dut.sums.payload.data)))
+            await ctx.tick()
+    simulate(dut, bench, *(each(dut) for each in checkers))
+    return sums
+
+
+@unit
+def test_refuses():
+    with pytest.raises(ValueError, match=r"^thread count must be from 1 to 8, not 9$"):
+        LoadChain(depth=2, tid_width=3, threads=9)
+    with pytest.raises(ValueError, match=r"^width must be from 1 to 32, not 33$"):
+        LoadChain(depth=2, tid_width=3, threads=4, width=33)
+
+
+@unit
+def test_converts_again():
+    chain = LoadChain(depth=2, tid_width=2, threads=4, width=1)
+    assert rtlil.convert(chain) == rtlil.convert(chain)
+
+
+@unit
+def test_figure_4_deadlocks_without_epochs(simulate):
+    """Thread 0 waits in the first load, thread 1 in the second; 2 and 3 overtake them."""
+    assert play(simulate, {(0, 0), (1, 1)}, epochs=False) == []
+
+
+@unit
+def test_figure_4_ends_with_epochs(simulate):
+    sums = play(simulate, {(0, 0), (1, 1)}, epochs=True,
+                checkers=[functools.partial(LoadChainCheck, memory=LONG)])
+    model = LoadChainModel(({i: i for i in range(4)},) * 2, constant=5, width=4)
+    assert [(tid, value) for _, tid, value in sums] == [(t, model.sum_of(t)) for t in range(4)]
+    assert sums[-1][0] + 1 <= bounds.chain_completion(threads=4, depth=2, memory=LONG)
+
+
+@unit
+def test_without_epochs_it_ends_as_long_as_nobody_is_overtaken(simulate):
+    assert sorted(tid for _, tid, _ in play(simulate, set(), epochs=False)) == [0, 1, 2, 3]
+
+
+@unit
+def test_checker_fires_on_the_deadlock(simulate):
+    within = bounds.chain_completion(threads=4, depth=2, memory=LONG)
+    with pytest.raises(AssertionError,
+                       match=f"^Assertion violated: not all done in {within} cycles$"):
+        play(simulate, {(0, 0), (1, 1)}, epochs=False, cycles=within + 3,
+             checkers=[functools.partial(LoadChainCheck, memory=LONG)])
+
+
+@unit
+def test_an_early_answer_makes_the_last_sum_later():
+    """Found by the exhaustive run: chain_even is exact for even memory, and no bound."""
+    even = bounds.chain_even(threads=4, depth=2, memory=13)
+    assert even == 54
+    assert bounds.chain_completion(threads=4, depth=2, memory=13) == 58
+
+
+@pytest.mark.proof
+def test_the_deadlock_is_found_by_the_prover():
+    block = catalogue.load().find("dataflow.load_chain")
+    parameters = {**block.properties[0].instances[0], "epochs": False}
+    claim = dataclasses.replace(block.properties[0],
+                                checker=functools.partial(LoadChainCheck, memory=4))
+    found = prove(block, claim, parameters)
+    assert found.status == "failed"
+    assert found.detail.startswith("not all done in 31 cycles")
