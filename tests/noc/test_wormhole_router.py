@@ -256,10 +256,10 @@ class Priority(RoundRobinArbiter):
 
 
 @unit
-def test_fairness_fires_on_a_router_that_is_not_fair():
+def test_fairness_fires_on_a_router_that_is_not_fair(monkeypatch):
+    monkeypatch.setattr("cyclebound.hdl.noc.wormhole_router.RoundRobinArbiter", Priority)
     router = WormholeRouter(**TINY)
-    router.outputs[0].arbiter = Priority(count=2)
-    with pytest.raises(AssertionError, match=r"^Assertion violated: (output 0: header 1 overtaken "
+    with pytest.raises(AssertionError, match=r"^Assertion violated: (output .: header 1 overtaken "
                                              r"by 2 packets|invariant: who waits moves forward)$"):
         simulate(router, traffic(router, "unfair", 200, compare=False),
                  properties.RouterFairProof(router))
