@@ -49,7 +49,7 @@ BLOCKS = (
                 checker=RouterFairProof,
                 instances=({**_SMALL, "ports": 3}, _SMALL),
                 decides=("ports", "depth", "delta", "routing"),
-                depth=9,
+                depth=5,
                 induction=3,
             ),
             Property(
