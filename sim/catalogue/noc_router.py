@@ -49,16 +49,17 @@ BLOCKS = (
                 checker=RouterFairProof,
                 instances=({**_SMALL, "ports": 3}, _SMALL),
                 decides=("ports", "depth", "delta", "routing"),
-                depth=9,
+                depth=5,
                 induction=3,
             ),
             Property(
                 name="credits",
                 says="whatever an input takes has a place in its FIFO",
                 checker=RouterCreditProof,
-                instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": ports}
-                                for depth, delta, ports in ((2, 1, 5), (4, 1, 3), (4, 3, 3))),
-                decides=("depth", "delta", "ports", "routing"),
+                # an input's FIFO is the same whatever the number of ports and the routing
+                instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
+                                for depth, delta in ((2, 1), (4, 1), (3, 2))),
+                decides=("depth", "delta"),
                 depth=8,
                 induction=3,
             ),

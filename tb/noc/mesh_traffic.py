@@ -2,7 +2,9 @@
 
 from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.noc.mesh import saturate
+from cyclebound.tb.noc.mesh import every_pair_alone, saturate
+
+__all__ = ["a_hundred_thousand_packets", "every_pair_alone"]
 
 _PERMUTATIONS = range(2, 14)
 

@@ -119,6 +119,9 @@ class RouterFairProof(Watcher):
                 Assert((owned & (owned - 1)) == 0, "invariant: one output has the packet"),
                 Assert(~owned.any() | ~Mux(unit.valid, unit.header, unit.fresh),
                        "invariant: an output keeps a packet to its end"),
+                Assert((owned & ~Cat(unit.want[n] for n in range(len(self._outputs))
+                                     if n != unit.number)) == 0,
+                       "invariant: the packet wants the output that has it"),
             ]
         for n, output in enumerate(self._outputs):
             self._output(m, n, output)
