@@ -98,7 +98,7 @@ class ComputeUnit(wiring.Component):
             fma.result.ready.eq(self.result.ready),
             alu.enable.eq(fma.operands.ready),
             alu.operation.eq(operation),
-            alu.a.eq(a), alu.b.eq(b), alu.c.eq(c),
+            alu.x.eq(a), alu.y.eq(b), alu.z.eq(c),
         ]
 
         # Beside it go the identifier, and the results of all other operations.

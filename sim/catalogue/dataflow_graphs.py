@@ -3,6 +3,7 @@
 import functools
 
 from cyclebound.golden.dataflow import bounds
+from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.load_chain import LoadChain
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
 from cyclebound.sim.block import (
@@ -56,5 +57,21 @@ BLOCKS = (
         signals=("top.dut.memory__0__request__valid", "top.dut.memory__0__response__valid",
                  "top.dut.memory__1__request__valid", "top.dut.memory__1__response__valid",
                  "top.dut.sums__valid", "top.dut.sums__payload"),
+    ),
+    Block(
+        name="dataflow.diamond",
+        summary="Figure 6's graph: two ways of different lengths, with and without a delay",
+        component=Diamond,
+        configurations={
+            "unbalanced": Configuration({"depth": 2, "tid_width": 8}),
+            "delayed": Configuration({"depth": 2, "tid_width": 8, "delay": 16}),
+            "deep": Configuration({"depth": 16, "tid_width": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.diamond"),),
+        bounds=(
+            Observed("balanced", bounds.diamond_balanced),
+            Observed("unbalanced", bounds.diamond_unbalanced),
+        ),
+        signals=("top.dut.x__valid", "top.dut.x__ready", "top.dut.product__valid"),
     ),
 )

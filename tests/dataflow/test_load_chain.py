@@ -24,7 +24,8 @@ def play(simulate, late, *, epochs, checkers=(), cycles=130):
     sums, due = [], ([], [])
 
     async def bench(ctx):
-        ctx.set(dut.sums.ready, 1)
+        for port in (dut.sums, *dut.enables):
+            ctx.set(port.ready, 1)
         for cycle in range(cycles):
             for number, memory in enumerate(dut.memory):
                 ctx.set(memory.request.ready, 1)
