@@ -7,8 +7,9 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 from cyclebound.golden.bound import bound, check_count
 
 __all__ = ["access_latency", "access_stream", "chain_completion", "chain_even", "compute_result",
-           "compute_stream", "delay_stream", "pipeline_latency", "pipeline_stream",
-           "source_threads", "token_match", "token_stream", "token_turn"]
+           "compute_stream", "delay_stream", "diamond_balanced", "diamond_unbalanced",
+           "pipeline_latency", "pipeline_stream", "source_threads", "token_match", "token_stream",
+           "token_turn"]
 
 
 @bound(formula="3", source="this project, from SGMF, section 2.2")
@@ -199,3 +200,29 @@ def delay_stream(*, threads: int, slots: int) -> int:
     check_count("threads", threads)
     check_count("slots", slots)
     return threads + 1 if slots > 1 else 2 * threads
+
+
+@bound(formula="threads + 3 * (stages + 2)", source="this project, from SGMF, section 4.4")
+def diamond_balanced(*, threads: int, stages: int) -> int:
+    """Cycles in which so many threads pass Figure 6's graph when nobody waits for the other way.
+
+    From taking the first thread's token to offering the last result; a token is always there, and
+    results are taken at once. Derivation: the longer way has three units, and each passes a token
+    on ``stages + 2`` cycles after it took it (`compute_result`); threads follow each other in each
+    cycle (`compute_stream`). Nobody waits if the shorter way has room for the threads that are on
+    the longer one.
+    """
+    check_count("threads", threads)
+    return threads + 3 * (compute_result(stages=stages) - 1)
+
+
+@bound(formula="2 * threads + 3 * (stages + 2) - 1", source="SGMF, Figure 6 and section 4.4")
+def diamond_unbalanced(*, threads: int, stages: int) -> int:
+    """The same if a thread is completed "every other cycle", as the paper says of this graph.
+
+    It says so of units of a single cycle with a single token each: the shorter way holds one
+    thread while the longer one holds two. Here, a way holds as many threads as its pipelines and
+    buffers do, so that the interval is less, and can be 1.
+    """
+    check_count("threads", threads)
+    return 2 * threads - 1 + 3 * (compute_result(stages=stages) - 1)

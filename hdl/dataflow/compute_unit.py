@@ -17,6 +17,7 @@ from cyclebound.golden.dataflow.operations import (
 from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.dataflow.integer_alu import ALU_STAGES, IntegerAlu
 from cyclebound.hdl.dataflow.layouts import TokenLayout
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 
 __all__ = ["ComputeUnit", "ComputeUnitConfiguration"]
@@ -58,6 +59,7 @@ class ComputeUnit(wiring.Component):
     """
 
     def __init__(self, *, depth, tid_width):
+        check_depth(depth, tid_width)
         self.depth, self.tid_width = depth, tid_width
         self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=WIDTH)
         token = stream.Signature(TokenLayout(tid_width=tid_width, width=WIDTH))
@@ -98,7 +100,7 @@ class ComputeUnit(wiring.Component):
             fma.result.ready.eq(self.result.ready),
             alu.enable.eq(fma.operands.ready),
             alu.operation.eq(operation),
-            alu.a.eq(a), alu.b.eq(b), alu.c.eq(c),
+            alu.x.eq(a), alu.y.eq(b), alu.z.eq(c),
         ]
 
         # Beside it go the identifier, and the results of all other operations.

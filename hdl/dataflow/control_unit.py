@@ -12,7 +12,7 @@ from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
 from cyclebound.golden.dataflow.operations import OPERANDS, WIDTH
 from cyclebound.hdl.dataflow.fork import Fork
 from cyclebound.hdl.dataflow.layouts import TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 
 __all__ = ["ControlUnit", "ControlUnitConfiguration"]
@@ -59,6 +59,7 @@ class ControlUnit(wiring.Component):
     """
 
     def __init__(self, *, depth, tid_width, width=WIDTH):
+        check_depth(depth, tid_width)
         check_integer("width", width, least=1)
         self.depth, self.tid_width, self.width = depth, tid_width, width
         self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=width)

@@ -24,7 +24,7 @@ class IntegerAlu(wiring.Component):
         The pipeline moves.
     operation : In(Operation)
         Configuration.
-    a, b, c : In(32)
+    x, y, z : In(32)
         Operands.
     result : Out(32)
         Result.
@@ -32,11 +32,11 @@ class IntegerAlu(wiring.Component):
 
     def __init__(self):
         super().__init__({"enable": In(1), "operation": In(unsigned(5)),
-                          **{name: In(32) for name in "abc"}, "result": Out(32)})
+                          **{name: In(32) for name in "xyz"}, "result": Out(32)})
 
     def elaborate(self, platform):
         m = Module()
-        a, b, c, operation = self.a, self.b, self.c, self.operation
+        a, b, c, operation = self.x, self.y, self.z, self.operation
 
         def register(value, name):
             held = Signal(value.shape(), name=name, reset_less=True)

@@ -46,6 +46,10 @@ class LoadChain(wiring.Component):
     -------
     memory : Out(signature).array(2)
         ``request`` and ``response`` of each of the loads.
+    enables : Out(stream of TokenLayout).array(2)
+        The enable tokens of both loads, for accesses that come after them.
+    faults : Out(Pulse(TokenLayout)).array(2)
+        Their reports; there are none, for every address is within the buffers.
     sums : Out(stream of TokenLayout)
         The sums, thread by thread in any order.
     """
@@ -66,9 +70,12 @@ class LoadChain(wiring.Component):
                 tag_width=tag, address_width=width, width=width))),
             "response": In(Pulse(MemoryResponseLayout(tag_width=tag, width=width))),
         })
+        token = TokenLayout(tid_width=tid_width, width=width)
         super().__init__({
             "memory": Out(memory).array(2),
-            "sums": Out(stream.Signature(TokenLayout(tid_width=tid_width, width=width))),
+            "enables": Out(stream.Signature(token)).array(2),
+            "faults": Out(Pulse(token)).array(2),
+            "sums": Out(stream.Signature(token)),
         })
 
     def elaborate(self, platform):
@@ -90,7 +97,9 @@ class LoadChain(wiring.Component):
             wiring.connect(m, token, load.operands[0])
             wiring.connect(m, load.request, wiring.flipped(memory.request))
             wiring.connect(m, wiring.flipped(memory.response), load.response)
-            m.d.comb += [load.configuration.size.eq(1 << self.width), load.enable.ready.eq(1)]
+            wiring.connect(m, load.enable, wiring.flipped(self.enables[number]))
+            wiring.connect(m, load.fault, wiring.flipped(self.faults[number]))
+            m.d.comb += load.configuration.size.eq(1 << self.width)
             token = load.result
         wiring.connect(m, token, adder.operands[0])
         wiring.connect(m, constants.tokens, adder.operands[1])

@@ -42,10 +42,9 @@ BLOCKS = (
                 checker=TokenBufferProof,
                 instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
                                  "width": 1}
-                                for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3), (2, 4, 4),
-                                                                   (3, 4, 4))),
+                                for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3))),
                 decides=("operands", "depth"),
-                depth=9,
+                depth=7,
                 induction=4,
             ),
         ),

@@ -1,7 +1,5 @@
 """Dataflow: where threads begin, and graphs made of units."""
 
-import functools
-
 from cyclebound.golden.dataflow import bounds
 from cyclebound.hdl.dataflow.load_chain import LoadChain
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
@@ -10,10 +8,8 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
-    Property,
     Testbench,
 )
-from cyclebound.tb.dataflow.load_chain_properties import LoadChainCheck
 
 BLOCKS = (
     Block(
@@ -40,18 +36,6 @@ BLOCKS = (
         bounds=(
             Observed("completion", bounds.chain_completion, exhaustive=True),
             Observed("even", bounds.chain_even),
-        ),
-        properties=(
-            Property(
-                name="ends",
-                says="four threads all leave the two loads and the adder within the bound, each of "
-                     "them once, in whatever order a memory answers that takes 4 cycles at most",
-                checker=functools.partial(LoadChainCheck, memory=4),
-                instances=({"depth": 2, "tid_width": 2, "threads": 4, "width": 1},),
-                decides=("depth", "threads"),
-                depth=bounds.chain_completion(threads=4, depth=2, memory=4) + 1,
-                induction=None,
-            ),
         ),
         signals=("top.dut.memory__0__request__valid", "top.dut.memory__0__response__valid",
                  "top.dut.memory__1__request__valid", "top.dut.memory__1__response__valid",

@@ -27,7 +27,7 @@ async def run(bench: Bench, late: int) -> tuple[int, int]:
     first = bench.cycle
     while len(sums) < threads:
         now = bench.cycle
-        values = {"sums.ready": 1}
+        values = {"sums.ready": 1, "enables.0.ready": 1, "enables.1.ready": 1}
         for unit in range(2):
             values[f"memory.{unit}.request.ready"] = 1
             ripe = min((each for each in due[unit] if each[0] <= now), default=None)

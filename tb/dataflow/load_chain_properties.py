@@ -59,6 +59,9 @@ class LoadChainCheck(Watcher):
                 m.d.sync += Assert(~(asked & (age != 0) & ~answered),
                                    f"load {number} uses a tag twice")
         m.d.sync += Assume(self.sums.ready, "sums are taken")
+        for number, (enable, fault) in enumerate(zip(self.enables, self.faults, strict=True)):
+            m.d.sync += Assume(enable.ready, f"enable tokens of load {number} are taken")
+            m.d.sync += Assert(~fault.valid, f"load {number} reports a fault")
 
         done, cycle = Signal(self.threads), Signal(range(self.within + 2))
         with m.If(cycle <= self.within):
