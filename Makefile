@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help regress report test test-unit test-proof test-cosim test-system lint lock clean
+.PHONY: help regress report test test-thorough test-unit test-proof test-cosim test-system lint lock clean
 
 help:  ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,8 +14,11 @@ help:  ## print the targets
 regress: $(READY)  ## simulate, check and prove every block; print measured against bound
 	@$(BIN)/cyclebound regress $(ARGS)
 
-test: $(READY)  ## all tests
-	@$(BIN)/pytest -n auto $(ARGS)
+test: $(READY)  ## all tests but those that take minutes each
+	@$(BIN)/pytest -n auto --dist worksteal $(ARGS)
+
+test-thorough: $(READY)  ## all tests
+	@$(BIN)/pytest -n auto --dist worksteal --thorough $(ARGS)
 
 test-unit: $(READY)  ## models, bounds and components by themselves: seconds
 	@$(BIN)/pytest -n auto -m unit $(ARGS)

@@ -12,6 +12,19 @@ from cyclebound.sim.toolchain import cache_root
 PAGES = Path(__file__).parent / "sim" / "pages"
 
 
+def pytest_addoption(parser):
+    parser.addoption("--thorough", action="store_true", help="also what takes minutes by itself")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out tests marked ``thorough``, unless they are asked for."""
+    if config.getoption("thorough"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
 @pytest.fixture(scope="session")
 def cache():
     """The folder of builds, the same for all tests, their subprocesses, and the next session."""

@@ -21,7 +21,7 @@ from cyclebound.sim.prove import prove
 from cyclebound.tb.dram.command_path_properties import CommandPathProof, CommandPathRequest
 
 unit = pytest.mark.unit
-proof = pytest.mark.proof
+proof, thorough = pytest.mark.proof, pytest.mark.thorough
 MOST = 2  # bursts of a request in this file; the catalogue has 4
 
 
@@ -80,12 +80,14 @@ def test_converts_alone_and_again():
 
 # The proof, and faults that it finds
 
+@thorough
 @proof
 def test_every_request_keeps_its_bound():
     found = prove(*claim(), {"part": "small"})
     assert (found.status, found.detail) == ("bounded", "induction was not asked for")
 
 
+@thorough
 @proof
 def test_after_reset_a_request_may_begin_and_so_on():
     """With one burst in each: there, induction needs no help from `anywhere`."""

@@ -41,7 +41,7 @@ from cyclebound.hdl.dram.stand_in import DramStandIn
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, simulate
 
-unit, cosim = pytest.mark.unit, pytest.mark.cosim
+unit, cosim, thorough = pytest.mark.unit, pytest.mark.cosim, pytest.mark.thorough
 PART = DDR4_3200AA_X16
 BLOCK = "dram.controller"
 
@@ -342,7 +342,7 @@ def test_cycle_testbench_finds(tmp_path, fault):
 
 
 @cosim
-@pytest.mark.parametrize("configuration", ["2bg", "4bg"])
+@pytest.mark.parametrize("configuration", ["2bg", pytest.param("4bg", marks=thorough)])
 def test_all_words_arrive(tmp_path, configuration):
     outcome = regression(tmp_path, "data", configuration)
     assert outcome.passed, outcome.reason
@@ -353,6 +353,7 @@ def test_all_words_arrive(tmp_path, configuration):
 _TARGETS = "Value.cast(arriving.beat.targets)"
 
 
+@thorough
 @cosim
 @pytest.mark.parametrize("fault", [
     ("answered.beat.enable & self.store.enable", "self.store.enable"),
@@ -368,6 +369,7 @@ def test_data_harness_finds(tmp_path, monkeypatch, fault):
     assert "Result(" in outcome.reason
 
 
+@thorough
 @cosim
 @pytest.mark.parametrize(("says", "faults"), [
     ("lane", [("cam.snoop.payload.index.eq(beat.targets[0])", "cam.snoop.payload.index.eq(0)")]),

@@ -9,7 +9,7 @@ from cyclebound.tb.systolic.weight_stationary_properties import WeightStationary
 from .test_output_stationary import induction
 from .test_weight_stationary_properties import Tampered
 
-pytestmark = pytest.mark.proof
+pytestmark = [pytest.mark.proof, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize("double_buffer", [True, False])
