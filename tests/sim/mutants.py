@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant(ARBITER, "grant not held",
            "        with m.Else():\n            m.d.sync += held.eq(self.grant)\n", "",
            "grant moved while stalled", watched=True),
-    Mutant(ARBITER, "all requests granted", "pool & (~pool + 1)", "pool",
+    Mutant(ARBITER, "all requests granted", "pool[who] & ~pool[:who].any()", "pool[who]",
            "grant is not one-hot", watched=True),
     Mutant(ARBITER, "grant without a request",
            "m.d.comb += pool.eq(self.requests & behind)", "m.d.comb += pool.eq(behind)",
