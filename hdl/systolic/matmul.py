@@ -46,6 +46,8 @@ class Matmul(wiring.Component):
         ``address`` and ``data`` of a word to write; always ready. Not of a product under way.
     results : Out(stream.Signature(ArrayLayout(signed(accumulator_width), columns)))
         Rows of C, in strips of ``columns`` columns; the first m rows are the first strip.
+    active : Out(rows * columns)
+        Which PEs execute, as of `WeightStationaryArray`.
 
     Attributes
     ----------
@@ -73,11 +75,13 @@ class Matmul(wiring.Component):
                 "address": ceil_log2(self.depths[name]), "data": self._words[name]})))
                for name in "ab"},
             "results": Out(stream.Signature(self._words["sums"])),
+            "active": Out(rows * columns),
         })
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.array = array = self.array
+        m.d.comb += self.active.eq(array.active)
 
         busy, begin, ends = Signal(), Signal(), Signal()
         length = Signal(_DIMENSION)  # m

@@ -57,6 +57,6 @@ BLOCKS = (
         bounds=(Observed("matmul", matmul_cycles, exhaustive=True),),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.command__valid", "top.dut.array.weights__valid",
-                 "top.dut.array.left__valid", "top.dut.array.active", "top.dut.results__valid"),
+                 "top.dut.array.left__valid", "top.dut.active", "top.dut.results__valid"),
     ),
 )

@@ -29,8 +29,8 @@ class Mutant:
     old, new : str
         The text that must occur once, and what takes its place.
     says : str
-        What a bound checker says of it by itself, in a bounded proof. Empty: protocol, bound and
-        values are kept, and only the golden model knows better.
+        Pattern of what a bound checker says of it by itself, in a bounded proof. Empty: protocol,
+        bound and values are kept, and only the golden model knows better.
     watched : bool
         The bound checker stops the regression, too, and no later than the golden model does.
     """
@@ -146,7 +146,8 @@ MUTANTS = (
            "shift.eq(self.results.valid & self.results.ready)", "shift.eq(self.results.valid)",
            "results changed before it was taken", watched=True),
     Mutant(ARRAY, "sink does not block", "blocked.eq(self.finished & ~capture)", "blocked.eq(0)",
-           "operands taken while results block the array", watched=True),
+           "operands taken while results block the array|active PEs are not the wavefront",
+           watched=True),
     Mutant(ARRAY, "a row less of results", "self.rows_left.eq(self.rows)",
            "self.rows_left.eq(self.rows - 1)",
            "result row is missing", watched=True),

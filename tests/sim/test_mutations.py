@@ -4,6 +4,8 @@ Three ways, each alone: the golden model and the bounds, cycle by cycle; the sam
 bound checker; and the bound checkers in a bounded proof, without any testbench or model.
 """
 
+import re
+
 import pytest
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
@@ -117,6 +119,6 @@ def test_bound_checkers_alone_find_what_breaks_a_claim(tmp_path, mutant):
             break
     if mutant.says:
         assert found[-1].status == "failed"
-        assert mutant.says in found[-1].detail
+        assert re.search(mutant.says, found[-1].detail)
     else:
         assert [proof.status for proof in found] == ["bounded"] * len(CHECKS[mutant.block])

@@ -1,11 +1,14 @@
 # amaranth: UnusedElaboratable=no
+import gc
 import re
+import warnings
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, UnusedElaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Configuration
 from cyclebound.sim.errors import UserError
@@ -19,8 +22,22 @@ pytestmark = pytest.mark.unit
                           for name in list(block.configurations)[:1]],
                          ids=lambda value: getattr(value, "name", value))
 def test_every_block_exports_without_a_warning(block, name):
-    text = export(block, block.configurations[name].parameters)
+    gc.collect()
+    with warnings.catch_warnings(record=True) as unused:
+        warnings.simplefilter("always", UnusedElaboratable)
+        text = export(block, block.configurations[name].parameters)
+        gc.collect()
+    assert [str(each.message) for each in unused] == []
     assert lint(text, module_name(block)) == []
+
+
+def test_a_part_that_is_left_unused_is_noticed():
+    with warnings.catch_warnings(record=True) as unused:
+        warnings.simplefilter("always", UnusedElaboratable)
+        exec(compile("made(count=2)", "<a file without our first line>", "exec"),
+             {"made": RoundRobinArbiter})
+        gc.collect()
+    assert any("RoundRobinArbiter" in str(each.message) for each in unused)
 
 
 def test_text_is_headed_and_the_same_every_time():
