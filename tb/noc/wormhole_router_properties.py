@@ -5,7 +5,7 @@
 taken has a place), `RouterOrderProof` (nothing lost, duplicated, or out of order).
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, ResetSignal, Signal, Value
 
 from cyclebound.tb.watcher import Watcher
 
@@ -53,11 +53,12 @@ class _RouterWatcher(Watcher):
         with m.If(port.valid & port.ready):
             m.d.sync += [inside.eq(~flit.last), length.eq(Mux(flit.last, 0, length + 1))]
         again = flit.first & inside & (Const(1) if self.tame else ~flit.last)
+        # In reset, senders may still show what has been taken.
+        idle = ~port.valid | ResetSignal("sync", allow_reset_less=True)
         m.d.sync += [
-            claim(~port.valid | inside | flit.first, f"{what}: payload where a header is due"),
-            claim(~port.valid | ~again, f"{what}: header where payload is due"),
-            claim(~port.valid | flit.last | (length != self.longest - 1),
-                  f"{what}: packet too long"),
+            claim(idle | inside | flit.first, f"{what}: payload where a header is due"),
+            claim(idle | ~again, f"{what}: header where payload is due"),
+            claim(idle | flit.last | (length != self.longest - 1), f"{what}: packet too long"),
         ]
 
 
