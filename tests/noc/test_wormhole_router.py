@@ -21,6 +21,7 @@ from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.wormhole_router import WormholeRouter
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
+from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
 from cyclebound.tb.noc import wormhole_router_properties as properties
 
@@ -325,3 +326,10 @@ def test_credits_are_proved_for_any_number_of_cycles():
     claim = next(claim for claim in block.properties if claim.name == "credits")
     found = prove(block, claim, claim.instances[0])
     assert (found.status, found.detail) == ("proved", "")
+
+
+@pytest.mark.cosim
+def test_testbench_watched_by_the_checker_passes(tmp_path):
+    outcome = run_job(Job("noc.wormhole_router", "three", "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"alone", "hop"}
