@@ -30,7 +30,7 @@ from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.sources import sources
 
-__all__ = ["Group", "Job", "Outcome", "die_with_parent", "run_job", "simulate"]
+__all__ = ["Group", "Job", "Outcome", "die_with_parent", "reason_of", "run_job", "simulate"]
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
         outcome.tests.append((case.get("name", "?"), problem is None))
         if problem is not None and not asserted:  # an assertion ends this test and all after it
             said = problem.get("error_msg") or problem.get("message") or problem.text or ""
-            reasons.append(f"{case.get('name')}: {(said.strip() or 'failed').splitlines()[-1]}")
+            reasons.append(f"{case.get('name')}: {reason_of(said)}")
     if asserted:
         failed = next((name for name, passed in outcome.tests if not passed), None)
         reasons[0] = f"{failed}: {reasons[0]}" if failed else reasons[0]
@@ -264,3 +264,14 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
         reasons.append("0 requests observed")
     outcome.reason = "; ".join(reasons)
     outcome.passed = not reasons
+
+
+def reason_of(said: str) -> str:
+    """What a failed test said, in a line.
+
+    Of an ``assert`` its message, which stands before the comparison that pytest writes out; of
+    anything else the last line.
+    """
+    lines = said.strip().splitlines() or ["failed"]
+    compared = next((n for n, line in enumerate(lines) if line.startswith("assert ")), None)
+    return lines[-1] if compared is None else lines[max(compared - 1, 0)]
