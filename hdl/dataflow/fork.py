@@ -1,4 +1,7 @@
-"""Fork: one stream for several consumers."""
+"""Fork: one stream for several consumers.
+
+Part of the control unit's split, whose files cover it; alone, tests/dataflow/test_thread_source.py.
+"""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring

@@ -1,4 +1,7 @@
-"""Everything that a compute unit does but floating-point arithmetic."""
+"""Everything that a compute unit does but floating-point arithmetic.
+
+Part of the compute unit, whose model, testbench and tests cover it.
+"""
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import wiring

@@ -1,4 +1,7 @@
-"""Whose turn it is among the entries of a buffer: round robin, flat."""
+"""Whose turn it is among the entries of a buffer: round robin, flat.
+
+Part of token buffer and load/store unit, whose models, testbenches and tests cover it.
+"""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring

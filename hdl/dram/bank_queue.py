@@ -1,5 +1,8 @@
 """The FIFO of one bank's work, with its head in registers.
 
+Part of the command generator, whose model and testbench cover it; alone,
+tests/dram/test_bank_queue.py.
+
 Ref: Sim-D, section 3.2.2.
 """
 

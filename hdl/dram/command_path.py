@@ -1,6 +1,7 @@
 """Command generator and command arbiter, one behind the other: bursts in, commands out.
 
-The controller has the same two, with more around them; this is for proofs about both.
+The controller has the same two, with more around them; this is for proofs about both:
+tb/dram/command_path_properties.py, with the bounds of golden/dram/worst_case.py.
 
 Ref: Sim-D, section 3.2.2.
 """

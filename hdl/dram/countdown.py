@@ -1,4 +1,8 @@
-"""Counts of cycles in which a command is not legal yet."""
+"""Counts of cycles in which a command is not legal yet.
+
+Part of the command arbiter, whose model and testbench cover it; alone,
+tests/dram/test_countdown.py.
+"""
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring

@@ -1,4 +1,8 @@
-"""A stand-in for a DRAM, in hardware: data come and go when they should, and nothing is checked."""
+"""A stand-in for a DRAM, in hardware: data come and go when they should, and nothing is checked.
+
+Part of the controller's data harness, whose files cover it: what it keeps is what
+golden/dram/controller_data.py says of memory.
+"""
 
 from amaranth.hdl import Array, Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring

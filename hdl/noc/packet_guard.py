@@ -1,4 +1,7 @@
-"""Where packets enter the network: what breaks the rules is ended or dropped, and counted."""
+"""Where packets enter the network: what breaks the rules is ended or dropped, and counted.
+
+Part of the wormhole router, whose model, testbench and tests cover it.
+"""
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring

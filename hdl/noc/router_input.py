@@ -1,4 +1,7 @@
-"""A router's input: a FIFO whose head knows where it wants to go."""
+"""A router's input: a FIFO whose head knows where it wants to go.
+
+Part of the wormhole router, whose model, testbench and tests cover it.
+"""
 
 from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring

@@ -6,6 +6,9 @@ tolerance: a weighted sum of the results equals the same sum taken over the oper
 
 Ref: Huang and Abraham, "Algorithm-based fault tolerance for matrix operations", IEEE Transactions
 on Computers C-33(6), 1984. There, all weights are 1.
+
+It has no model of its own: what it must measure are the bounds in golden/systolic; each array's
+harness and its testbench cover it.
 """
 
 from dataclasses import dataclass
@@ -162,11 +165,17 @@ class ArrayHarness(wiring.Component):
         })
 
     def traffic(self, m, kept, clear):
-        """The `Traffic` of the array; ``kept`` holds the settings, ``clear`` begins anew."""
+        """The `Traffic` of the array; ``kept`` holds the settings, ``clear`` begins anew.
+
+        Each array's own harness says it.
+        """
         raise NotImplementedError
 
     def check(self, m, traffic):
-        """Compare checksums: strobes for a wrong one, one not expected, one that got lost."""
+        """Compare checksums: strobes for a wrong one, one not expected, one that got lost.
+
+        Each array's own harness says it.
+        """
         raise NotImplementedError
 
     def elaborate(self, platform):

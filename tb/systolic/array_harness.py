@@ -9,9 +9,11 @@ from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.golden.systolic.scale_sim import LAYERS, total_cycles
 from cyclebound.tb.bench import Bench
 
-__all__ = ["ALWAYS", "Sweep", "expect", "measure"]
+__all__ = ["ALWAYS", "Sweep", "expect", "measure", "stationary_back_to_back", "stationary_shapes",
+           "stationary_stalls"]
 
 ALWAYS = 256
+_STALLED = 24    # products of each measurement with stalls
 _CLEARING = 100  # cycles of a measurement besides its products, about
 
 
@@ -109,3 +111,24 @@ class Sweep:
         """Products of random shapes up to ``most``."""
         await self.shapes([tuple(self.bench.rng.randint(1, most) for _ in "mkn")
                            for _ in range(count)])
+
+
+async def stationary_shapes(sweep: Sweep) -> None:
+    """Every product of the domain, or the layers of a public simulator; serially, to its cycle."""
+    serial = not sweep.bench.parameters.get("double_buffer", True)
+    await (sweep.public_simulator() if serial and not sweep.bench.domain else sweep.domain())
+
+
+async def stationary_back_to_back(bench: Bench) -> None:
+    """What stays in the array for a product comes while the one before is computed."""
+    for steps, folds in itertools.product((1, 2, bench.parameters["rows"], 40), (1, 2, 7)):
+        await measure(bench, checks=20 * folds * steps, steps=steps, folds=folds, repetitions=20,
+                      offers=ALWAYS, sink=ALWAYS)
+
+
+async def stationary_stalls(bench: Bench) -> None:
+    """Operands that come late, rows that wait: with a harness of an array whose operands stay."""
+    for offers, sink, folds in itertools.product((50, 200, ALWAYS), (20, 150, ALWAYS), (1, 3)):
+        for steps in (1, bench.rng.randint(2, 9), 30):
+            await measure(bench, checks=_STALLED * folds * steps, steps=steps, folds=folds,
+                          repetitions=_STALLED, offers=offers, sink=sink)
