@@ -11,7 +11,6 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import pipeline_bounds as bounds
@@ -19,8 +18,8 @@ from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide, 
 from cyclebound.golden.dram.request import Destination, Refusal
 from cyclebound.hdl.dram.buffer_table import BufferTable
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import buffer_table_properties as properties
 
 unit = pytest.mark.unit
@@ -135,7 +134,7 @@ class Tampered(wiring.Component):
         return m
 
 
-def simulate(dut, checker, *, cycles=1200, load=1.0, name=""):
+def play(dut, checker, *, cycles=1200, load=1.0, name=""):
     """Random traffic on ``dut``, watched; returns how many tiles and refusals were taken."""
     rng, counts = random.Random(name), [0, 0]
 
@@ -166,13 +165,7 @@ def simulate(dut, checker, *, cycles=1200, load=1.0, name=""):
                 if gone:
                     ctx.set(port.valid, 0)
 
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench, checker)
     return counts
 
 
@@ -180,7 +173,7 @@ def simulate(dut, checker, *, cycles=1200, load=1.0, name=""):
 @pytest.mark.parametrize("checker", [properties.BufferTableCheck, properties.BufferTableProof])
 def test_checkers_are_quiet_about_the_table(checker):
     table = BufferTable(**SMALL)
-    tiles, refusals = simulate(table, checker(table), name="quiet")
+    tiles, refusals = play(table, checker(table), name="quiet")
     assert tiles > 20
     assert refusals > 20
 
@@ -232,7 +225,7 @@ def test_checker_fires(monkeypatch, says):
     only(monkeypatch, says)
     dut = Tampered(FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
-        simulate(dut, properties.BufferTableCheck(dut), name=says)
+        play(dut, properties.BufferTableCheck(dut), name=says)
 
 
 @unit
@@ -244,7 +237,7 @@ def test_checker_fires_for_a_buffer_that_leaves_the_device(monkeypatch):
     check = properties.BufferTableCheck(dut)
     check.capacity = 10
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(dut, check, name=says)
+        play(dut, check, name=says)
 
 
 @unit
