@@ -212,6 +212,8 @@ class CommandArbiterBursts(Watcher):
             Assert(~some[:part.nCCD_S - 1].any() | (target.legal_cas == 0),
                    "invariant: rank is held back"),
             Assert((target.activated & ~valid) == 0, "invariant: what was activated, is needed"),
+            Assert(~self.first | (self.fresh == (1 << part.banks) - 1),
+                   "invariant: a request without a head"),
             Assert(self.first | ~write | (self.fresh == (1 << part.banks) - 1)
                    | ~last[:self.window].any(), "invariant: first write behind all reads"),
         ]
