@@ -9,8 +9,6 @@ tile have in common.
 Ref: Sim-D, section 3.2.1.
 """
 
-from itertools import pairwise
-
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_BITS, BURST_WORDS, COUNT_BITS
@@ -163,8 +161,11 @@ class StrideSequencerProof(StrideSequencerTiming):
                        | valids[stage] & ~lasts[stage],
                        f"invariant: register {stage - 1} follows the last"),
             ]
-        m.d.sync += Cover(self.ended, "a tile's last burst is taken")
+        self._covers(m)
         return m
+
+    def _covers(self, m):
+        m.d.sync += Cover(self.ended, "a tile's last burst is taken")
 
 
 class _Place:
@@ -190,9 +191,10 @@ class _Place:
 class StrideSequencerInside(StrideSequencerProof):
     """`StrideSequencerProof`, and: every word enabled is a word of the tile.
 
-    That is, it has a line below ``count`` and a column below ``words``. Addresses are taken modulo
-    the address space, so that nothing needs to be said about the tile's end. Assumes that tiles
-    are legal otherwise.
+    That is, it has a line below ``count`` and a column below ``words``. It is claimed of the first
+    register behind the walk, and of the others, and of the port, that they hold the same bursts
+    later. Addresses are taken modulo the address space, so that nothing needs to be said about the
+    tile's end. Assumes that tiles are legal otherwise.
 
     Parameters
     ----------
@@ -219,12 +221,14 @@ class StrideSequencerInside(StrideSequencerProof):
         narrow, length = Signal(), Signal(COUNT_BITS + 4)
         pattern, advances, first = Signal(31), Signal(4), Signal(4)
         columns = Cat(column < tile.words[:4] for column in range(15))
+        lines = sum(Mux(bit, tile.count << place, 0)  # count * period
+                    for place, bit in enumerate(tile.period[:4]))
         m.d.comb += [
             narrow.eq(tile.period[4:] == 0),
-            length.eq(Mux(narrow, (tile.count - 1) * tile.period[:4] + tile.words, tile.words)),
+            length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
         ]
         next_column = Signal(4)  # of lane 0 in the burst behind
-        places = [_Place(stage) for stage in range(len(self._valids) + 1)]
+        walk = _Place("walk")
         with m.Switch(tile.period[:4]):
             for period in range(1, 16):
                 with m.Case(period):
@@ -234,13 +238,13 @@ class StrideSequencerInside(StrideSequencerProof):
                         for number in range(16):
                             with m.Case(number):
                                 m.d.comb += first.eq(-number % period)
-                    with m.Switch(places[0].column):
+                    with m.Switch(walk.column):
                         for number in range(16):
                             with m.Case(number):
                                 m.d.comb += next_column.eq((number + 16) % period)
 
         # The ghost goes with its burst.
-        walk, more = places[0], at.end > BURST_WORDS
+        more, here = at.end > BURST_WORDS, _Place("mask")
         advance = ~self.bursts.valid | self.bursts.ready
         with m.If(target.taken):
             m.d.sync += [walk.start.eq(tile.address), walk.number.eq(0), walk.column.eq(first)]
@@ -250,19 +254,20 @@ class StrideSequencerInside(StrideSequencerProof):
             m.d.sync += [walk.start.eq(walk.start + tile.period),
                          walk.number.eq(walk.number + 1)]
         with m.If(advance):
-            for sooner, later in pairwise(places):
-                m.d.sync += later.follows(sooner)
+            m.d.sync += here.follows(walk)
 
-        # What is claimed, of the port and of each register before it.
-        port = self.bursts.payload
-        stages = [*zip(places[1:], (*self._valids[1:], self.bursts.valid),
-                       (*target.addresses[1:], port.address), (*target.masks[1:], port.mask),
-                       strict=True)]
-        for place, valid, address, mask in stages:
-            says = ("word enabled outside its tile" if valid is self.bursts.valid else
-                    "invariant: word enabled outside its tile")
-            m.d.sync += Assert(~valid | self._inside(m, place, address, mask, length, narrow,
-                                                     pattern), says)
+        # What is claimed: of the first register with a mask; the others and the port follow it.
+        valids = [*self._valids[1:], self.bursts.valid]
+        bursts = [*zip(target.addresses[1:], target.masks[1:], strict=True),
+                  (self.bursts.payload.address, self.bursts.payload.mask)]
+        m.d.sync += Assert(~valids[0] | self._inside(m, here, *bursts[0], length, narrow, pattern),
+                           "word enabled outside its tile")
+        kept = Cat(bursts[0])
+        for stage, (valid, burst) in enumerate(zip(valids[1:], bursts[1:], strict=True)):
+            before, kept = kept, Signal(len(kept), name=f"kept_{stage}")
+            with m.If(advance):
+                m.d.sync += kept.eq(before)
+            m.d.sync += Assert(~valid | (Cat(burst) == kept), "burst changes on its way")
 
         # Why: the walk. `end` and `next` are where its line ends and the next one begins.
         since = self.age >= 2
@@ -293,6 +298,9 @@ class StrideSequencerInside(StrideSequencerProof):
             m.d.sync += [Assert(~condition | fact, f"invariant: {name}")
                          for name, fact in group.items()]
         return m
+
+    def _covers(self, m):
+        m.d.sync += Cover(self._valids[1] & ~self._target.masks[1].all(), "a burst with gaps")
 
     def _inside(self, m, place, address, mask, length, narrow, pattern):
         """Whether all words of a burst's mask are the tile's."""
