@@ -12,6 +12,7 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.dram.stride_sequencer_properties import (
     StrideSequencerCheck,
+    StrideSequencerInside,
     StrideSequencerProof,
 )
 
@@ -41,6 +42,17 @@ BLOCKS = (
                 decides=(),
                 depth=9,
                 induction=4,
+            ),
+            Property(
+                name="inside",
+                says="every word enabled is a word of the tile: its line is below the lines, its "
+                     "column below the words of a line; for every legal tile, modulo the "
+                     "address space",
+                checker=StrideSequencerInside,
+                instances=({},),
+                decides=(),
+                depth=4,
+                induction=2,
             ),
         ),
         checker=StrideSequencerCheck,

@@ -1,18 +1,21 @@
 """Bound checkers of the stride sequencer: they read its ports and drive none.
 
 `StrideSequencerTiming` knows when bursts have to be there, and is what is proved: by
-`StrideSequencerProof`, which looks inside the sequencer as well. `StrideSequencerCheck` watches
-simulations, and adds what the bursts of a tile have in common.
+`StrideSequencerProof`, which looks inside the sequencer as well. `StrideSequencerInside` adds where
+words may lie, and is the other half of memory protection: the table of buffers lets no tile out
+that leaves its buffer. `StrideSequencerCheck` watches simulations, and adds what the bursts of a
+tile have in common.
 
 Ref: Sim-D, section 3.2.1.
 """
 
-from amaranth.hdl import Assert, Assume, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 
-from cyclebound.golden.dram.request import BURST_BITS
+from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_BITS, BURST_WORDS, COUNT_BITS
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["StrideSequencerCheck", "StrideSequencerProof", "StrideSequencerTiming"]
+__all__ = ["StrideSequencerCheck", "StrideSequencerInside", "StrideSequencerProof",
+           "StrideSequencerTiming"]
 
 _FIRST = 7  # cycles behind the tile's, the first burst is on offer
 
@@ -158,5 +161,157 @@ class StrideSequencerProof(StrideSequencerTiming):
                        | valids[stage] & ~lasts[stage],
                        f"invariant: register {stage - 1} follows the last"),
             ]
-        m.d.sync += Cover(self.ended, "a tile's last burst is taken")
+        self._covers(m)
         return m
+
+    def _covers(self, m):
+        m.d.sync += Cover(self.ended, "a tile's last burst is taken")
+
+
+class _Place:
+    """Where a burst lies, as its ghost knows: the line it is in, and the column of its lane 0.
+
+    Line ``number`` begins at ``start``: they begin as 0 and the tile's address, and each step adds
+    1 to the one and the period to the other, so that ``start`` is
+    ``address + number * period``. ``column`` matters for periods below 16 only, where a burst has
+    words of many lines: ``number`` is 0 there, and lines are told apart by their columns.
+    """
+
+    def __init__(self, stage):
+        self.start = Signal(ADDRESS_BITS, name=f"line_start_{stage}")
+        self.number = Signal(COUNT_BITS, name=f"line_number_{stage}")
+        self.column = Signal(4, name=f"line_column_{stage}")
+
+    def follows(self, other):
+        """Takes over the place of another stage."""
+        return [self.start.eq(other.start), self.number.eq(other.number),
+                self.column.eq(other.column)]
+
+
+class StrideSequencerInside(StrideSequencerProof):
+    """`StrideSequencerProof`, and: every word enabled is a word of the tile.
+
+    That is, it has a line below ``count`` and a column below ``words``. It is claimed of the first
+    register behind the walk, and of the others, and of the port, that they hold the same bursts
+    later. Addresses are taken modulo the address space, so that nothing needs to be said about the
+    tile's end. Assumes that tiles are legal otherwise.
+
+    Parameters
+    ----------
+    target : StrideSequencer
+        The sequencer itself.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._target = target
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        target, offered = self._target, self.tile.payload
+        tile, at, known = target.wanted, target.at, target.constants
+        lane = tile.address[:4]  # of the first word
+        m.d.sync += [
+            Assume(~self.tile.valid | ((offered.words != 0) & (offered.count != 0)),
+                   "tile without words"),
+            Assume(~self.tile.valid | (offered.period >= offered.words), "lines overlap"),
+        ]
+
+        # What the period makes of it, if it is below 16: columns of lanes, and the tile's length.
+        narrow, length = Signal(), Signal(COUNT_BITS + 4)
+        pattern, advances, first = Signal(31), Signal(4), Signal(4)
+        columns = Cat(column < tile.words[:4] for column in range(15))
+        lines = sum(Mux(bit, tile.count << place, 0)  # count * period
+                    for place, bit in enumerate(tile.period[:4]))
+        m.d.comb += [
+            narrow.eq(tile.period[4:] == 0),
+            length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
+        ]
+        next_column = Signal(4)  # of lane 0 in the burst behind
+        walk = _Place("walk")
+        with m.Switch(tile.period[:4]):
+            for period in range(1, 16):
+                with m.Case(period):
+                    m.d.comb += [advances.eq(16 % period),
+                                 pattern.eq(Cat(columns[j % period] for j in range(31)))]
+                    with m.Switch(lane):
+                        for number in range(16):
+                            with m.Case(number):
+                                m.d.comb += first.eq(-number % period)
+                    with m.Switch(walk.column):
+                        for number in range(16):
+                            with m.Case(number):
+                                m.d.comb += next_column.eq((number + 16) % period)
+
+        # The ghost goes with its burst.
+        more, here = at.end > BURST_WORDS, _Place("mask")
+        advance = ~self.bursts.valid | self.bursts.ready
+        with m.If(target.taken):
+            m.d.sync += [walk.start.eq(tile.address), walk.number.eq(0), walk.column.eq(first)]
+        with m.Elif(advance & at.valid & more):
+            m.d.sync += walk.column.eq(next_column)
+        with m.Elif(advance & at.valid):
+            m.d.sync += [walk.start.eq(walk.start + tile.period),
+                         walk.number.eq(walk.number + 1)]
+        with m.If(advance):
+            m.d.sync += here.follows(walk)
+
+        # What is claimed: of the first register with a mask; the others and the port follow it.
+        valids = [*self._valids[1:], self.bursts.valid]
+        bursts = [*zip(target.addresses[1:], target.masks[1:], strict=True),
+                  (self.bursts.payload.address, self.bursts.payload.mask)]
+        m.d.sync += Assert(~valids[0] | self._inside(m, here, *bursts[0], length, narrow, pattern),
+                           "word enabled outside its tile")
+        kept = Cat(bursts[0])
+        for stage, (valid, burst) in enumerate(zip(valids[1:], bursts[1:], strict=True)):
+            before, kept = kept, Signal(len(kept), name=f"kept_{stage}")
+            with m.If(advance):
+                m.d.sync += kept.eq(before)
+            m.d.sync += Assert(~valid | (Cat(burst) == kept), "burst changes on its way")
+
+        # Why: the walk. `end` and `next` are where its line ends and the next one begins.
+        since = self.age >= 2
+        base = at.address << 4
+        facts = {
+            "words": (tile.words != 0) & (tile.count != 0) & (tile.period >= tile.words),
+            "narrow": known.narrow == narrow,
+            "reach": known.reach == tile.words + lane,
+            "three lines": known.count3 == tile.count + (tile.count << 1),
+            "short": known.short == (tile.words[:4] + lane - tile.period[:4]),
+        }
+        later = {
+            "advances": ~narrow | (known.advances == advances),
+            "wraps": ~narrow | (known.wraps == tile.period[:4] - advances),
+            "pattern": known.pattern == Mux(narrow, pattern, (1 << 31) - 1),
+        }
+        walking = {
+            "end": (base + at.end)[:ADDRESS_BITS] == (walk.start + length)[:ADDRESS_BITS],
+            "something is left": at.end != 0,
+            "words before the line": at.end <= at.low + length,
+            "next": narrow | (at.next + tile.words == at.end + tile.period),
+            "column": ~narrow | ((at.phase == walk.column) & (walk.column < tile.period)),
+            "lines left": narrow | (walk.number + at.left == tile.count - 1),
+            "last line": at.last_line == (narrow | (at.left == 0)),
+            "one long line": ~narrow | (walk.start == tile.address) & (walk.number == 0),
+        }
+        for condition, group in ((self.age != 0, facts), (since, later), (at.valid, walking)):
+            m.d.sync += [Assert(~condition | fact, f"invariant: {name}")
+                         for name, fact in group.items()]
+        return m
+
+    def _covers(self, m):
+        m.d.sync += Cover(self._valids[1] & ~self._target.masks[1].all(), "a burst with gaps")
+
+    def _inside(self, m, place, address, mask, length, narrow, pattern):
+        """Whether all words of a burst's mask are the tile's."""
+        tile = self._target.wanted
+        own, following = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)  # of lane 0, in its lines
+        m.d.comb += [own.eq((address << 4) - place.start), following.eq(own - tile.period)]
+        allowed = pattern >> place.column
+        words = []
+        for lane, enabled in enumerate(mask):
+            here = ((own + lane)[:ADDRESS_BITS] < length) & (~narrow | allowed[lane])
+            there = (~narrow & ((following + lane)[:ADDRESS_BITS] < tile.words)
+                     & (place.number + 1 < tile.count))
+            words.append(~enabled | here | there)
+        return Cat(words).all() & (place.number < tile.count)

@@ -60,6 +60,20 @@ def test_the_first_reason_is_given(request_, refusal):
 
 
 @unit
+@pytest.mark.parametrize(("words", "refusal"), [(1 << 20, Refusal.NONE),
+                                                (1 << 20 | 1 << 10, Refusal.SNOOP)])
+def test_a_snoop_of_more_words_than_there_are_indexes_is_refused(words, refusal):
+    """Words 2**20 apart would be one to the CAM, and a lane would get another's."""
+    mapping, request_ = Mapping(0, 0, 1 << 10, words >> 10), BufferRequest(0, 0, 0, 1, 1)
+    snoop = dataclasses.replace(request_, destination=Destination.CAM)
+    assert decide(mapping, snoop).refusal == refusal
+    assert decide(mapping, request_).refusal == Refusal.NONE
+    assert decide(mapping, dataclasses.replace(snoop, words=0)).refusal == Refusal.EMPTY
+    assert decide(mapping, dataclasses.replace(snoop, indexed=True)).refusal == Refusal.NONE
+    assert decide(mapping, snoop, indexes=1 << 21).refusal == Refusal.NONE
+
+
+@unit
 def test_work_group_beyond_the_last_line_is_refused():
     """Sim-D's model does not clip such a tile to the buffer, and moves words behind it."""
     buffer = Mapping(0, 0, 32, 1)
