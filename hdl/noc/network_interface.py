@@ -4,6 +4,8 @@ Ref: Perret et al., "Predictable composition of memory accesses on many-core pro
 ERTS 2016, sections III.B and V.A.2.
 """
 
+from functools import cached_property
+
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -95,9 +97,14 @@ class NetworkInterface(wiring.Component):
             "malformed": Out(COUNTER_BITS),
         })
 
+    @cached_property
+    def sender(self):
+        """The sending half; made late, for an interface may only be asked for its ports."""
+        return PacketSender(width=self.width, payload=self.payload)
+
     def elaborate(self, platform):
         m = Module()
-        m.submodules.sender = sender = PacketSender(width=self.width, payload=self.payload)
+        m.submodules.sender = sender = self.sender
         m.submodules.receiver = receiver = PacketReceiver(width=self.width, payload=self.payload)
         wiring.connect(m, wiring.flipped(self.transactions), sender.transactions)
         wiring.connect(m, wiring.flipped(self.words), sender.words)

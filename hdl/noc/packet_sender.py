@@ -53,6 +53,10 @@ class PacketSender(wiring.Component):
         self.open = Signal()            # the window is
         self.loaded = Signal()          # a flit waits to be taken,
         self.flit = Signal(FlitLayout(width))  # this one
+        self.remaining = Signal(LENGTH_BITS)   # words that are in no packet yet
+        self.of_packet = Signal(range(payload + 1))  # words of this packet still to be loaded
+        self.of_last = Signal()                # it is its transaction's last packet
+        self.between, self.header, self.body = Signal(), Signal(), Signal()  # what is loaded next
         self.memory = Memory(shape=unsigned(width), depth=self.room, init=[])
         self._write = self.memory.write_port()
         self._read = self.memory.read_port()
@@ -90,7 +94,7 @@ class PacketSender(wiring.Component):
 
         # The transaction: words that are not in a packet yet, and of those the next packet's.
         route, address = Signal(self.width), Signal(self.width - 1)
-        remaining, to_take = Signal(LENGTH_BITS), Signal(LENGTH_BITS)
+        remaining, to_take = self.remaining, Signal(LENGTH_BITS)
         last, size = Signal(), Signal(range(self.payload + 1))
         needs = Signal(TIME_BITS + 2)  # cycles of a window that the next packet takes
         m.d.comb += last.eq(remaining <= self.payload)
@@ -111,9 +115,7 @@ class PacketSender(wiring.Component):
         with m.If(self.words.valid & self.words.ready):
             m.d.sync += to_take.eq(to_take - 1)
 
-        of_packet = Signal(range(self.payload + 1))  # words of this packet still to be loaded
-        of_last = Signal()                           # and whether it is the transaction's last one
-        flit = self.flit
+        of_packet, of_last, flit = self.of_packet, self.of_last, self.flit
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.transactions.ready.eq(1)
@@ -139,7 +141,7 @@ class PacketSender(wiring.Component):
                     m.d.sync += dropping.eq(0)
                     m.next = "IDLE"
             with m.State("BETWEEN"):
-                m.d.comb += taking.eq(1)
+                m.d.comb += [taking.eq(1), self.between.eq(1)]
                 fits = (self.left != 0) & (always | (needs <= self.left))
                 with m.If(load & fits & (stored >= size)):
                     m.d.sync += [
@@ -149,13 +151,13 @@ class PacketSender(wiring.Component):
                     ]
                     m.next = "ADDRESS"
             with m.State("ADDRESS"):
-                m.d.comb += taking.eq(1)
+                m.d.comb += [taking.eq(1), self.header.eq(1)]
                 with m.If(load):
                     m.d.sync += [self.loaded.eq(1), flit.data.eq(Cat(address, of_last)),
                                  flit.first.eq(0), address.eq(address + of_packet)]
                     m.next = "WORDS"
             with m.State("WORDS"):
-                m.d.comb += [taking.eq(1), pop.eq(load)]
+                m.d.comb += [taking.eq(1), self.body.eq(1), pop.eq(load)]
                 with m.If(load):
                     m.d.sync += [self.loaded.eq(1), flit.data.eq(self._read.data),
                                  flit.last.eq(of_packet == 1),

@@ -2,7 +2,21 @@
 
 from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.network_interface import NetworkInterface
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.noc.network_interface_properties import (
+    InterfaceCheck,
+    InterfaceFitProof,
+    InterfaceWindowProof,
+)
+
+_PROVED = ({"width": 8, "payload": 4}, {"width": 8, "payload": 64})
 
 BLOCKS = (
     Block(
@@ -19,6 +33,29 @@ BLOCKS = (
             Observed("injection", bounds.injection),
             Observed("reception", bounds.reception),
         ),
+        properties=(
+            Property(
+                name="window",
+                says="nothing is on offer to the network outside the window, whatever the network "
+                     "does; nor for a window that is none",
+                checker=InterfaceWindowProof,
+                instances=_PROVED,
+                decides=("payload",),
+                depth=6,
+                induction=3,
+            ),
+            Property(
+                name="fit",
+                says="in a network that never stalls, no packet begins that does not arrive within "
+                     "the window",
+                checker=InterfaceFitProof,
+                instances=_PROVED,
+                decides=("payload",),
+                depth=6,
+                induction=5,
+            ),
+        ),
+        checker=InterfaceCheck,
         fpga=FpgaTarget("paper"),
         signals=("top.dut.sender.left", "top.dut.injected__valid", "top.dut.injected__payload",
                  "top.dut.received__valid", "top.dut.received__payload"),
