@@ -8,8 +8,8 @@ from cyclebound.golden.noc.patterns import pattern as pattern_of
 from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
 
-__all__ = ["injection", "packet_hop", "reception", "round_robin_wait", "t_noc", "traversal",
-           "window_wait"]
+__all__ = ["injection", "packet_hop", "reception", "round_robin_wait", "t_noc", "transfer",
+           "traversal", "window_wait"]
 
 
 @bound(formula="N_req", source="memory-composition, III.A (round robin)")
@@ -158,3 +158,24 @@ def reception(*, words: int, before: int) -> int:
     check_count("words", words)
     check_count("before", before, least=0)
     return max(words, before - 1) + 3
+
+
+@bound(formula="injection + N_R (delta_R + 1) + reception - 1", source="this project")
+def transfer(*, words: int, payload: int, period: int, length: int, routers: int,
+             delta: int) -> int:
+    """A transaction over a network with a table, from the cycle that takes it to its last word.
+
+    Both included; words are offered and taken without a pause; the table has no conflicts, and its
+    windows travel with the packets (``crossing`` = 0). What other flows do does not appear.
+
+    Derivation: the last flit is taken by the first router within `injection`; since nobody is in
+    its way, it leaves the last one N_R (delta_R + 1) cycles later (`t_noc`), and its packet the
+    receiver within `reception`, whose first cycle is the same.
+    """
+    check_count("delta", delta)
+    check_count("routers", routers)
+    sizes = packet_sizes(words, payload)
+    own = sizes[-1] - sizes[0] + min(words, payload)
+    return (injection(words=words, payload=payload, period=period, length=length, crossing=0)
+            + routers * (delta + 1)
+            + reception(words=own, before=payload if len(sizes) > 1 else 0) - 1)

@@ -41,7 +41,7 @@ BLOCKS = (
                 checker=InterfaceWindowProof,
                 instances=_PROVED,
                 decides=("payload",),
-                depth=6,
+                depth=10,
                 induction=3,
             ),
             Property(
@@ -51,7 +51,7 @@ BLOCKS = (
                 checker=InterfaceFitProof,
                 instances=_PROVED,
                 decides=("payload",),
-                depth=6,
+                depth=10,
                 induction=5,
             ),
         ),
