@@ -1,7 +1,9 @@
 """Blocks of the DRAM path: what several masters share (memory-composition, IV.C.3)."""
 
-from cyclebound.golden.dram import front_end_bounds
+from cyclebound.golden.dram import front_end_bounds, reorder_bounds
+from cyclebound.golden.dram.small_part import SMALL
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
+from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim.block import (
     Block,
     Configuration,
@@ -11,9 +13,18 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dram.multi_port_front_end_properties import FrontEndCheck, FrontEndProof
+from cyclebound.tb.dram.reorder_core_properties import ReorderCheck, ReorderProof
 
 _EQUAL = {"priorities": [4] * 8, "limits": [0] * 8, "width": 40}
 _STARVING = {"priorities": [7, 4, 4, 2, 0], "limits": [0, 6, 9, 6, 12], "width": 8}
+# a cap of n + 1: the paper's 2n - 1
+_PAPER = {"entries": 8, "cap": 9, "part": "ddr3-1600-module", "tag_bits": 8}
+
+
+def literal(**parameters):
+    """The core without its cap: the paper's rules alone."""
+    return ReorderCore(**{**parameters, "cap": 0})
+
 
 BLOCKS = (
     Block(
@@ -46,5 +57,37 @@ BLOCKS = (
         checker=FrontEndCheck,
         fpga=FpgaTarget("equal"),
         signals=("top.dut.starved", "top.dut.source__valid", "top.dut.source__payload"),
+    ),
+    Block(
+        name="dram.reorder_core",
+        summary="queue of eight from which requests leave by four rules, with an age cap",
+        component=ReorderCore,
+        configurations={
+            "paper": Configuration(_PAPER),
+            "small": Configuration({**_PAPER, "entries": 3, "cap": 2}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dram.reorder_core"),
+            Testbench("literal", "cyclebound.tb.dram.reorder_core_literal", top=literal,
+                      configurations=("paper",), checker=ReorderCheck),
+        ),
+        bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",)),),
+        properties=(
+            Property(
+                name="residence",
+                says="a request leaves once and as it came, the register is never empty for two "
+                     "cycles while one waits, and none is overtaken by more than cap + n - 2",
+                checker=ReorderProof,
+                instances=tuple({"entries": entries, "cap": cap, "part": SMALL, "tag_bits": 1}
+                                for entries, cap in ((3, 2), (4, 5), (8, 9))),
+                decides=("entries", "cap"),
+                depth=8,
+                induction=3,
+            ),
+        ),
+        checker=ReorderCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.source__valid", "top.dut.source__payload", "top.dut.valid",
+                 "top.dut.fresh", "top.dut.age_0", "top.dut.pick"),
     ),
 )
