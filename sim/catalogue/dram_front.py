@@ -1,8 +1,9 @@
 """Blocks of the DRAM path: what several masters share (memory-composition, IV.C.3)."""
 
-from cyclebound.golden.dram import front_end_bounds, reorder_bounds
+from cyclebound.golden.dram import front_end_bounds, page_bounds, reorder_bounds
 from cyclebound.golden.dram.small_part import SMALL
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
+from cyclebound.hdl.dram.page_controller import PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim.block import (
     Block,
@@ -19,6 +20,7 @@ _EQUAL = {"priorities": [4] * 8, "limits": [0] * 8, "width": 40}
 _STARVING = {"priorities": [7, 4, 4, 2, 0], "limits": [0, 6, 9, 6, 12], "width": 8}
 # a cap of n + 1: the paper's 2n - 1
 _PAPER = {"entries": 8, "cap": 9, "part": "ddr3-1600-module", "tag_bits": 8}
+_PAGES = {"part": "ddr3-1600-module", "tag_bits": 8, "close": False, "postpone": 1}
 
 
 def literal(**parameters):
@@ -89,5 +91,19 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.source__valid", "top.dut.source__payload", "top.dut.valid",
                  "top.dut.fresh", "top.dut.age_0", "top.dut.pick"),
+    ),
+    Block(
+        name="dram.page_controller",
+        summary="executes requests one by one, each command as early as DDR3 allows",
+        component=PageController,
+        configurations={
+            "open": Configuration(_PAGES),
+            "closed": Configuration({**_PAGES, "close": True}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.page_controller"),),
+        bounds=(Observed("request", page_bounds.request_time),),
+        fpga=FpgaTarget("open"),
+        signals=("top.dut.sink__valid", "top.dut.sink__ready", "top.dut.sink__payload",
+                 "top.dut.command", "top.dut.bus", "top.dut.closed"),
     ),
 )
