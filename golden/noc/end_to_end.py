@@ -1,0 +1,107 @@
+"""Bounds of the end-to-end write, as the hardware does it: `composition_corrected`, and registers.
+
+Everything is in cycles of one clock, of 800 MHz: a DDR cycle of 1.25 ns is a cycle of the network
+and of local memory. The formulas convert between clocks by themselves (`Path.noc_mhz`,
+`Path.memory_mhz`), so the ratio is 1 here because both say 800.
+"""
+
+import functools
+
+from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.noc.composition import Path, Transaction, row_conflict
+from cyclebound.golden.noc.composition_corrected import arrivals
+from cyclebound.golden.noc.end_to_end_data import WORD_BYTES, word
+
+__all__ = ["DDR_MHZ", "contents", "fill", "first_packet", "flow", "total", "transaction"]
+
+DDR_MHZ = 800
+_RECEIVED = 66   # from a packet's last flit to its 64th word out of the receiver
+_ASKED = 1       # until the request is on offer to the front end
+_REGISTERS = 3   # from the front end's grant to the page controller
+_EXTRA = 2       # requests in registers that the paper does not have: front end, reorder core
+
+
+def contents(nbytes: int) -> bytes:
+    """What memory must hold in the end."""
+    words = nbytes // WORD_BYTES
+    return b"".join(word(index, words).to_bytes(WORD_BYTES, "little") for index in range(words))
+
+
+def transaction(*, requesters: int, competitors: int, nbytes: int = 4096, delta: int = 5,
+                window: int = 512, period: int = 1024) -> Transaction:
+    """The write over a path whose clocks are all one."""
+    return Transaction(Path(memory_mhz=DDR_MHZ, noc_mhz=DDR_MHZ, router_cycles=delta,
+                            window=window, period=period), nbytes, requesters, competitors)
+
+
+@bound(formula="ceil(s_trans / w_mem) * N_req + 1", source="memory-composition, V.A.1 (t_1 + t_2)")
+def fill(*, nbytes: int, requesters: int) -> int:
+    """From the core's first word on offer until the DMA has been told, both included."""
+    check_count("requesters", requesters)
+    return -(-nbytes // WORD_BYTES) * requesters + 1
+
+
+@bound(formula="max(32 N_req + 4, 69)", source="this project")
+def first_packet(*, requesters: int) -> int:
+    """From the cycle after the DMA was told until the first packet can begin, that not included.
+
+    Derivation: 32 words of 8 bytes are granted within 32 N_req cycles (Eq. 1); the last one's data
+    come one cycle later, are in the DMA's FIFO one later, and leave as two flits in that cycle and
+    the next; the interface has the header on offer two cycles after the last flit was taken:
+    32 N_req + 4 cycles go by before it. The interface takes one flit in a cycle, and the first one
+    four cycles after its transaction: 4 + 64 + 1 cycles go by at least, which is more for one and
+    two requesters.
+    """
+    check_count("requesters", requesters)
+    return max(32 * requesters + 4, 69)
+
+
+@functools.cache
+def _late(requesters: int, nbytes: int, delta: int, window: int, period: int) -> list[int]:
+    """By packet, the latest arrival, whenever in the period the first one can begin."""
+    path = transaction(requesters=requesters, competitors=1, nbytes=nbytes, delta=delta,
+                       window=window, period=period)
+    return [max(each) for each in zip(*(arrivals(path, ready) for ready in range(period)),
+                                      strict=True)]
+
+
+@bound(formula="max over the period of the last packet's arrival",
+       source="this project, golden/noc/composition_corrected.py")
+def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) -> int:
+    """From the cycle in which the first packet can begin to the last one's last flit.
+
+    Derivation: `composition_corrected.arrivals`, for each place in the period. A packet is ready
+    when it has been read, 32 N_req cycles after the one before, and begins when that one is out, if
+    it still arrives within the window. The interface reads two packets ahead and not one, which
+    makes no packet later.
+    """
+    return _late(requesters, nbytes, delta, window, period)[-1]
+
+
+@bound(formula="t_1 + t_2 + read + max over k of (arrival_k + 70 + "
+               "((N_pk - k) N_req^pk N_trans + cap + n) t_req)",
+       source="this project, from memory-composition, V")
+def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
+          cap: int) -> int:
+    """From the core's first word on offer to the last beat on DDR3's bus, both included.
+
+    Derivation: as in `composition_corrected.end_to_end`, with what the hardware has besides. A
+    packet is kept until it is whole, so that its 64th word comes 66 cycles behind its last flit,
+    and its last request is on offer in the next; three more cycles take it through front end and
+    reorder core. Of requests, the front end's register holds one that the paper's has not, and
+    another is executed while the reorder core, of n entries, chooses: to the N_round grants and
+    the cap + n - 2 others of `reorder_bounds.residence` come two. Of a busy period that
+    begins with packet k, each request's data end t_req after those of the one before at most.
+    No refresh falls into it: eight may be postponed.
+    """
+    path = transaction(requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta,
+                       window=window, period=period)
+    if cap < 1:
+        raise NotCovered(f"cap must be at least 1, not {cap}: without one, there is no bound")
+    others = cap + path.path.queue - 2
+    request = int(row_conflict().to(path.path.noc).amount)
+    late = _late(requesters, nbytes, delta, window, period)
+    worst = max(arrival + (path.rounds((path.packets - k) * path.path.requests_per_packet)
+                           + others + _EXTRA) * request for k, arrival in enumerate(late))
+    return (fill(nbytes=nbytes, requesters=requesters) + first_packet(requesters=requesters)
+            + worst + _RECEIVED + _ASKED + _REGISTERS)
