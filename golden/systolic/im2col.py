@@ -75,14 +75,19 @@ def walk(command: Mapping[str, int], size: int, address_width: int) -> Iterator[
                        last and number == len(tiles) - 1)
 
 
-def gather(words: Sequence[Word], memory: NDArray[np.int64]) -> NDArray[np.int64]:
-    """What a memory with these words gives: an element for each lane, 0 where there is none."""
+def gather(words: Sequence[Word], memory: NDArray[np.int64],
+           address_width: int = 10) -> NDArray[np.int64]:
+    """What a memory with these words gives: an element for each lane, 0 where there is none.
+
+    Behind the last address comes address 0, where the second half of a word may be.
+    """
     size, flat = memory.shape[1], memory.ravel()
+    whole = size << address_width
     rows = np.zeros((len(words), size), dtype=np.int64)
     for row, word in zip(rows, words, strict=True):
         for lane in range(size):
             if word.lanes >> lane & 1:
-                row[lane] = flat[word.address * size + word.offset + lane]
+                row[lane] = flat[(word.address * size + word.offset + lane) % whole]
     return rows
 
 

@@ -37,7 +37,7 @@ class Accelerator(wiring.Component):
 
     Parameters
     ----------
-    size, a_depth, b_depth, bias_depth, c_depth, sums_depth, address_width
+    size, a_depth, b_depth, bias_depth, c_depth, sums_depth, pool_depth, address_width
         Of the engine, as of `LayerEngine`.
     memory_width : int
         Bits of the address of a beat in memory, at least 1.
@@ -61,10 +61,11 @@ class Accelerator(wiring.Component):
     """
 
     def __init__(self, *, size, a_depth=1024, b_depth=1024, bias_depth=64, c_depth=1024,
-                 sums_depth=1024, address_width=12, memory_width=24, queue_depth=4):
+                 sums_depth=1024, pool_depth=64, address_width=12, memory_width=24,
+                 queue_depth=4):
         self.engine = LayerEngine(
             size=size, a_depth=a_depth, b_depth=b_depth, bias_depth=bias_depth, c_depth=c_depth,
-            sums_depth=sums_depth, address_width=address_width)
+            sums_depth=sums_depth, pool_depth=pool_depth, address_width=address_width)
         check_count("Memory width", memory_width)
         check_count("Queue depth", queue_depth, 2)
         self.queue_depth = queue_depth

@@ -51,6 +51,8 @@ class LayerEngine(wiring.Component):
         Rows and columns of the array, and elements of a word; a power of two, at least 2.
     a_depth, b_depth, bias_depth, c_depth, sums_depth : int
         Words of the scratchpads, and greatest number of windows; at least 4, that of A even.
+    pool_depth : int
+        Greatest number of results beside each other behind a pooling, at least 2.
     address_width : int
         Bits of an address of a scratchpad.
 
@@ -70,7 +72,7 @@ class LayerEngine(wiring.Component):
     """
 
     def __init__(self, *, size, a_depth=1024, b_depth=1024, bias_depth=64, c_depth=1024,
-                 sums_depth=1024, address_width=12):
+                 sums_depth=1024, pool_depth=64, address_width=12):
         check_size(size)
         for name, depth in (("A", a_depth), ("B", b_depth), ("biases", bias_depth),
                             ("C", c_depth), ("the sums", sums_depth)):
@@ -81,7 +83,7 @@ class LayerEngine(wiring.Component):
                     (max(a_depth, b_depth, bias_depth, c_depth) - 1).bit_length())
         self.size, self.address_width = size, address_width
         self.depths = {"a": a_depth, "b": b_depth, "bias": bias_depth, "c": c_depth}
-        self.sums_depth = sums_depth
+        self.sums_depth, self.pool_depth = sums_depth, pool_depth
         self._word = data.ArrayLayout(signed(8), size)
         self._biases = data.ArrayLayout(signed(_SUM), size)
 
@@ -186,7 +188,7 @@ class LayerEngine(wiring.Component):
         m.submodules.sums = sums = SumMemory(columns=self.size, width=_SUM, depth=self.sums_depth,
                                              row_width=_WIDTH)
         m.submodules.scale = scale = PostProcessing(columns=self.size)
-        m.submodules.pooling = pooling = MaxPooling(columns=self.size, most=self.sums_depth)
+        m.submodules.pooling = pooling = MaxPooling(columns=self.size, most=self.pool_depth)
         row, tile, strip = Signal(_WIDTH), Signal(_WIDTH), Signal(_WIDTH)
         last_row, last_tile, rows = Signal(), Signal(), sums.rows
         m.d.comb += [
