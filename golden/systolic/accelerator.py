@@ -19,21 +19,21 @@ from cyclebound.golden.systolic.stationary_bounds import weight_completion
 __all__ = ["Memory", "compute_cycles", "schedule", "transfer_cycles"]
 
 
-@bound(formula="2 + latency + (count - 1) interval", source="this project")
-def transfer_cycles(*, count: int, latency: int = 1, interval: int = 1) -> int:
+@bound(formula="2 + delay + (count - 1) interval", source="this project")
+def transfer_cycles(*, count: int, delay: int = 1, interval: int = 1) -> int:
     """Cycles of a load or a store.
 
     Unit: cycles. Counted: from the cycle in which the command leaves the queue to the cycle of the
     last beat, both inclusive. The memory accepts a request at once, and moves the first
-    beat ``latency`` cycles later, at the latest, and another ``interval`` cycles after each.
+    beat ``delay`` cycles later, at the latest, and another ``interval`` cycles after each.
 
     Derivation: the command is in registers in the cycle after it left the queue (1), and its
     request on offer (1). From there to the last beat, the memory takes its time; the accelerator
     never makes it wait.
     """
-    for thing, value in (("count", count), ("latency", latency), ("interval", interval)):
+    for thing, value in (("count", count), ("delay", delay), ("interval", interval)):
         check_count(thing, value)
-    return 2 + latency + (count - 1) * interval
+    return 2 + delay + (count - 1) * interval
 
 
 @bound(formula="(F - 1) max(pixels, s) + 3 s + pixels + 13, F = tiles strips",
@@ -60,12 +60,12 @@ def compute_cycles(*, size: int, pixels: int, tiles: int, strips: int) -> int:
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known of the memory: the worst latency of a transfer, and interval of its beats.
+    """What is known of the memory: the worst delay of a transfer, and interval of its beats.
 
     Raises `TypeError` and `ValueError` unless both are counts.
     """
 
-    latency: int = 1
+    delay: int = 1
     interval: int = 1
 
     def __post_init__(self) -> None:
@@ -77,7 +77,7 @@ class Memory:
 
     def cycles(self, count: int) -> int:
         """Greatest number of cycles of a transfer."""
-        return transfer_cycles(count=count, latency=self.latency, interval=self.interval)
+        return transfer_cycles(count=count, delay=self.delay, interval=self.interval)
 
 
 def schedule(commands: Iterable[Mapping[str, int]], size: int,

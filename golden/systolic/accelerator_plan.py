@@ -205,14 +205,14 @@ def plan_layer(layer: Layer, device: Device, memory: Memory | None = None,
        source="this project")
 def layer_cycles(*, size: int, height: int, width: int, channels: int, filters: int, kernel: int,
                  stride: int = 1, padding: int = 0, window: int = 1, depthwise: int = 0,
-                 together: int = 0, latency: int = 1, interval: int = 1, a_depth: int = 1024,
+                 together: int = 0, delay: int = 1, interval: int = 1, a_depth: int = 1024,
                  b_depth: int = 1024, bias_depth: int = 64, c_depth: int = 1024,
                  sums_depth: int = 1024) -> int:
     """Cycles of a whole layer, loading and storing included.
 
     Unit: cycles. Counted: from the cycle in which the idle accelerator accepts the first command to
     the last cycle in which it is not idle, both inclusive; with a memory that is no slower than
-    ``latency`` and ``interval`` say, as of `transfer_cycles`.
+    ``delay`` and ``interval`` say, as of `transfer_cycles`.
 
     Derivation: the planner's list of commands with the cycles of each, in `schedule`; nothing else
     takes time. Exact where each transfer takes as long as the memory may.
@@ -222,6 +222,6 @@ def layer_cycles(*, size: int, height: int, width: int, channels: int, filters: 
                                   padding), window=window, depthwise=bool(depthwise),
                       together=together)
         device = Device(size, a_depth, b_depth, bias_depth, c_depth, sums_depth)
-        return plan_layer(layer, device, Memory(latency, interval)).cycles.total
+        return plan_layer(layer, device, Memory(delay, interval)).cycles.total
     except ValueError as error:
         raise NotCovered(str(error)) from error

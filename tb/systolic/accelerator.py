@@ -154,8 +154,8 @@ async def single_commands(bench: Bench) -> None:
 async def slow_memory(bench: Bench) -> None:
     """A memory as slow as it may be, and one that is so at times: never more than planned."""
     scene = Scene(bench)
-    for latency, interval in ((30, 1), (5, 3), (77, 2)):
-        memory = Memory(latency, interval)
+    for delay, interval in ((30, 1), (5, 3), (77, 2)):
+        memory = Memory(delay, interval)
         for _ in range(3):
             shape = scene.random()
             await scene.layer(shape, memory=memory)

@@ -22,7 +22,7 @@ class MemoryServer:
     beats : array
         What is in memory, a row for each beat; writes change it.
     memory : Memory
-        The worst latency, and interval.
+        The worst delay, and interval.
     rng : random.Random or None
         Draws when each beat moves; None: as late as may be.
     """
@@ -67,6 +67,6 @@ class MemoryServer:
             assert not self._queue, f"cycle {now}: a request before the last one's end"
             when = now
             for number in range(request["count"]):
-                worst = now + self.memory.latency + number * self.memory.interval
+                worst = now + self.memory.delay + number * self.memory.interval
                 when = worst if self.rng is None else self.rng.randint(when + 1, worst)
                 self._queue.append((when, bool(request["write"]), request["address"] + number))
