@@ -1,28 +1,33 @@
 """Networks for the accelerator: layers behind each other, whose results stay in its memory."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cyclebound.golden.bound import NotCovered, bound, check_count
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer, flat_weights, product_layer
-from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, Places, plan_layer
+from cyclebound.golden.systolic.accelerator_plan import (
+    Device,
+    LayerPlan,
+    Places,
+    plan_layer,
+    program_cycles,
+)
 from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product, attention_head, mlp
 from cyclebound.golden.systolic.mapping import ceil_div
 from cyclebound.golden.systolic.post_processing import Scale
 
-__all__ = ["NETWORKS", "Program", "Step", "program_of", "random_steps"]
+__all__ = ["ATTENTION", "NETWORKS", "Program", "Step", "chained", "network_cycles",
+           "product_step", "program_of", "random_steps"]
 
 Tensor = NDArray[np.integer]
 _RELU = Scale(1, 9, low=0)  # of sums of a hundred or so products of int8
 _RELU6 = Scale(1, 9, low=0, high=96)
 _PLAIN = Scale(1, 9)
-
-
-def _convolution(layer: Convolution, scale: Scale, **more: int) -> Layer:
-    return Layer(layer, scale, **more)
 
 
 NETWORKS: Mapping[str, tuple[Layer, ...]] = {
@@ -92,9 +97,41 @@ def _flat(layer: Layer, before: Layer, size: int) -> Layer:
         layer.convolution, channels=planes * together))
 
 
+def chained(layers: Sequence[Layer], size: int) -> list[Layer]:
+    """The layers of a network as they take each other's results from memory."""
+    found = list(layers[:1])
+    for before, layer in itertools.pairwise(layers):
+        conv, shape = layer.convolution, (before.convolution.filters, *before.output)
+        flattens = shape != (conv.channels, conv.height, conv.width)
+        found.append(_flat(layer, before, size) if flattens else layer)
+    return found
+
+
+@bound(formula="the plan's: the layers' commands in one list, as of `layer_cycles`",
+       source="this project")
+def network_cycles(*, network: int, size: int, delay: int = 1, interval: int = 1) -> int:
+    """Cycles of one of the networks in `NETWORKS`, by its number there, from image to result.
+
+    Unit: cycles. Counted: from the cycle in which the idle accelerator accepts the first command to
+    the last cycle in which it is not idle, both inclusive; scratchpads of the usual depths, and a
+    memory as of `transfer_cycles`.
+
+    Derivation: a layer's first load waits for the store of the one before, so that its commands
+    begin where those of the layer before end; with the cycles of each command, in `schedule`.
+    """
+    check_count("network", network, least=0)
+    if network >= len(NETWORKS):
+        raise NotCovered(f"network must be less than {len(NETWORKS)}, not {network}")
+    device, memory = Device(size), Memory(delay, interval)
+    commands = [command for layer in chained(list(NETWORKS.values())[network], size)
+                for command in plan_layer(layer, device, memory).commands]
+    return program_cycles(commands, size, memory)
+
+
 def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
     """Random int8 operands for a network, and what numpy makes of them."""
     rng, steps, image = np.random.default_rng(seed), [], None
+    in_memory = chained(layers, size)
 
     def some(*shape: int) -> Tensor:
         return rng.integers(-128, 128, shape, dtype=np.int8)
@@ -104,17 +141,15 @@ def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
         first = some(conv.channels, conv.height, conv.width) if number == 0 else None
         given = first if image is None else image
         bias = rng.integers(-2000, 2000, conv.filters, dtype=np.int32)
-        flattens = given.shape != (conv.channels, conv.height, conv.width)
         weights = some(conv.filters, 1 if layer.depthwise else conv.channels, conv.kernel,
                        conv.kernel)
-        if flattens:  # in numpy channel by channel; in memory as the planes lie
+        if in_memory[number] != layer:  # in numpy channel by channel; in memory as the planes lie
             result = layer.reference(given.reshape(-1, 1, 1), weights, bias)
-            layer = _flat(layer, layers[number - 1], size)
             weights = flat_weights(weights.reshape(conv.filters, *given.shape), size)
         else:
             result = layer.reference(given, weights, bias)
         image = result.astype(np.int8)
-        steps.append(Step(layer, first, weights, bias, image))
+        steps.append(Step(in_memory[number], first, weights, bias, image))
     return steps
 
 

@@ -89,8 +89,7 @@ BLOCKS = (
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.overlapped_output",
-                      configurations=("2x3", "4x4")),
+            Testbench("cycle", "cyclebound.tb.systolic.overlapped_output"),
             Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
                       top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5")),
             Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",

@@ -25,6 +25,7 @@ async def _network(bench: Bench, name: str) -> None:
     for memory in (Memory(), _SLOW):
         first, last, planned = await scene.program(steps, memory=memory)
         assert last - first + 1 == planned, f"{last - first + 1} cycles, planned {planned}"
+        bench.observe("network", first, last, network=list(NETWORKS).index(name), **vars(memory))
     await scene.program(steps, memory=_SLOW, rng=bench.rng)
 
 
@@ -59,6 +60,8 @@ async def attention_head(bench: Bench) -> None:
         step: Step = product_step(name, a, b, scale)
         first, last, planned = await scene.program([step])
         assert last - first + 1 == planned, f"{name}: {last - first + 1}, planned {planned}"
+        bench.observe("layer", first, last, height=len(a), width=1, channels=a.shape[1],
+                      filters=b.shape[1], kernel=1)
         return step.expected[:, :, 0].T
 
     length, model, depth = (getattr(ATTENTION[0], dimension) for dimension in "mkn")

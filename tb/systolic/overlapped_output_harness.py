@@ -16,10 +16,19 @@ def sweep_of(bench: Bench) -> Sweep:
                  by_rows=False)
 
 
+async def one_fold(bench: Bench) -> None:
+    """Products that fit the array: Eq. 5.5, as in any output-stationary array."""
+    sweep, size = sweep_of(bench), {"m": bench.parameters["rows"], "n": bench.parameters["columns"]}
+    for k in (1, 2, 9, 40):
+        cycles = await sweep.product(**size, k=k)
+        bench.observe_counted("fold", cycles, 2, **size, k=k)
+
+
 @testbench
 async def every_shape(bench: Bench) -> None:
     """Every product of the domain; without one, the layers of a public simulator, to its cycle."""
     await sweep_of(bench).domain()
+    await one_fold(bench)
 
 
 @testbench

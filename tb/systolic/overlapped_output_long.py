@@ -1,7 +1,7 @@
 """Long runs of the output-stationary array whose folds overlap, on its harness."""
 
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.overlapped_output_harness import sweep_of
+from cyclebound.tb.systolic.overlapped_output_harness import one_fold, sweep_of
 
 UTILISATION = 0.95  # of the PEs, that overlapping folds have to reach in a large product
 
@@ -11,6 +11,7 @@ async def random_shapes(bench: Bench) -> None:
     """Products of random shapes up to 128, and the layers of a public simulator."""
     await sweep_of(bench).random(60, 128)
     await sweep_of(bench).domain()
+    await one_fold(bench)
 
 
 @testbench
