@@ -2,9 +2,13 @@
 
 import functools
 
-from cyclebound.golden.systolic import bounds
+from cyclebound.golden.systolic import bounds, overlapped_output
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
-from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
+from cyclebound.hdl.systolic.output_stationary_harness import (
+    OutputStationaryHarness,
+    OverlappedOutputHarness,
+)
+from cyclebound.hdl.systolic.overlapped_output import OverlappedOutputArray
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryCheck,
@@ -70,6 +74,33 @@ BLOCKS = (
             ),
         ),
         checker=OutputStationaryCheck,
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
+                 "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.overlapped_output",
+        summary="output-stationary array whose folds overlap: one in max(k, r) cycles",
+        component=OverlappedOutputArray,
+        configurations={
+            **{name: Configuration({"rows": rows, "columns": columns}, domain=_square(1, 9))
+               for name, (rows, columns) in {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5)}.items()},
+            "8x8": Configuration({"rows": 8, "columns": 8}),
+            "16x16": Configuration({"rows": 16, "columns": 16}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.overlapped_output"),
+            Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
+                      top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5")),
+            Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",
+                      top=OverlappedOutputHarness, thorough=True,
+                      configurations=("8x8", "16x16")),
+        ),
+        bounds=(
+            Observed("fold", bounds.eq5_5),
+            Observed("macs", overlapped_output.overlapped_macs, exhaustive=True),
+            Observed("product", overlapped_output.overlapped_completion, exhaustive=True),
+        ),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
