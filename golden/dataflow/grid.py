@@ -151,9 +151,9 @@ FIVE_BY_FIVE = Grid(("SLLLL",
                      "LCKCQ",
                      "SLLIT"))
 
-# Figure 8 with the paper's counts: 64 units inside and 44 around them are 6 rows of 18, and no other
-# grid has as many. The paper counts no sources and sinks: they stand in 2 of its 32 load/store units'
-# places.
+# Figure 8 with the paper's counts: 64 units inside and 44 around them are 6 rows of 18, and no
+# other grid has as many. The paper counts no sources and sinks: here, they stand in the places of
+# two of its 32 load/store units.
 _INSIDE = "CK" * 8
 PAPER = Grid(("SLLLLLLLLLLLLLLLLL", f"D{_INSIDE}D", f"Q{_INSIDE}Q", f"I{_INSIDE}I",
               f"D{_INSIDE}D", "QQLLLLIILLLLLLLLLT"))
