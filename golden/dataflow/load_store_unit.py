@@ -74,6 +74,11 @@ class LoadStoreModel:
         """Result and enable token on offer in this cycle."""
         return tuple(self._outputs)
 
+    @property
+    def request(self) -> Access | None:
+        """The request on offer in this cycle."""
+        return self._request
+
     def takes(self, operand: int, tid: int) -> bool:
         """Whether a token of this thread would be taken."""
         return self.buffer.takes(operand, tid)
