@@ -10,7 +10,8 @@ from cyclebound.golden.dataflow.bitstream import Configuration, UnitSettings
 from cyclebound.golden.dataflow.compute_unit import ComputeUnitModel
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.control_unit import ControlUnitModel
-from cyclebound.golden.dataflow.grid import PORTS, Grid, Kind, Node
+from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.grid import PORTS, SPECIAL, Grid, Kind, Node
 from cyclebound.golden.dataflow.load_store_unit import Access, LoadStoreModel
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
@@ -86,7 +87,7 @@ def _model(kind: Kind, values: dict[str, int], depth: int):
                                  value=None if value("number", 0) else value("value", 0))
     if kind == Kind.SINK:
         return ThreadSinkModel(needed=_ones(value("needed", 0)), threads=value("threads", 0))
-    return SpecialUnitModel(kind=kind, depth=depth, literals=literals)
+    return SpecialUnitModel(function=Special(SPECIAL[kind]), depth=depth, literals=literals)
 
 
 class FabricModel:

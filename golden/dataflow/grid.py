@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-__all__ = ["CHANNELS", "FIVE_BY_FIVE", "PAPER", "PORTS", "Grid", "Kind", "Node", "fold"]
+__all__ = ["CHANNELS", "FIVE_BY_FIVE", "PAPER", "PORTS", "SPECIAL", "Grid", "Kind", "Node", "fold"]
 
 PORTS = 8
 _STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
@@ -37,6 +37,8 @@ class Kind(StrEnum):
 
 
 # tokens that a unit sends: its result, and a load/store unit's enable token besides
+# what special units do, by `golden.dataflow.graph.Special`'s names
+SPECIAL = {Kind.INTEGER_DIVIDE: "idiv", Kind.DIVIDE: "fdiv", Kind.ROOT: "fsqrt"}
 CHANNELS = {kind: 2 if kind == Kind.LOAD_STORE else 0 if kind == Kind.SINK else 1 for kind in Kind}
 PERIMETER = frozenset(Kind) - {Kind.COMPUTE, Kind.CONTROL}
 

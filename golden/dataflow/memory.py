@@ -44,7 +44,8 @@ class CacheModel:
         self._due: list[dict[int, deque[tuple[int, int]]]] = [{} for _ in range(units)]
         self._late: list[deque[tuple[int, int]]] = [deque() for _ in range(units)]
         self._now = 0
-        self.worst = 0  # cycles of the slowest access so far
+        self.worst = 0         # cycles of the slowest access so far, from being offered
+        self.longest_wait = 0  # cycles that an access waited to be taken
         self._asked: dict[tuple[int, int], int] = {}
 
     def responses(self) -> list[tuple[int, int] | None]:
@@ -71,6 +72,8 @@ class CacheModel:
             if request is not None:
                 self._asked.setdefault((unit, request.tag), self._now)
             if taken[unit]:
+                waited = self._now - self._asked[unit, request.tag]
+                self.longest_wait = max(self.longest_wait, waited)
                 word = self.words[request.address]
                 if request.write:
                     self.words[request.address] = request.data

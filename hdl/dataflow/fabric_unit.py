@@ -8,12 +8,14 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dataflow.bitstream import CHOICE_BITS, SEND_BITS, UNIT_WORDS, WORD
-from cyclebound.golden.dataflow.grid import CHANNELS, PORTS, Kind
+from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.grid import CHANNELS, PORTS, SPECIAL, Kind
 from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
 from cyclebound.hdl.dataflow.control_unit import ControlUnit
 from cyclebound.hdl.dataflow.crossbar import Crossbar
 from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
+from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
 
@@ -32,7 +34,7 @@ def make_unit(kind, *, depth, tid_width, address_width):
         return ThreadSource(tid_width=tid_width)
     if kind == Kind.SINK:
         return ThreadSink(tid_width=tid_width)
-    return None
+    return SpecialUnit(function=Special(SPECIAL[kind]), depth=depth, tid_width=tid_width)
 
 
 class FabricUnit(wiring.Component):
@@ -45,7 +47,7 @@ class FabricUnit(wiring.Component):
     Parameters
     ----------
     kind : Kind
-        Of the unit; nothing stands where there is no such unit yet.
+        Of the unit.
     depth, tid_width, address_width : int
         Of the unit.
 
@@ -81,9 +83,6 @@ class FabricUnit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.d.comb += self.done.eq(1)
-        if self.unit is None:
-            m.d.comb += [port.ready.eq(1) for port in self.inputs]
-            return m
         m.submodules.unit = ResetInserter(self.clear)(self.unit)
         unit, kind = self.unit, self.kind
         if hasattr(unit, "configuration"):
