@@ -3,7 +3,7 @@
 Part of switch and fabric, whose models, testbenches and tests cover it.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -54,22 +54,27 @@ class Crossbar(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        valid = [0] * len(self.outputs)
-        payload = [0] * len(self.outputs)
+        count = len(self.outputs)
+        ready = Signal(count)
+        m.d.comb += ready.eq(Cat(sink.ready for sink in self.outputs))
+        waits = []  # by input: the outputs that are to have the token on offer
         for i, (source, served) in enumerate(zip(self.inputs, self.served, strict=True)):
-            chosen, done = (Signal(len(self.outputs), name=f"{name}_{i}")
-                            for name in ("chosen", "done"))
-            for o, sink in enumerate(self.outputs):
-                allowed = self.back or o != i
-                m.d.comb += [chosen[o].eq((self.choices[o] == i + 1) if allowed else 0),
-                             done[o].eq(~chosen[o] | served[o] | sink.ready)]
-                if allowed:
-                    valid[o] |= chosen[o] & source.valid & ~served[o]
-                    payload[o] |= Mux(chosen[o], source.payload.as_value(), 0)
-            m.d.comb += source.ready.eq(done.all())
+            chosen, done, owed = (Signal(count, name=f"{name}_{i}")
+                                  for name in ("chosen", "done", "owed"))
+            m.d.comb += [
+                chosen.eq(Cat((choice == i + 1) if self.back or o != i else Const(0, 1)
+                              for o, choice in enumerate(self.choices))),
+                done.eq(~chosen | served | ready),
+                source.ready.eq(done.all()),
+                owed.eq(Mux(source.valid, chosen & ~served, 0)),
+            ]
             with m.If(source.valid):
-                m.d.sync += served.eq(Mux(done.all(), 0, Cat(
-                    served[o] | (chosen[o] & sink.ready) for o, sink in enumerate(self.outputs))))
-        for o, sink in enumerate(self.outputs):
-            m.d.comb += [sink.valid.eq(valid[o]), sink.payload.as_value().eq(payload[o])]
+                m.d.sync += served.eq(Mux(source.ready, 0, served | chosen & ready))
+            waits.append(owed)
+        for o, (sink, choice) in enumerate(zip(self.outputs, self.choices, strict=True)):
+            m.d.comb += sink.valid.eq(Cat(owed[o] for owed in waits).any())
+            with m.Switch(choice):
+                for i, source in enumerate(self.inputs):
+                    with m.Case(i + 1):
+                        m.d.comb += sink.payload.eq(source.payload)
         return m

@@ -117,16 +117,19 @@ class FabricUnit(wiring.Component):
 
     def _operands(self, m):
         """Each operand's choice among the inputs."""
-        ready = [0] * PORTS
+        valid = Cat(port.valid for port in self.inputs)
+        ready = 0
         for k, operand in enumerate(self.unit.operands):
             choice = Signal(CHOICE_BITS, name=f"choice_{k}")
-            m.d.comb += choice.eq(self.words[0][SEND_BITS * PORTS + CHOICE_BITS * k:][:CHOICE_BITS])
-            valid = payload = 0
-            for p, port in enumerate(self.inputs):
-                chosen = Signal(name=f"chosen_{k}_{p}")
-                m.d.comb += chosen.eq(choice == p + 1)
-                valid |= chosen & port.valid
-                payload |= Mux(chosen, port.payload.as_value(), 0)
-                ready[p] |= chosen & operand.ready
-            m.d.comb += [operand.valid.eq(valid), operand.payload.as_value().eq(payload)]
-        m.d.comb += [port.ready.eq(each) for port, each in zip(self.inputs, ready, strict=True)]
+            chosen = Signal(PORTS, name=f"chosen_{k}")
+            m.d.comb += [
+                choice.eq(self.words[0][SEND_BITS * PORTS + CHOICE_BITS * k:][:CHOICE_BITS]),
+                chosen.eq(Mux(choice == 0, 0, 1 << (choice - 1)[:3])),
+                operand.valid.eq((chosen & valid).any()),
+            ]
+            ready |= Mux(operand.ready, chosen, 0)
+            with m.Switch(choice):
+                for p, port in enumerate(self.inputs):
+                    with m.Case(p + 1):
+                        m.d.comb += operand.payload.eq(port.payload)
+        m.d.comb += Cat(port.ready for port in self.inputs).eq(ready)

@@ -33,19 +33,27 @@ class Pair(wiring.Component):
         Items; ``ready`` depends on the places alone.
     sink : Out(stream)
         The same items.
+
+    Attributes
+    ----------
+    level : Signal
+        Items held: 0, 1 or 2.
+    first, second : Signal
+        The older one, and the younger.
     """
 
     def __init__(self, *, shape):
         self.shape = shape
         super().__init__({"source": In(stream.Signature(shape)),
                           "sink": Out(stream.Signature(shape))})
+        self.level = Signal(2)
+        layout = data.StructLayout({"item": shape})
+        self.first, self.second = (Signal(layout, name=name, reset_less=True)
+                                   for name in ("first", "second"))
 
     def elaborate(self, platform):
         m = Module()
-        layout = data.StructLayout({"item": self.shape})
-        first, second = (Signal(layout, name=name, reset_less=True)
-                         for name in ("first", "second"))
-        level = Signal(2)  # items held: 0, 1 or 2
+        level, first, second = self.level, self.first, self.second
         enters, leaves = self.source.valid & self.source.ready, self.sink.valid & self.sink.ready
         m.d.comb += [self.source.ready.eq(~level[1]), self.sink.valid.eq(level.any()),
                      self.sink.payload.eq(first.item)]
@@ -80,6 +88,13 @@ class Switch(wiring.Component):
         For each output, 0: none; 1 + *i*: input *i*. May change only in reset.
     inputs, outputs : streams of TokenLayout, arrays
         Tokens. Tokens of an input that no output has are lost.
+
+    Attributes
+    ----------
+    pairs : list of Pair
+        By input: its places.
+    crossbar : Crossbar
+        Behind them.
     """
 
     def __init__(self, *, ports=PORTS, tid_width, width=WIDTH):
@@ -91,13 +106,14 @@ class Switch(wiring.Component):
         token = stream.Signature(self.layout)
         super().__init__({"choices": In(bits_for(ports)).array(ports),
                           "inputs": In(token).array(ports), "outputs": Out(token).array(ports)})
+        self.pairs = [Pair(shape=self.layout) for _ in range(ports)]
+        self.crossbar = Crossbar(shape=self.layout, inputs=ports, outputs=ports, back=False)
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.crossbar = crossbar = Crossbar(shape=self.layout, inputs=self.ports,
-                                                    outputs=self.ports, back=False)
-        for p in range(self.ports):
-            m.submodules[f"pair_{p}"] = pair = Pair(shape=self.layout)
+        m.submodules.crossbar = crossbar = self.crossbar
+        for p, pair in enumerate(self.pairs):
+            m.submodules[f"pair_{p}"] = pair
             wiring.connect(m, wiring.flipped(self.inputs[p]), pair.source)
             wiring.connect(m, pair.sink, crossbar.inputs[p])
             wiring.connect(m, crossbar.outputs[p], wiring.flipped(self.outputs[p]))
