@@ -13,7 +13,13 @@ from cyclebound.golden.dataflow.graph import ENABLE, NUMBER, Graph, Memory, Task
 from cyclebound.golden.dataflow.kernel import Float, Floats, Ints, Kernel, KernelError
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
 
-__all__ = ["compile_kernel"]
+__all__ = ["Compiler", "Scope", "check_constants", "compile_kernel",
+           "finished", "spill_array"]
+
+
+def spill_array(name: str) -> str:
+    """The array in which a variable waits, an element for each thread."""
+    return f"${name}"
 
 
 @dataclass
@@ -24,7 +30,7 @@ class _Access:
 
 
 @dataclass
-class _Scope:
+class Scope:
     """What is known at a place of the kernel: variables, and the condition of being there."""
 
     names: dict[str, Value]
@@ -32,22 +38,26 @@ class _Scope:
 
 
 @dataclass
-class _Compiler:
+class Compiler:
+    """One graph under way."""
+
     kernel: Kernel
     constants: Mapping[str, float]
     graph: Graph = field(default_factory=Graph)
     accesses: dict[str, list[_Access]] = field(default_factory=dict)
+    loops: Mapping[str, int] = field(default_factory=dict)    # variables of loops around
+    spilled: Mapping[str, str] = field(default_factory=dict)  # by name: the kind of a variable
 
     def fail(self, node: ast.AST, what: str) -> KernelError:
         return KernelError(self.kernel.name, node.lineno, what)
 
     # -- statements --------------------------------------------------------------------------------
 
-    def body(self, statements: list[ast.stmt], scope: _Scope) -> None:
+    def body(self, statements: list[ast.stmt], scope: Scope) -> None:
         for statement in statements:
             self.statement(statement, scope)
 
-    def statement(self, node: ast.stmt, scope: _Scope) -> None:
+    def statement(self, node: ast.stmt, scope: Scope) -> None:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self._may_assign(node, name)
@@ -77,7 +87,7 @@ class _Compiler:
         if name in self.kernel.parameters or name == self.kernel.thread:
             raise self.fail(node, f"parameter {name} cannot be assigned to")
 
-    def branch(self, node: ast.If, scope: _Scope) -> None:
+    def branch(self, node: ast.If, scope: Scope) -> None:
         """Both ways, each under its condition; variables that differ afterwards are chosen."""
         condition = self.condition(node.test, scope)
         if isinstance(condition.what, int):  # known now: one way only
@@ -85,7 +95,7 @@ class _Compiler:
             return
         ways = []
         for statements, inverted in ((node.body, False), (node.orelse, True)):
-            way = _Scope(dict(scope.names), None)
+            way = Scope(dict(scope.names), None)
             if statements:
                 way.predicate = self._and(scope.predicate, condition.what, inverted, node)
                 self.body(statements, way)
@@ -114,19 +124,19 @@ class _Compiler:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def store(self, target: ast.Subscript, value: Value, scope: _Scope) -> None:
+    def store(self, target: ast.Subscript, value: Value, scope: Scope) -> None:
         name, kind, index = self._place(target, scope)
         if unify(value, Value(0, kind)) not in (kind, "bool"):
             raise self.fail(target, f"{value.kind} cannot be stored in {name}, an array of {kind}")
         self._access(Task(Memory.STORE, [index, bits_of(value, kind), None], array=name,
                           line=target.lineno), scope)
 
-    def load(self, target: ast.Subscript, scope: _Scope) -> Value:
+    def load(self, target: ast.Subscript, scope: Scope) -> Value:
         name, kind, index = self._place(target, scope)
         return Value(self._access(Task(Memory.LOAD, [index, None, None], array=name,
                                        line=target.lineno), scope), kind)
 
-    def _place(self, target: ast.Subscript, scope: _Scope):
+    def _place(self, target: ast.Subscript, scope: Scope):
         if not isinstance(target.value, ast.Name) or \
                 self.kernel.parameters.get(target.value.id) not in (Ints, Floats):
             raise self.fail(target, f"{ast.unparse(target.value)} is no array of the kernel")
@@ -137,7 +147,7 @@ class _Compiler:
         return (name, "float" if self.kernel.parameters[name] is Floats else "int",
                 bits_of(index, "int"))
 
-    def _access(self, task: Task, scope: _Scope) -> Token:
+    def _access(self, task: Task, scope: Scope) -> Token:
         """Behind all accesses of the array that it must not overtake, and under its condition."""
         store = task.function == Memory.STORE
         token = self.graph.add(task)
@@ -190,7 +200,7 @@ class _Compiler:
 
     # -- expressions -------------------------------------------------------------------------------
 
-    def condition(self, node: ast.expr, scope: _Scope) -> Value:
+    def condition(self, node: ast.expr, scope: Scope) -> Value:
         """As 1 or 0."""
         value = self.expression(node, scope)
         if value.kind == "bool":
@@ -198,7 +208,7 @@ class _Compiler:
         zero = constant(0 if value.kind == "int" else 0.0)
         return emit(self, node, "!=", value, zero)
 
-    def expression(self, node: ast.expr, scope: _Scope) -> Value:
+    def expression(self, node: ast.expr, scope: Scope) -> Value:
         match node:
             case ast.Constant(value=bool() | int() | float() as number):
                 return constant(number)
@@ -208,6 +218,13 @@ class _Compiler:
                 number = self.constants[name]
                 return constant(float(number) if self.kernel.parameters[name] is Float
                                 else int(number))
+            case ast.Name(id=name) if name in self.loops:
+                return constant(self.loops[name])
+            case ast.Name(id=name) if name in self.spilled:  # from an earlier part, by memory
+                task = Task(Memory.LOAD, [scope.names[self.kernel.thread].what, None, None],
+                            array=spill_array(name), line=node.lineno)
+                scope.names[name] = Value(self._access(task, Scope({})), self.spilled[name])
+                return scope.names[name]
             case ast.Name(id=name):
                 raise self.fail(node, f"{name} has no value here")
             case ast.Subscript():
@@ -279,19 +296,30 @@ def compile_kernel(kernel: Kernel, **constants: float) -> Graph:
     Raises `KernelError` for what cannot be mapped, `TypeError` for constants that are missing or
     unknown.
     """
+    check_constants(kernel, constants)
+    compiler = Compiler(kernel, constants)
+    number = compiler.graph.add(Task(NUMBER, line=1))
+    compiler.body(kernel.tree.body, Scope({kernel.thread: Value(number, "int")}))
+    graph = finished(compiler.graph)
+    if not graph.ends:
+        raise KernelError(kernel.name, 1, "there is no store")
+    return graph
+
+
+def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> None:
+    """Raise `TypeError` unless every constant of the kernel has a value, and nothing else."""
     for name in kernel.constants:
         if name not in constants:
             raise TypeError(f"kernel {kernel.name} needs a value for {name}")
     unknown = sorted(set(constants) - set(kernel.constants))
     if unknown:
         raise TypeError(f"kernel {kernel.name} has no constant {unknown[0]}")
-    compiler = _Compiler(kernel, constants)
-    number = compiler.graph.add(Task(NUMBER, line=1))
-    compiler.body(kernel.tree.body, _Scope({kernel.thread: Value(number, "int")}))
-    graph = compiler.graph.pruned().ordered()
-    stores = [token for token, task in graph.tasks.items() if task.function == Memory.STORE]
-    if not stores:
-        raise KernelError(kernel.name, 1, "there is no store")
+
+
+def finished(graph: Graph) -> Graph:
+    """What is needed of a graph, in order; a thread ends with the stores that nobody waits for."""
+    graph = graph.pruned().ordered()
     followed = {token.task for token in graph.consumers()}
-    graph.ends = [Token(number) for number in stores if number not in followed]
+    graph.ends = [Token(number) for number, task in graph.tasks.items()
+                  if task.function == Memory.STORE and number not in followed]
     return graph
