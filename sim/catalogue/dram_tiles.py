@@ -51,7 +51,7 @@ BLOCKS = (
                 checker=StrideSequencerInside,
                 instances=({},),
                 decides=(),
-                depth=4,
+                depth=3,
                 induction=2,
             ),
         ),

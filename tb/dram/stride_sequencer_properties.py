@@ -221,8 +221,9 @@ class StrideSequencerInside(StrideSequencerProof):
         narrow, length = Signal(), Signal(COUNT_BITS + 4)
         pattern, advances, first = Signal(31), Signal(4), Signal(4)
         columns = Cat(column < tile.words[:4] for column in range(15))
-        lines = sum(Mux(bit, tile.count << place, 0)  # count * period
-                    for place, bit in enumerate(tile.period[:4]))
+        once, twice, thrice = tile.count, tile.count << 1, tile.count + (tile.count << 1)
+        lines = sum(Mux(high, Mux(low, thrice, twice), Mux(low, once, 0)) << place  # * period
+                    for place, (low, high) in ((0, tile.period[:2]), (2, tile.period[2:4])))
         m.d.comb += [
             narrow.eq(tile.period[4:] == 0),
             length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
