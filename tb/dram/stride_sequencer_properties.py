@@ -9,7 +9,7 @@ tile have in common.
 Ref: Sim-D, section 3.2.1.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, signed
 
 from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_BITS, BURST_WORDS, COUNT_BITS
 from cyclebound.tb.watcher import Watcher
@@ -172,20 +172,26 @@ class _Place:
     """Where a burst lies, as its ghost knows: the line it is in, and the column of its lane 0.
 
     Line ``number`` begins at ``start``: they begin as 0 and the tile's address, and each step adds
-    1 to the one and the period to the other, so that ``start`` is
-    ``address + number * period``. ``column`` matters for periods below 16 only, where a burst has
-    words of many lines: ``number`` is 0 there, and lines are told apart by their columns.
+    1 to the one and the period to the other, so that ``start`` is ``address + number * period``.
+    ``lane`` is where that is, counted from the burst's own lane 0, be it far behind the burst or in
+    front of it. ``column`` matters for periods below 16 only, where a burst has words of many
+    lines: ``number`` is 0 there, and lines are told apart by their columns.
     """
 
     def __init__(self, stage):
         self.start = Signal(ADDRESS_BITS, name=f"line_start_{stage}")
         self.number = Signal(COUNT_BITS, name=f"line_number_{stage}")
         self.column = Signal(4, name=f"line_column_{stage}")
+        self.lane = Signal(signed(COUNT_BITS + 6), name=f"line_lane_{stage}")
 
     def follows(self, other):
         """Takes over the place of another stage."""
         return [self.start.eq(other.start), self.number.eq(other.number),
-                self.column.eq(other.column)]
+                self.column.eq(other.column), self.lane.eq(other.lane)]
+
+    def lies(self, address):
+        """Whether ``lane`` is right for a burst with this address."""
+        return (self.start - (address << 4) - self.lane)[:ADDRESS_BITS] == 0
 
 
 class StrideSequencerInside(StrideSequencerProof):
@@ -248,12 +254,17 @@ class StrideSequencerInside(StrideSequencerProof):
         more, here = at.end > BURST_WORDS, _Place("mask")
         advance = ~self.bursts.valid | self.bursts.ready
         with m.If(target.taken):
-            m.d.sync += [walk.start.eq(tile.address), walk.number.eq(0), walk.column.eq(first)]
+            m.d.sync += [walk.start.eq(tile.address), walk.number.eq(0), walk.column.eq(first),
+                         walk.lane.eq(lane)]
         with m.Elif(advance & at.valid & more):
-            m.d.sync += walk.column.eq(next_column)
+            m.d.sync += [walk.column.eq(next_column), walk.lane.eq(walk.lane - BURST_WORDS)]
         with m.Elif(advance & at.valid):
-            m.d.sync += [walk.start.eq(walk.start + tile.period),
-                         walk.number.eq(walk.number + 1)]
+            # to the burst in which the next line begins, or to the next one, if that is this one
+            begins = Signal.like(walk.lane)
+            m.d.comb += begins.eq(walk.lane + tile.period)
+            m.d.sync += [walk.start.eq(walk.start + tile.period), walk.number.eq(walk.number + 1),
+                         walk.lane.eq(Mux(begins < BURST_WORDS, begins - BURST_WORDS,
+                                          begins & BURST_WORDS - 1))]
         with m.If(advance):
             m.d.sync += here.follows(walk)
 
@@ -261,8 +272,11 @@ class StrideSequencerInside(StrideSequencerProof):
         valids = [*self._valids[1:], self.bursts.valid]
         bursts = [*zip(target.addresses[1:], target.masks[1:], strict=True),
                   (self.bursts.payload.address, self.bursts.payload.mask)]
-        m.d.sync += Assert(~valids[0] | self._inside(m, here, *bursts[0], length, narrow, pattern),
-                           "word enabled outside its tile")
+        m.d.sync += [
+            Assert(~valids[0] | here.lies(bursts[0][0]), "invariant: line of the first register"),
+            Assert(~valids[0] | self._inside(here, bursts[0][1], length, narrow, pattern),
+                   "word enabled outside its tile"),
+        ]
         kept = Cat(bursts[0])
         for stage, (valid, burst) in enumerate(zip(valids[1:], bursts[1:], strict=True)):
             before, kept = kept, Signal(len(kept), name=f"kept_{stage}")
@@ -272,7 +286,6 @@ class StrideSequencerInside(StrideSequencerProof):
 
         # Why: the walk. `end` and `next` are where its line ends and the next one begins.
         since = self.age >= 2
-        base = at.address << 4
         facts = {
             "words": (tile.words != 0) & (tile.count != 0) & (tile.period >= tile.words),
             "narrow": known.narrow == narrow,
@@ -286,10 +299,11 @@ class StrideSequencerInside(StrideSequencerProof):
             "pattern": known.pattern == Mux(narrow, pattern, (1 << 31) - 1),
         }
         walking = {
-            "end": (base + at.end)[:ADDRESS_BITS] == (walk.start + length)[:ADDRESS_BITS],
+            "line": walk.lies(at.address),
+            "end": at.end == walk.lane + length,
             "something is left": at.end != 0,
             "words before the line": at.end <= at.low + length,
-            "next": narrow | (at.next + tile.words == at.end + tile.period),
+            "next": narrow | (at.next == walk.lane + tile.period),
             "column": ~narrow | ((at.phase == walk.column) & (walk.column < tile.period)),
             "lines left": narrow | (walk.number + at.left == tile.count - 1),
             "last line": at.last_line == (narrow | (at.left == 0)),
@@ -303,16 +317,15 @@ class StrideSequencerInside(StrideSequencerProof):
     def _covers(self, m):
         m.d.sync += Cover(self._valids[1] & ~self._target.masks[1].all(), "a burst with gaps")
 
-    def _inside(self, m, place, address, mask, length, narrow, pattern):
+    def _inside(self, place, mask, length, narrow, pattern):
         """Whether all words of a burst's mask are the tile's."""
         tile = self._target.wanted
-        own, following = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)  # of lane 0, in its lines
-        m.d.comb += [own.eq((address << 4) - place.start), following.eq(own - tile.period)]
         allowed = pattern >> place.column
         words = []
-        for lane, enabled in enumerate(mask):
-            here = ((own + lane)[:ADDRESS_BITS] < length) & (~narrow | allowed[lane])
-            there = (~narrow & ((following + lane)[:ADDRESS_BITS] < tile.words)
-                     & (place.number + 1 < tile.count))
+        for number, enabled in enumerate(mask):
+            own = number - place.lane  # column, in this line and in the next one
+            other = own - tile.period
+            here = (own >= 0) & (own < length) & (~narrow | allowed[number])
+            there = ~narrow & (other >= 0) & (other < tile.words) & (place.number + 1 < tile.count)
             words.append(~enabled | here | there)
         return Cat(words).all() & (place.number < tile.count)
