@@ -11,7 +11,7 @@ Ref: Sim-D, section 3.2.1.
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, signed
 
-from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_BITS, BURST_WORDS, COUNT_BITS
+from cyclebound.golden.dram.request import BURST_BITS, BURST_WORDS, COUNT_BITS
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["StrideSequencerCheck", "StrideSequencerInside", "StrideSequencerProof",
@@ -169,29 +169,27 @@ class StrideSequencerProof(StrideSequencerTiming):
 
 
 class _Place:
-    """Where a burst lies, as its ghost knows: the line it is in, and the column of its lane 0.
+    """Where a burst lies, as its ghost knows: the line that it is in.
 
-    Line ``number`` begins at ``start``: they begin as 0 and the tile's address, and each step adds
-    1 to the one and the period to the other, so that ``start`` is ``address + number * period``.
-    ``lane`` is where that is, counted from the burst's own lane 0, be it far behind the burst or in
-    front of it. ``column`` matters for periods below 16 only, where a burst has words of many
-    lines: ``number`` is 0 there, and lines are told apart by their columns.
+    Line ``number`` begins in ``lane``, counted from lane 0 of burst ``address``, be it far behind
+    the burst or in front of it. The ghost begins with line 0, in the tile's first word. A step to
+    another burst adds to ``address``, and takes 16 times as much from ``lane``; a step to
+    the next line adds 1 to ``number`` and the period to ``lane``. So word ``n`` of the burst has
+    column ``n - lane`` in that line, whatever the steps are. ``column`` is that of lane 0, and
+    matters for periods below 16 only, where a burst has words of many lines: ``number`` is 0 there,
+    ``lane`` the tile's first word, and lines are told apart by their columns.
     """
 
     def __init__(self, stage):
-        self.start = Signal(ADDRESS_BITS, name=f"line_start_{stage}")
+        self.address = Signal(BURST_BITS, name=f"line_address_{stage}")
         self.number = Signal(COUNT_BITS, name=f"line_number_{stage}")
-        self.column = Signal(4, name=f"line_column_{stage}")
         self.lane = Signal(signed(COUNT_BITS + 6), name=f"line_lane_{stage}")
+        self.column = Signal(4, name=f"line_column_{stage}")
 
     def follows(self, other):
         """Takes over the place of another stage."""
-        return [self.start.eq(other.start), self.number.eq(other.number),
-                self.column.eq(other.column), self.lane.eq(other.lane)]
-
-    def lies(self, address):
-        """Whether ``lane`` is right for a burst with this address."""
-        return (self.start - (address << 4) - self.lane)[:ADDRESS_BITS] == 0
+        return [getattr(self, name).eq(getattr(other, name))
+                for name in ("address", "number", "lane", "column")]
 
 
 class StrideSequencerInside(StrideSequencerProof):
@@ -254,17 +252,18 @@ class StrideSequencerInside(StrideSequencerProof):
         more, here = at.end > BURST_WORDS, _Place("mask")
         advance = ~self.bursts.valid | self.bursts.ready
         with m.If(target.taken):
-            m.d.sync += [walk.start.eq(tile.address), walk.number.eq(0), walk.column.eq(first),
-                         walk.lane.eq(lane)]
+            m.d.sync += [walk.address.eq(tile.address[4:]), walk.number.eq(0),
+                         walk.lane.eq(lane), walk.column.eq(first)]
         with m.Elif(advance & at.valid & more):
-            m.d.sync += [walk.column.eq(next_column), walk.lane.eq(walk.lane - BURST_WORDS)]
+            m.d.sync += [walk.address.eq(walk.address + 1), walk.lane.eq(walk.lane - BURST_WORDS),
+                         walk.column.eq(next_column)]
         with m.Elif(advance & at.valid):
             # to the burst in which the next line begins, or to the next one, if that is this one
-            begins = Signal.like(walk.lane)
-            m.d.comb += begins.eq(walk.lane + tile.period)
-            m.d.sync += [walk.start.eq(walk.start + tile.period), walk.number.eq(walk.number + 1),
-                         walk.lane.eq(Mux(begins < BURST_WORDS, begins - BURST_WORDS,
-                                          begins & BURST_WORDS - 1))]
+            begins, steps = Signal.like(walk.lane), Signal(COUNT_BITS)
+            m.d.comb += [begins.eq(walk.lane + tile.period),
+                         steps.eq(Mux(begins < BURST_WORDS, 1, begins >> 4))]
+            m.d.sync += [walk.address.eq(walk.address + steps), walk.number.eq(walk.number + 1),
+                         walk.lane.eq(begins - (steps << 4))]
         with m.If(advance):
             m.d.sync += here.follows(walk)
 
@@ -273,7 +272,7 @@ class StrideSequencerInside(StrideSequencerProof):
         bursts = [*zip(target.addresses[1:], target.masks[1:], strict=True),
                   (self.bursts.payload.address, self.bursts.payload.mask)]
         m.d.sync += [
-            Assert(~valids[0] | here.lies(bursts[0][0]), "invariant: line of the first register"),
+            Assert(~valids[0] | (here.address == bursts[0][0]), "burst is another"),
             Assert(~valids[0] | self._inside(here, bursts[0][1], length, narrow, pattern),
                    "word enabled outside its tile"),
         ]
@@ -299,7 +298,7 @@ class StrideSequencerInside(StrideSequencerProof):
             "pattern": known.pattern == Mux(narrow, pattern, (1 << 31) - 1),
         }
         walking = {
-            "line": walk.lies(at.address),
+            "burst": walk.address == at.address,
             "end": at.end == walk.lane + length,
             "something is left": at.end != 0,
             "words before the line": at.end <= at.low + length,
@@ -307,7 +306,7 @@ class StrideSequencerInside(StrideSequencerProof):
             "column": ~narrow | ((at.phase == walk.column) & (walk.column < tile.period)),
             "lines left": narrow | (walk.number + at.left == tile.count - 1),
             "last line": at.last_line == (narrow | (at.left == 0)),
-            "one long line": ~narrow | (walk.start == tile.address) & (walk.number == 0),
+            "one long line": ~narrow | (walk.number == 0),
         }
         for condition, group in ((self.age != 0, facts), (since, later), (at.valid, walking)):
             m.d.sync += [Assert(~condition | fact, f"invariant: {name}")
@@ -320,12 +319,11 @@ class StrideSequencerInside(StrideSequencerProof):
     def _inside(self, place, mask, length, narrow, pattern):
         """Whether all words of a burst's mask are the tile's."""
         tile = self._target.wanted
-        allowed = pattern >> place.column
+        allowed, more = pattern >> place.column, place.number + 1 < tile.count
+        end, begins = place.lane + length, place.lane + tile.period
         words = []
         for number, enabled in enumerate(mask):
-            own = number - place.lane  # column, in this line and in the next one
-            other = own - tile.period
-            here = (own >= 0) & (own < length) & (~narrow | allowed[number])
-            there = ~narrow & (other >= 0) & (other < tile.words) & (place.number + 1 < tile.count)
+            here = (number >= place.lane) & (number < end) & (~narrow | allowed[number])
+            there = ~narrow & (number >= begins) & (number < begins + tile.words) & more
             words.append(~enabled | here | there)
         return Cat(words).all() & (place.number < tile.count)
