@@ -204,11 +204,16 @@ class StrideSequencerInside(StrideSequencerProof):
     ----------
     target : StrideSequencer
         The sequencer itself.
+    periods : range
+        Assume that periods lie in here, all of them below 16 or none: each is a proof of its own.
     """
 
-    def __init__(self, target):
+    def __init__(self, target, *, periods):
         super().__init__(target)
-        self._target = target
+        self._target, self._periods = target, periods
+
+    def _covered(self, tile):
+        return (tile.period >= self._periods[0]) & (tile.period <= self._periods[-1])
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -219,6 +224,7 @@ class StrideSequencerInside(StrideSequencerProof):
             Assume(~self.tile.valid | ((offered.words != 0) & (offered.count != 0)),
                    "tile without words"),
             Assume(~self.tile.valid | (offered.period >= offered.words), "lines overlap"),
+            Assume(~self.tile.valid | self._covered(offered), "another period"),
         ]
 
         # What the period makes of it, if it is below 16: columns of lanes, and the tile's length.
@@ -229,7 +235,7 @@ class StrideSequencerInside(StrideSequencerProof):
         lines = sum(Mux(high, Mux(low, thrice, twice), Mux(low, once, 0)) << place  # * period
                     for place, (low, high) in ((0, tile.period[:2]), (2, tile.period[2:4])))
         m.d.comb += [
-            narrow.eq(tile.period[4:] == 0),
+            narrow.eq(self._periods[-1] < BURST_WORDS),
             length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
         ]
         next_column = Signal(4)  # of lane 0 in the burst behind
@@ -286,6 +292,7 @@ class StrideSequencerInside(StrideSequencerProof):
         # Why: the walk. `end` and `next` are where its line ends and the next one begins.
         since = self.age >= 2
         facts = {
+            "period": self._covered(tile),
             "words": (tile.words != 0) & (tile.count != 0) & (tile.period >= tile.words),
             "narrow": known.narrow == narrow,
             "reach": known.reach == tile.words + lane,

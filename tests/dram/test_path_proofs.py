@@ -60,9 +60,10 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
      '"rcd": part.nRCD', '"rcd": part.nRCD - 1', r"bank \d+ is held back"),
     ("command_arbiter", "bursts", {"part": "ddr3-1600-module"},
      '"ccd_s": part.nCCD_S', '"ccd_s": part.nCCD_S - 1', "rank is held back|ccd_s"),
-    ("stride_sequencer", "inside", {}, "at.low.eq(Mux(near, 0, at.next[:4]))", "at.low.eq(0)",
+    ("stride_sequencer", "inside_16", {}, "at.low.eq(Mux(near, 0, at.next[:4]))", "at.low.eq(0)",
      "words before the line"),
-    ("stride_sequencer", "inside", {}, "at.last_line.eq(left == 1)", "at.last_line.eq(left == 0)",
+    ("stride_sequencer", "inside_16", {},
+     "at.last_line.eq(left == 1)", "at.last_line.eq(left == 0)",
      "last line|lines left"),
 ], ids=["rcd", "ccd_s", "first word", "last line"])
 def test_a_fault_is_not_proved_away(tmp_path, name, claim, parameters, old, new, says):
