@@ -321,7 +321,8 @@ class StrideSequencerInside(StrideSequencerProof):
         return m
 
     def _covers(self, m):
-        m.d.sync += Cover(self._valids[1] & ~self._target.masks[1].all(), "a burst with gaps")
+        m.d.sync += Cover(self._valids[0] & (self._target.wanted.count > 1),
+                          "a tile of several lines is under way")
 
     def _inside(self, place, mask, length, narrow, pattern):
         """Whether all words of a burst's mask are the tile's."""
