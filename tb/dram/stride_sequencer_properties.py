@@ -9,9 +9,9 @@ tile have in common.
 Ref: Sim-D, section 3.2.1.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, signed
 
-from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_BITS, BURST_WORDS, COUNT_BITS
+from cyclebound.golden.dram.request import BURST_BITS, BURST_WORDS, COUNT_BITS
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["StrideSequencerCheck", "StrideSequencerInside", "StrideSequencerProof",
@@ -169,23 +169,27 @@ class StrideSequencerProof(StrideSequencerTiming):
 
 
 class _Place:
-    """Where a burst lies, as its ghost knows: the line it is in, and the column of its lane 0.
+    """Where a burst lies, as its ghost knows: the line that it is in.
 
-    Line ``number`` begins at ``start``: they begin as 0 and the tile's address, and each step adds
-    1 to the one and the period to the other, so that ``start`` is
-    ``address + number * period``. ``column`` matters for periods below 16 only, where a burst has
-    words of many lines: ``number`` is 0 there, and lines are told apart by their columns.
+    Line ``number`` begins in ``lane``, counted from lane 0 of burst ``address``, be it far behind
+    the burst or in front of it. The ghost begins with line 0, in the tile's first word. A step to
+    another burst adds to ``address``, and takes 16 times as much from ``lane``; a step to
+    the next line adds 1 to ``number`` and the period to ``lane``. So word ``n`` of the burst has
+    column ``n - lane`` in that line, whatever the steps are. ``column`` is that of lane 0, and
+    matters for periods below 16 only, where a burst has words of many lines: ``number`` is 0 there,
+    ``lane`` the tile's first word, and lines are told apart by their columns.
     """
 
     def __init__(self, stage):
-        self.start = Signal(ADDRESS_BITS, name=f"line_start_{stage}")
+        self.address = Signal(BURST_BITS, name=f"line_address_{stage}")
         self.number = Signal(COUNT_BITS, name=f"line_number_{stage}")
+        self.lane = Signal(signed(COUNT_BITS + 6), name=f"line_lane_{stage}")
         self.column = Signal(4, name=f"line_column_{stage}")
 
     def follows(self, other):
         """Takes over the place of another stage."""
-        return [self.start.eq(other.start), self.number.eq(other.number),
-                self.column.eq(other.column)]
+        return [getattr(self, name).eq(getattr(other, name))
+                for name in ("address", "number", "lane", "column")]
 
 
 class StrideSequencerInside(StrideSequencerProof):
@@ -200,11 +204,16 @@ class StrideSequencerInside(StrideSequencerProof):
     ----------
     target : StrideSequencer
         The sequencer itself.
+    periods : range
+        Assume that periods lie in here, all of them below 16 or none: each is a proof of its own.
     """
 
-    def __init__(self, target):
+    def __init__(self, target, *, periods):
         super().__init__(target)
-        self._target = target
+        self._target, self._periods = target, periods
+
+    def _covered(self, tile):
+        return (tile.period >= self._periods[0]) & (tile.period <= self._periods[-1])
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -215,16 +224,18 @@ class StrideSequencerInside(StrideSequencerProof):
             Assume(~self.tile.valid | ((offered.words != 0) & (offered.count != 0)),
                    "tile without words"),
             Assume(~self.tile.valid | (offered.period >= offered.words), "lines overlap"),
+            Assume(~self.tile.valid | self._covered(offered), "another period"),
         ]
 
         # What the period makes of it, if it is below 16: columns of lanes, and the tile's length.
         narrow, length = Signal(), Signal(COUNT_BITS + 4)
         pattern, advances, first = Signal(31), Signal(4), Signal(4)
         columns = Cat(column < tile.words[:4] for column in range(15))
-        lines = sum(Mux(bit, tile.count << place, 0)  # count * period
-                    for place, bit in enumerate(tile.period[:4]))
+        once, twice, thrice = tile.count, tile.count << 1, tile.count + (tile.count << 1)
+        lines = sum(Mux(high, Mux(low, thrice, twice), Mux(low, once, 0)) << place  # * period
+                    for place, (low, high) in ((0, tile.period[:2]), (2, tile.period[2:4])))
         m.d.comb += [
-            narrow.eq(tile.period[4:] == 0),
+            narrow.eq(self._periods[-1] < BURST_WORDS),
             length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
         ]
         next_column = Signal(4)  # of lane 0 in the burst behind
@@ -247,12 +258,18 @@ class StrideSequencerInside(StrideSequencerProof):
         more, here = at.end > BURST_WORDS, _Place("mask")
         advance = ~self.bursts.valid | self.bursts.ready
         with m.If(target.taken):
-            m.d.sync += [walk.start.eq(tile.address), walk.number.eq(0), walk.column.eq(first)]
+            m.d.sync += [walk.address.eq(tile.address[4:]), walk.number.eq(0),
+                         walk.lane.eq(lane), walk.column.eq(first)]
         with m.Elif(advance & at.valid & more):
-            m.d.sync += walk.column.eq(next_column)
+            m.d.sync += [walk.address.eq(walk.address + 1), walk.lane.eq(walk.lane - BURST_WORDS),
+                         walk.column.eq(next_column)]
         with m.Elif(advance & at.valid):
-            m.d.sync += [walk.start.eq(walk.start + tile.period),
-                         walk.number.eq(walk.number + 1)]
+            # to the burst in which the next line begins, or to the next one, if that is this one
+            begins, steps = Signal.like(walk.lane), Signal(COUNT_BITS)
+            m.d.comb += [begins.eq(walk.lane + tile.period),
+                         steps.eq(Mux(begins < BURST_WORDS, 1, begins >> 4))]
+            m.d.sync += [walk.address.eq(walk.address + steps), walk.number.eq(walk.number + 1),
+                         walk.lane.eq(begins - (steps << 4))]
         with m.If(advance):
             m.d.sync += here.follows(walk)
 
@@ -260,8 +277,11 @@ class StrideSequencerInside(StrideSequencerProof):
         valids = [*self._valids[1:], self.bursts.valid]
         bursts = [*zip(target.addresses[1:], target.masks[1:], strict=True),
                   (self.bursts.payload.address, self.bursts.payload.mask)]
-        m.d.sync += Assert(~valids[0] | self._inside(m, here, *bursts[0], length, narrow, pattern),
-                           "word enabled outside its tile")
+        m.d.sync += [
+            Assert(~valids[0] | (here.address == bursts[0][0]), "burst is another"),
+            Assert(~valids[0] | self._inside(here, bursts[0][1], length, narrow, pattern),
+                   "word enabled outside its tile"),
+        ]
         kept = Cat(bursts[0])
         for stage, (valid, burst) in enumerate(zip(valids[1:], bursts[1:], strict=True)):
             before, kept = kept, Signal(len(kept), name=f"kept_{stage}")
@@ -271,8 +291,8 @@ class StrideSequencerInside(StrideSequencerProof):
 
         # Why: the walk. `end` and `next` are where its line ends and the next one begins.
         since = self.age >= 2
-        base = at.address << 4
         facts = {
+            "period": self._covered(tile),
             "words": (tile.words != 0) & (tile.count != 0) & (tile.period >= tile.words),
             "narrow": known.narrow == narrow,
             "reach": known.reach == tile.words + lane,
@@ -285,14 +305,15 @@ class StrideSequencerInside(StrideSequencerProof):
             "pattern": known.pattern == Mux(narrow, pattern, (1 << 31) - 1),
         }
         walking = {
-            "end": (base + at.end)[:ADDRESS_BITS] == (walk.start + length)[:ADDRESS_BITS],
+            "burst": walk.address == at.address,
+            "end": at.end == walk.lane + length,
             "something is left": at.end != 0,
             "words before the line": at.end <= at.low + length,
-            "next": narrow | (at.next + tile.words == at.end + tile.period),
+            "next": narrow | (at.next == walk.lane + tile.period),
             "column": ~narrow | ((at.phase == walk.column) & (walk.column < tile.period)),
             "lines left": narrow | (walk.number + at.left == tile.count - 1),
             "last line": at.last_line == (narrow | (at.left == 0)),
-            "one long line": ~narrow | (walk.start == tile.address) & (walk.number == 0),
+            "one long line": ~narrow | (walk.number == 0),
         }
         for condition, group in ((self.age != 0, facts), (since, later), (at.valid, walking)):
             m.d.sync += [Assert(~condition | fact, f"invariant: {name}")
@@ -300,18 +321,17 @@ class StrideSequencerInside(StrideSequencerProof):
         return m
 
     def _covers(self, m):
-        m.d.sync += Cover(self._valids[1] & ~self._target.masks[1].all(), "a burst with gaps")
+        m.d.sync += Cover(self._valids[0] & (self._target.wanted.count > 1),
+                          "a tile of several lines is under way")
 
-    def _inside(self, m, place, address, mask, length, narrow, pattern):
+    def _inside(self, place, mask, length, narrow, pattern):
         """Whether all words of a burst's mask are the tile's."""
         tile = self._target.wanted
-        own, following = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)  # of lane 0, in its lines
-        m.d.comb += [own.eq((address << 4) - place.start), following.eq(own - tile.period)]
-        allowed = pattern >> place.column
+        allowed, more = pattern >> place.column, place.number + 1 < tile.count
+        end, begins = place.lane + length, place.lane + tile.period
         words = []
-        for lane, enabled in enumerate(mask):
-            here = ((own + lane)[:ADDRESS_BITS] < length) & (~narrow | allowed[lane])
-            there = (~narrow & ((following + lane)[:ADDRESS_BITS] < tile.words)
-                     & (place.number + 1 < tile.count))
+        for number, enabled in enumerate(mask):
+            here = (number >= place.lane) & (number < end) & (~narrow | allowed[number])
+            there = ~narrow & (number >= begins) & (number < begins + tile.words) & more
             words.append(~enabled | here | there)
         return Cat(words).all() & (place.number < tile.count)
