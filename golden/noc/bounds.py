@@ -69,7 +69,7 @@ def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int,
     return Traversal(mesh, streams, delta=delta, depth=depth)
 
 
-@bound(formula="ceil((depth - 1) / F) max(exit + F - 1) + delta_R + sum of hops + F",
+@bound(formula="head + wait + sum of moves + F + 1",
        source="this project, golden/noc/traversal.py")
 def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
               source: int) -> int:

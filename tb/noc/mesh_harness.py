@@ -153,6 +153,15 @@ async def uniform_load(bench: Bench) -> None:
 
 
 @testbench
+async def saturated(bench: Bench) -> None:
+    """Everybody sends to anybody without a pause: what a cycle costs the simulator."""
+    scene = HarnessScene(bench)
+    await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
+    found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+    assert found.throughput > 0.2
+
+
+@testbench
 async def throughput_and_latency(bench: Bench) -> None:
     """Curves up to saturation, kept for a picture."""
     scene = HarnessScene(bench)

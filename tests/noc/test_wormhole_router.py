@@ -308,9 +308,10 @@ def test_order_fires(monkeypatch, fault, says):
 # Proofs
 
 @proof
-def test_credits_are_proved_for_any_number_of_cycles():
+@pytest.mark.parametrize("name", ["credits", "fair"])
+def test_first_instance_is_proved_for_any_number_of_cycles(name):
     block = catalogue.load().find("noc.wormhole_router")
-    claim = next(claim for claim in block.properties if claim.name == "credits")
+    claim = next(claim for claim in block.properties if claim.name == name)
     found = prove(block, claim, claim.instances[0])
     assert (found.status, found.detail) == ("proved", "")
 
