@@ -9,15 +9,15 @@ import functools
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
 from cyclebound.golden.noc.composition import Path, Transaction, row_conflict
-from cyclebound.golden.noc.composition_corrected import arrivals
-from cyclebound.golden.noc.end_to_end_data import WORD_BYTES, word
+from cyclebound.golden.noc.end_to_end_data import AHEAD, WORD_BYTES, word
 
-__all__ = ["DDR_MHZ", "contents", "fill", "first_packet", "flow", "total", "transaction"]
+__all__ = ["DDR_MHZ", "arrivals", "contents", "fill", "first_packet", "flow", "total",
+           "transaction"]
 
 DDR_MHZ = 800
 _RECEIVED = 66   # from a packet's last flit to its 64th word out of the receiver
 _ASKED = 1       # until the request is on offer to the front end
-_REGISTERS = 3   # from the front end's grant to the page controller
+_REGISTERS = 4   # from the front end's grant to the page controller
 _EXTRA = 2       # requests in registers that the paper does not have: front end, reorder core
 
 
@@ -56,6 +56,38 @@ def first_packet(*, requesters: int) -> int:
     return max(32 * requesters + 4, 69)
 
 
+def arrivals(path: Transaction, ready: int) -> list[int]:
+    """When each packet has arrived, from 1 in the cycle in which the first can begin.
+
+    As `composition_corrected.arrivals`, for an interface that reads *two* packets ahead: it has
+    room for the packet that leaves and the one behind it. ``ready`` is that cycle's place in the
+    period, 0 where the window opens.
+
+    Derivation: a packet is read behind the one before, 32 N_req cycles (64 at least, since the
+    interface takes a flit in a cycle). If the interface was full, its next word goes in two cycles
+    after the last packet but one began, when that one's first word leaves; the DMA then holds four
+    words, and asks for the fifth one two cycles later. 28 words take 28 N_req cycles, the last one
+    goes in three later, and the packet can begin two cycles behind it: 28 N_req + 8 in all. (Or 67,
+    if it is the interface's flit in a cycle that counts.) It begins when it can, if the one before
+    is out, and it still arrives in the window.
+    """
+    crossing = int(path.path.packet_crossing.amount)
+    period, window = path.path.period, path.path.window
+    words = path.path.payload_flits * path.path.flit_bytes // path.path.word_bytes
+    behind = max(words * path.requesters, path.path.payload_flits)
+    after_full = max((words - AHEAD) * path.requesters + 8, path.path.payload_flits + 3)
+    can, begins = ready, [ready]  # when this packet can begin; when each begins
+    for number in range(path.packets):
+        if number:
+            can += behind
+            if number > 1:
+                can = max(can, begins[number - 2] + after_full)
+            begins.append(max(can, begins[-1] + path.path.packet_flits))
+        if begins[-1] % period + crossing > window:
+            begins[-1] += period - begins[-1] % period
+    return [begin + crossing - ready for begin in begins]
+
+
 @functools.cache
 def _late(requesters: int, nbytes: int, delta: int, window: int, period: int) -> list[int]:
     """By packet, the latest arrival, whenever in the period the first one can begin."""
@@ -66,19 +98,16 @@ def _late(requesters: int, nbytes: int, delta: int, window: int, period: int) ->
 
 
 @bound(formula="max over the period of the last packet's arrival",
-       source="this project, golden/noc/composition_corrected.py")
+       source="this project, golden/noc/end_to_end.py")
 def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) -> int:
     """From the cycle in which the first packet can begin to the last one's last flit.
 
-    Derivation: `composition_corrected.arrivals`, for each place in the period. A packet is ready
-    when it has been read, 32 N_req cycles after the one before, and begins when that one is out, if
-    it still arrives within the window. The interface reads two packets ahead and not one, which
-    makes no packet later.
+    Derivation: `arrivals`, for each place in the period in which the first packet can begin.
     """
     return _late(requesters, nbytes, delta, window, period)[-1]
 
 
-@bound(formula="t_1 + t_2 + read + max over k of (arrival_k + 70 + "
+@bound(formula="t_1 + t_2 + read + max over k of (arrival_k + 71 + "
                "((N_pk - k) N_req^pk N_trans + cap + n) t_req)",
        source="this project, from memory-composition, V")
 def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
@@ -87,7 +116,7 @@ def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window:
 
     Derivation: as in `composition_corrected.end_to_end`, with what the hardware has besides. A
     packet is kept until it is whole, so that its 64th word comes 66 cycles behind its last flit,
-    and its last request is on offer in the next; three more cycles take it through front end and
+    and its last request is on offer in the next; four more cycles take it through front end and
     reorder core. Of requests, the front end's register holds one that the paper's has not, and
     another is executed while the reorder core, of n entries, chooses: to the N_round grants and
     the cap + n - 2 others of `reorder_bounds.residence` come two. Of a busy period that

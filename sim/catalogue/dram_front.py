@@ -77,7 +77,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="residence",
-                says="a request leaves once and as it came, the register is never empty for two "
+                says="a request leaves once and as it came, the register is never empty for three "
                      "cycles while one waits, and none is overtaken by more than cap + n - 2",
                 checker=ReorderProof,
                 instances=tuple({"entries": entries, "cap": cap, "part": SMALL, "tag_bits": 1}

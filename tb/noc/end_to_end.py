@@ -7,7 +7,6 @@ from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import end_to_end as bounds
-from cyclebound.golden.noc.composition_corrected import arrivals
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.tb.bench import Bench, testbench
 
@@ -105,11 +104,11 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
                 until_ready: bool = False) -> Events:
     """One transaction from reset on, with so many at local memory and at DDR3."""
     await bench.reset()
-    count, cores = bench.parameters["requesters"], list(range(1, bench.parameters["requesters"]))
-    who = [0, count - 1, *cores[:-1]][:requesters] if requesters > 1 else []
     values = {"window.period": PERIOD, "window.offset": offset, "window.length": WINDOW,
               "window.crossing": 4 * (bench.parameters["delta"] + 1),
-              "saturate": sum(1 << each for each in who), "compete": (1 << competitors - 1) - 1}
+              # the core, the DMA, and other cores
+              "saturate": (1 << requesters) - 1 if requesters > 1 else 0,
+              "compete": (1 << competitors - 1) - 1}
     word = bench.inputs.pack(values)
     scene = Scene(bench)
     for _ in range(40):  # everybody gets going, the reorder core fills
@@ -129,7 +128,7 @@ def worst_places(requesters: int, bench: Bench) -> Iterable[int]:
     p = bench.parameters
     path = bounds.transaction(requesters=requesters, competitors=1, nbytes=p["nbytes"],
                               delta=p["delta"], window=WINDOW, period=PERIOD)
-    last = [arrivals(path, ready)[-1] for ready in range(PERIOD)]
+    last = [bounds.arrivals(path, ready)[-1] for ready in range(PERIOD)]
     yield last.index(max(last))
 
 
