@@ -56,8 +56,8 @@ class EndToEnd(wiring.Component):
     saturate : In(requesters)
         Who asks for local memory in every cycle.
     compete : In(rivals)
-        Which other masters ask for DDR3 in every cycle; each request is to another row of the
-        transaction's bank, a read or a write in turn.
+        Which other masters ask for DDR3 in every cycle; each request writes another row of the
+        transaction's bank.
     window : In(WindowLayout)
         The flow's window.
     writing, filled : Out(1)
@@ -80,6 +80,7 @@ class EndToEnd(wiring.Component):
         check_integer("requesters", requesters, 2, 32)
         check_integer("delta", delta, 1)
         check_integer("rivals", rivals, 0, 7)
+        check_integer("cap", cap, 0)
         check_integer("bytes", nbytes, 2 * REQUEST_BYTES, 4096)
         if nbytes & nbytes - 1:
             raise ValueError(f"bytes must be a power of two, not {nbytes}")
@@ -170,7 +171,7 @@ class EndToEnd(wiring.Component):
             asks, sink = Signal(layout, name=f"rival_{rival}"), front.sinks[1 + rival]
             count = Signal(len(asks.row) - 3, name=f"count_{rival}")
             m.d.comb += [
-                asks.row.eq(Cat(count, Const(rival + 1, 3))), asks.write.eq(count[0]),
+                asks.row.eq(Cat(count, Const(rival + 1, 3))), asks.write.eq(1),
                 sink.valid.eq(compete[rival]), sink.payload.eq(asks),
             ]
             with m.If(sink.valid & sink.ready):
