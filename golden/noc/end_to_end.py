@@ -1,8 +1,8 @@
 """Bounds of the end-to-end write, as the hardware does it: `composition_corrected`, and registers.
 
-Everything is in cycles of one clock, of 800 MHz: a DDR cycle of 1.25 ns is a cycle of the network
-and of local memory. The formulas convert between clocks by themselves (`Path.noc_mhz`,
-`Path.memory_mhz`), so the ratio is 1 here because both say 800.
+DDR3 has a cycle of 1.25 ns; network and local memory have a cycle in ``quarters`` of every four of
+these: 600 MHz with three, as in the paper. Stages of network and local memory are in their cycles,
+the whole is in DDR cycles: `span` is the one place where cycles of one become cycles of the other.
 """
 
 import functools
@@ -11,8 +11,17 @@ from cyclebound.golden.bound import NotCovered, bound, check_count
 from cyclebound.golden.noc.composition import Path, Transaction, row_conflict
 from cyclebound.golden.noc.end_to_end_data import AHEAD, WORD_BYTES, word
 
-__all__ = ["DDR_MHZ", "arrivals", "contents", "fill", "first_packet", "flow", "total",
-           "transaction"]
+__all__ = [
+    "DDR_MHZ",
+    "arrivals",
+    "contents",
+    "fill",
+    "first_packet",
+    "flow",
+    "span",
+    "total",
+    "transaction",
+]
 
 DDR_MHZ = 800
 _RECEIVED = 66   # from a packet's last flit to its 64th word out of the receiver
@@ -28,10 +37,20 @@ def contents(nbytes: int) -> bytes:
 
 
 def transaction(*, requesters: int, competitors: int, nbytes: int = 4096, delta: int = 5,
-                window: int = 512, period: int = 1024) -> Transaction:
-    """The write over a path whose clocks are all one."""
-    return Transaction(Path(memory_mhz=DDR_MHZ, noc_mhz=DDR_MHZ, router_cycles=delta,
-                            window=window, period=period), nbytes, requesters, competitors)
+                window: int = 512, period: int = 1024, quarters: int = 3) -> Transaction:
+    """The write over a path with these clocks."""
+    mhz = DDR_MHZ * quarters // 4
+    return Transaction(Path(memory_mhz=mhz, noc_mhz=mhz, router_cycles=delta, window=window,
+                            period=period), nbytes, requesters, competitors)
+
+
+def span(cycles: int, quarters: int) -> int:
+    """DDR cycles from the first to the last of so many cycles of the network, at most.
+
+    After each ``quarters`` of them, the network stands still for the rest of four; at worst the
+    first such rest comes after the first cycle.
+    """
+    return cycles + -(-(cycles - 1) // quarters) * (4 - quarters)
 
 
 @bound(formula="ceil(s_trans / w_mem) * N_req + 1", source="memory-composition, V.A.1 (t_1 + t_2)")
@@ -107,16 +126,18 @@ def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) 
     return _late(requesters, nbytes, delta, window, period)[-1]
 
 
-@bound(formula="t_1 + t_2 + read + max over k of (arrival_k + 71 + "
+@bound(formula="max over k of (span(t_1 + t_2 + read + arrival_k + 66) + 5 + "
                "((N_pk - k) N_req^pk N_trans + cap + n) t_req)",
        source="this project, from memory-composition, V")
 def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
-          cap: int) -> int:
+          quarters: int, cap: int) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, both included.
 
+    In DDR cycles, and so is t_req = 54; what is inside of span is in cycles of the network.
+
     Derivation: as in `composition_corrected.end_to_end`, with what the hardware has besides. A
-    packet is kept until it is whole, so that its 64th word comes 66 cycles behind its last flit,
-    and its last request is on offer in the next; four more cycles take it through front end and
+    packet is kept until it is whole, so that its 64th word comes 66 cycles behind its last flit.
+    Its last request is on offer in the next; four more cycles take it through front end and
     reorder core. Of requests, the front end's register holds one that the paper's has not, and
     another is executed while the reorder core, of n entries, chooses: to the N_round grants and
     the cap + n - 2 others of `reorder_bounds.residence` come two. Of a busy period that
@@ -124,13 +145,15 @@ def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window:
     No refresh falls into it: eight may be postponed.
     """
     path = transaction(requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta,
-                       window=window, period=period)
+                       window=window, period=period, quarters=quarters)
     if cap < 1:
         raise NotCovered(f"cap must be at least 1, not {cap}: without one, there is no bound")
     others = cap + path.path.queue - 2
-    request = int(row_conflict().to(path.path.noc).amount)
+    request = int(row_conflict().amount)
+    before = (fill(nbytes=nbytes, requesters=requesters) + first_packet(requesters=requesters)
+              + _RECEIVED)
     late = _late(requesters, nbytes, delta, window, period)
-    worst = max(arrival + (path.rounds((path.packets - k) * path.path.requests_per_packet)
-                           + others + _EXTRA) * request for k, arrival in enumerate(late))
-    return (fill(nbytes=nbytes, requesters=requesters) + first_packet(requesters=requesters)
-            + worst + _RECEIVED + _ASKED + _REGISTERS)
+    return _ASKED + _REGISTERS + max(
+        span(before + arrival, quarters) + request * (others + _EXTRA + path.rounds(
+            (path.packets - k) * path.path.requests_per_packet))
+        for k, arrival in enumerate(late))

@@ -4,8 +4,8 @@ from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.sim.block import Block, Configuration, Observed, Testbench
 
-_PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "cap": 9,
-          "part": "ddr3-1600-module"}
+_PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
+          "cap": 9, "part": "ddr3-1600-module"}
 
 BLOCKS = (
     Block(

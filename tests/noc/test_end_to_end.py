@@ -10,6 +10,7 @@ from cyclebound.golden.noc import composition_corrected as corrected
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.golden.noc.composition import row_conflict
 from cyclebound.golden.noc.end_to_end_data import WORD_BYTES, word
+from cyclebound.golden.noc.visible_timing import DDR
 from cyclebound.hdl.noc.compute_tile import ComputeTile
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.io_tile import IoTile
@@ -27,6 +28,7 @@ PATH = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024}
     ({"nbytes": 8192}, ValueError, r"^bytes must be from 256 to 4096, not 8192$"),
     ({"nbytes": 768}, ValueError, r"^bytes must be a power of two, not 768$"),
     ({"nbytes": "4k"}, TypeError, r"^bytes must be an integer, not '4k'$"),
+    ({"quarters": 5}, ValueError, r"^quarters must be from 1 to 4, not 5$"),
     ({"cap": -1}, ValueError, r"^cap must be at least 0, not -1$"),
 ])
 def test_refuses(changes, kind, message):
@@ -51,7 +53,7 @@ def test_bounds_by_hand():
     # one packet that just misses its window: T - L + 89 cycles more than the crossing
     assert bounds.flow(**{**PATH, "nbytes": 256}, requesters=1) == 512 + 89 + 90
     with pytest.raises(NotCovered, match=r"^cap must be at least 1, not 0: without one, there is"):
-        bounds.total(**PATH, requesters=1, competitors=1, cap=0)
+        bounds.total(**PATH, requesters=1, competitors=1, quarters=3, cap=0)
 
 
 @unit
@@ -69,12 +71,22 @@ def test_reading_two_packets_ahead_is_no_later_than_one(requesters):
 @pytest.mark.parametrize("competitors", [1, 8])
 def test_hardware_adds_little_to_the_composition(requesters, competitors):
     """Registers and two requests; what is read ahead may make up for it."""
-    request = row_conflict()
-    ideal = corrected.end_to_end(bounds.transaction(requesters=requesters,
-                                                    competitors=competitors), request).total
-    ours = bounds.total(**PATH, requesters=requesters, competitors=competitors, cap=9)
-    registers = 37 + 71 + 2 * 54  # first packet, reception and front end, two requests
-    assert ours <= ideal.amount + registers
+    path = bounds.transaction(requesters=requesters, competitors=competitors)
+    ideal = corrected.end_to_end(path, row_conflict()).total
+    ours = DDR(bounds.total(**PATH, requesters=requesters, competitors=competitors, quarters=3,
+                            cap=9)).to(path.path.noc)
+    # first packet, reception, front end and reorder core, two requests, and the crossing of clocks
+    registers = 37 + 66 + (5 + 2 * 54) * 3 // 4 + 2
+    assert ours.amount <= ideal.amount + registers
+
+
+@unit
+@pytest.mark.parametrize("quarters", [1, 2, 3, 4])
+def test_span_is_the_longest_that_so_many_cycles_take(quarters):
+    goes = [cycle for cycle in range(60) if cycle % 4 < quarters]
+    for count in range(1, 10):
+        assert bounds.span(count, quarters) == max(
+            last - first + 1 for first, last in zip(goes, goes[count - 1:], strict=False))
 
 
 # The parts
