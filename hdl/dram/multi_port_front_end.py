@@ -53,11 +53,9 @@ class Turns(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         preferred, behind = self.requests & self.behind, self.behind
-        first, rest = Signal(self.count), Signal(self.count)
-        m.d.comb += [Cat(first[who], rest[who]).eq(
-            Cat(preferred[who] & ~preferred[:who].any(),
-                self.requests[who] & ~self.requests[:who].any())) for who in range(self.count)]
-        m.d.comb += self.grant.eq(Mux(preferred.any(), first, rest))
+        pool = Signal(self.count)  # among these, the lowest number wins
+        m.d.comb += pool.eq(Mux(preferred.any(), preferred, self.requests))
+        m.d.comb += [bit.eq(pool[who] & ~pool[:who].any()) for who, bit in enumerate(self.grant)]
         with m.If(self.served):
             m.d.sync += [behind[who].eq(self.grant[:who].any()) for who in range(self.count)]
         return m
