@@ -53,6 +53,9 @@ class Rules:
 class ReorderCoreModel:
     """A queue, the rules, and a register towards the controller; one `step` a cycle.
 
+    Who leaves is found out in one cycle and leaves in the next; the banks learn of it in the one
+    after that, in which nothing is found out.
+
     Parameters
     ----------
     entries : int
@@ -72,6 +75,7 @@ class ReorderCoreModel:
         self.issued: list[tuple[QueuedRequest, int]] = []  # with how many overtook it
         self._shown: QueuedRequest | None = None
         self._fresh = False
+        self._picked: _Waiting | None = None
         self._now = 0
         self._opened: dict[int, int] = {}  # bank: when its row was opened
 
@@ -98,9 +102,9 @@ class ReorderCoreModel:
         space = len(self.queue) < self._entries
         shown, fresh = self._shown, self._fresh
         self._fresh = False
-        chosen = None
-        if not fresh and (shown is None or ready):
-            chosen = self._choose()
+        chosen = self._picked if shown is None or ready else None
+        # who leaves next is found out a cycle ahead, when the banks know of the one before
+        self._picked = None if fresh or chosen is not None else self._choose()
         opens = chosen is not None and not self.rules.hit(chosen.request)
         if shown is not None and ready:
             self._shown = None

@@ -3,10 +3,11 @@
 The core's word *i* of 8 bytes has *i* in its lowest bits, and above them *i* times an odd number.
 """
 
-__all__ = ["MULTIPLIER", "REQUEST_BYTES", "WORD_BYTES", "word"]
+__all__ = ["AHEAD", "MULTIPLIER", "REQUEST_BYTES", "WORD_BYTES", "word"]
 
 WORD_BYTES = 8       # w_mem of memory-composition, Table III
 REQUEST_BYTES = 128  # half a packet: N_req^pk = 2 of Table III. A burst of a bus of 128 bits
+AHEAD = 4            # words that the DMA may have read and not passed on
 MULTIPLIER = 0x9E3779B1
 
 

@@ -3,14 +3,13 @@
 Ref: memory-composition, section IV.C.3.
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dram.queued_request import HIGHEST, PRIORITY_BITS
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 
-__all__ = ["ForwardedLayout", "MultiPortFrontEnd"]
+__all__ = ["ForwardedLayout", "MultiPortFrontEnd", "Turns"]
 
 
 class ForwardedLayout(data.StructLayout):
@@ -18,6 +17,48 @@ class ForwardedLayout(data.StructLayout):
 
     def __init__(self, *, ports, width):
         super().__init__({"port": range(max(ports, 2)), "priority": PRIORITY_BITS, "data": width})
+
+
+class Turns(wiring.Component):
+    """Round robin without a memory of who would have been next.
+
+    Part of the front end. Unlike `noc.arbiter`, it does not hold a grant that is not served: the
+    front end's requests do not depend on whether there is a place.
+
+    Parameters
+    ----------
+    count : int
+        Number of requesters.
+
+    Members
+    -------
+    requests : In(count)
+        Who asks.
+    served : In(1)
+        The winner has had its turn.
+    grant : Out(count)
+        One-hot winner, or 0 if nobody asks.
+
+    Attributes
+    ----------
+    behind : Signal
+        Thermometer code: the requesters after the last served.
+    """
+
+    def __init__(self, *, count):
+        self.count = count
+        super().__init__({"requests": In(count), "served": In(1), "grant": Out(count)})
+        self.behind = Signal(count)
+
+    def elaborate(self, platform):
+        m = Module()
+        preferred, behind = self.requests & self.behind, self.behind
+        pool = Signal(self.count)  # among these, the lowest number wins
+        m.d.comb += pool.eq(Mux(preferred.any(), preferred, self.requests))
+        m.d.comb += [bit.eq(pool[who] & ~pool[:who].any()) for who, bit in enumerate(self.grant)]
+        with m.If(self.served):
+            m.d.sync += [behind[who].eq(self.grant[:who].any()) for who in range(self.count)]
+        return m
 
 
 class MultiPortFrontEnd(wiring.Component):
@@ -52,7 +93,7 @@ class MultiPortFrontEnd(wiring.Component):
     ----------
     starved : Signal
         By port: its request has waited for the limit.
-    groups : list of (ports, arbiter)
+    groups : list of (ports, Turns)
         Who takes turns with whom: first those that may starve (if there are any), then each
         priority's ports, the greatest first.
     """
@@ -87,7 +128,7 @@ class MultiPortFrontEnd(wiring.Component):
         levels = [[port for port in range(ports) if priorities[port] == level]
                   for level in sorted(set(priorities), reverse=True)]
         self.starving = bool(starving)
-        self.groups = [(members, RoundRobinArbiter(count=len(members)))
+        self.groups = [(members, Turns(count=len(members)))
                        for members in ([starving] if starving else []) + levels]
         self.left = [Signal(range(limit + 1), init=limit, name=f"left_{port}")
                      for port, limit in enumerate(limits)]
@@ -101,20 +142,23 @@ class MultiPortFrontEnd(wiring.Component):
         load = Signal()  # a request may be taken
         m.d.comb += load.eq(~source.valid | source.ready)
 
-        # The first group that has somebody asking; `starving` is one of those that starve.
+        # The first group that has somebody asking; `of_starving` is that of those that starve.
         granted = Signal(ports)
-        free, grants, priority = load, [[] for _ in range(ports)], 0
-        for number, (members, arbiter) in enumerate(self.groups):
-            m.submodules[f"arbiter_{number}"] = arbiter
+        nobody, grants, priority = Const(1, 1), [[] for _ in range(ports)], 0
+        for number, (members, turns) in enumerate(self.groups):
+            m.submodules[f"turns_{number}"] = turns
             of_starving = self.starving and number == 0
             asks = valid & self.starved if of_starving else valid
-            asking = Cat(asks[port] for port in members)
-            m.d.comb += [arbiter.requests.eq(Mux(free, asking, 0)), arbiter.accept.eq(1)]
+            first = Signal(name=f"first_{number}")
+            m.d.comb += [
+                turns.requests.eq(Cat(asks[port] for port in members)),
+                first.eq(nobody & turns.requests.any()), turns.served.eq(first & load),
+            ]
             for place, port in enumerate(members):
-                grants[port].append(arbiter.grant[place])
+                grants[port].append(turns.grant[place] & first)
             level = HIGHEST if of_starving else self.priorities[members[0]]
-            priority |= Mux(arbiter.grant.any(), level, 0)
-            free = free & ~asking.any()
+            priority |= Mux(first, level, 0)
+            nobody = nobody & ~turns.requests.any()
         m.d.comb += granted.eq(Cat(Cat(each).any() for each in grants))
 
         with m.If(load):
@@ -125,11 +169,11 @@ class MultiPortFrontEnd(wiring.Component):
                 source.payload.data.eq(_chosen(granted, [s.payload for s in self.sinks])),
             ]
         for port, (sink, limit) in enumerate(zip(self.sinks, self.limits, strict=True)):
-            m.d.comb += sink.ready.eq(granted[port])
+            m.d.comb += sink.ready.eq(granted[port] & load)
             if not limit:
                 continue
             left, starved = self.left[port], self.starved[port]
-            with m.If(valid[port] & ~granted[port]):
+            with m.If(valid[port] & ~sink.ready):
                 with m.If(~starved):
                     m.d.sync += [left.eq(left - 1), starved.eq(left == 1)]
             with m.Else():

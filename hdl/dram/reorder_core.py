@@ -41,9 +41,10 @@ class ReorderCore(wiring.Component):
     With an age cap, whoever came first goes before all that once it has been overtaken ``cap``
     times; only then is there a bound on a request's stay.
 
-    Latency: a request may be chosen in the cycle after it was taken, and is on offer in the next.
-    Throughput: a request in every second cycle. A choice is not changed any more, even while it
-    waits for the controller.
+    Latency: a request that is taken may be picked in the next cycle, leaves the queue in the one
+    after that, and is on offer in the next. Throughput: a request in every third cycle. Who leaves
+    was picked among those that waited in the cycle before; what is on offer is not changed any
+    more, even while it waits for the controller.
 
     Parameters
     ----------
@@ -73,8 +74,10 @@ class ReorderCore(wiring.Component):
         The requests, and whether their rows are open.
     ages : list of Signal
         By place: how often it has been overtaken, up to ``cap``.
+    picked, pick : Signal
+        It was found out in the cycle before who leaves next, and whose place it has.
     fresh : Signal
-        The request on offer was chosen in the cycle before.
+        The request on offer left the queue in the cycle before.
     """
 
     def __init__(self, *, entries, cap, part, tag_bits):
@@ -94,6 +97,7 @@ class ReorderCore(wiring.Component):
         self.queue = [Signal(entry, name=f"entry_{place}") for place in range(entries)]
         self.ages = [Signal(range(cap + 1), name=f"age_{place}") for place in range(entries)]
         self.fresh = Signal()
+        self.picked, self.pick = Signal(), Signal(entries)
 
     @cached_property
     def opened(self):  # made late: a core that is only asked for its ports has none
@@ -128,8 +132,11 @@ class ReorderCore(wiring.Component):
                        before & (~self.closed | (same & source.valid)))
 
         # -- who leaves ------------------------------------------------------------------------
-        choose = Signal()
-        m.d.comb += choose.eq(valid[0] & ~fresh & (~source.valid | source.ready))
+        # Comparing takes a cycle, choosing another. A cycle after a choice nobody is compared, for
+        # the banks are not told until then.
+        choose, pick = Signal(), self.pick
+        m.d.comb += choose.eq(self.picked & (~source.valid | source.ready))
+        m.d.sync += self.picked.eq(valid[0] & ~fresh & ~choose)
         keys = [Signal(PRIORITY_BITS + 3, name=f"key_{place}") for place in range(self.entries)]
         for key, entry in zip(keys, self.queue, strict=True):
             request = entry.request
@@ -137,7 +144,6 @@ class ReorderCore(wiring.Component):
                                    entry.hit | ~recent.bit_select(request.bank, 1), entry.hit,
                                    request.priority))
         before = Signal(self.entries ** 2)  # bit: whether the older one of two goes first
-        pick = Signal(self.entries)
         capped = Signal()
         if self.cap:
             m.d.comb += capped.eq(self.ages[0] == self.cap)
@@ -151,7 +157,7 @@ class ReorderCore(wiring.Component):
                     m.d.comb += first.eq(keys[place] >= keys[other])
                     wins.append(first | ~valid[other])
             won = Cat(wins).all()
-            m.d.comb += pick[place].eq(won | capped if place == 0 else won & ~capped)
+            m.d.sync += pick[place].eq(won | capped if place == 0 else won & ~capped)
 
         with m.If(choose):
             chosen = 0

@@ -12,21 +12,19 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.noc.end_to_end_data import MULTIPLIER, WORD_BYTES
+from cyclebound.golden.noc.end_to_end_data import AHEAD, MULTIPLIER, WORD_BYTES
 from cyclebound.hdl.noc.packet_sender import TransactionLayout
 from cyclebound.hdl.sram.banked_memory import SramBank
 
 __all__ = ["ComputeTile"]
 
-_AHEAD = 4  # words that the DMA has read and not passed on
-
 
 class ComputeTile(wiring.Component):
     """A core fills a bank, tells the DMA, and the DMA reads the bank and passes it on.
 
-    The core is requester 0 of the bank, the DMA the last one. Whoever is in ``saturate`` asks for
-    a word in every cycle in which it has nothing else to ask for; only so can a transaction meet
-    the wait that Eq. 1 allows.
+    Whoever is in ``saturate`` asks for a word in every cycle in which it has nothing else to ask
+    for; only so can a transaction meet the wait that Eq. 1 allows. The core is requester 0 of the
+    bank, the DMA number 1: it has just had its turn when it is told, which is the worst case.
 
     Parameters
     ----------
@@ -72,8 +70,8 @@ class ComputeTile(wiring.Component):
         m.submodules.bank = bank = self.bank
         saturate = Signal(self.requesters)
         m.d.sync += saturate.eq(self.saturate)  # a setting; whoever asks already is not withdrawn
-        core, *others, dma = bank.ports
-        for who, port in enumerate(others, 1):
+        core, dma, *others = bank.ports
+        for who, port in enumerate(others, 2):
             m.d.comb += port.request.valid.eq(saturate[who])
 
         # The core. An offer that waits stays as it is: its first write follows one that is granted.
@@ -96,17 +94,17 @@ class ComputeTile(wiring.Component):
                 m.d.sync += self.writing.eq(0)
 
         # The DMA is told, t_2, and reads. What it asks for before is what it will read first.
-        m.submodules.fifo = fifo = SyncFIFO(width=8 * WORD_BYTES, depth=_AHEAD)
+        m.submodules.fifo = fifo = SyncFIFO(width=8 * WORD_BYTES, depth=AHEAD)
         told, reading, asks = Signal(), Signal(), Signal()
         address = Signal(range(self.words))
-        held = Signal(range(_AHEAD + 1))  # words granted, and not passed on
+        held = Signal(range(AHEAD + 1))  # words granted, and not passed on
         granted = Signal()
         m.d.sync += told.eq(self.filled)
         transaction = self.transactions.payload
         m.d.comb += [
             self.transactions.valid.eq(asks), transaction.route.eq(self.route),
             transaction.words.eq(self.words * 8 * WORD_BYTES // self.width),
-            dma.request.valid.eq(Mux(reading, held != _AHEAD, saturate[-1])),
+            dma.request.valid.eq(Mux(reading, held != AHEAD, saturate[1])),
             dma.request.payload.address.eq(address),
             granted.eq(reading & dma.request.valid & dma.request.ready),
         ]

@@ -5,7 +5,7 @@ Ref: memory-composition, section V.
 
 from functools import cached_property
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, EnableInserter, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -27,12 +27,14 @@ __all__ = ["EndToEnd"]
 
 _ROUTERS = 4
 _PRIORITY = 4  # everybody's
+_OF_NETWORK = "tile", "sender", "mesh", "receiver"  # with the network's cycles
 
 
 class EndToEnd(wiring.Component):
     """A compute tile, four routers in a row, an I/O tile, and a memory controller for DDR3.
 
-    One clock for all: a cycle is a cycle of the network, of local memory and of DDR3.
+    The clock is DDR3's. Network and local memory stand still in some of its cycles: with three of
+    four, they have 600 MHz beside DDR3's 800, as in the paper. The I/O tile stands between both.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ class EndToEnd(wiring.Component):
         Latency of a router.
     rivals : int
         Other masters at the front end, from 0 to 7.
+    quarters : int
+        Cycles in which network and local memory go on, of every four: 1 to 4; in the first ones.
     cap : int
         Age cap of the reorder core.
     part : Part or str
@@ -52,12 +56,12 @@ class EndToEnd(wiring.Component):
     Members
     -------
     start : In(1)
-        The core begins.
+        The core begins; looked at in the network's cycles.
     saturate : In(requesters)
         Who asks for local memory in every cycle.
     compete : In(rivals)
-        Which other masters ask for DDR3 in every cycle; each request is to another row of the
-        transaction's bank, a read or a write in turn.
+        Which other masters ask for DDR3 in every cycle; each request writes another row of the
+        transaction's bank.
     window : In(WindowLayout)
         The flow's window.
     writing, filled : Out(1)
@@ -75,16 +79,18 @@ class EndToEnd(wiring.Component):
         That beat, if it is written.
     """
 
-    def __init__(self, *, requesters=11, nbytes=4096, delta=5, rivals=7, cap=9,
-                 part="ddr3-1600-module"):
+    def __init__(self, *, requesters=11, nbytes=4096, delta=5, rivals=7, quarters=3,
+                 cap=9, part="ddr3-1600-module"):
         check_integer("requesters", requesters, 2, 32)
         check_integer("delta", delta, 1)
         check_integer("rivals", rivals, 0, 7)
+        check_integer("quarters", quarters, 1, 4)
+        check_integer("cap", cap, 0)
         check_integer("bytes", nbytes, 2 * REQUEST_BYTES, 4096)
         if nbytes & nbytes - 1:
             raise ValueError(f"bytes must be a power of two, not {nbytes}")
         self.requesters, self.nbytes, self.delta, self.rivals = requesters, nbytes, delta, rivals
-        self.cap, self.part = cap, part_named(part)
+        self.quarters, self.cap, self.part = quarters, cap, part_named(part)
         self.slot_bits = (nbytes // REQUEST_BYTES - 1).bit_length()
         self.port_bits = max(1, rivals.bit_length())
         self.tag_bits = self.slot_bits + self.port_bits
@@ -117,8 +123,11 @@ class EndToEnd(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         parts = self.parts
+        goes, quarter = Signal(), Signal(2)  # network and local memory have a cycle
+        m.d.sync += quarter.eq(quarter + 1)
+        m.d.comb += goes.eq(quarter < self.quarters if self.quarters < 4 else 1)
         for name, part in parts.items():
-            m.submodules[name] = part
+            m.submodules[name] = EnableInserter(goes)(part) if name in _OF_NETWORK else part
         tile, sender, receiver = parts["tile"], parts["sender"], parts["receiver"]
         mesh, pages = parts["mesh"], parts["pages"]
 
@@ -127,18 +136,20 @@ class EndToEnd(wiring.Component):
         m.d.comb += [
             tile.start.eq(self.start), tile.saturate.eq(self.saturate), tile.route.eq(route),
             sender.window.eq(self.window), self.writing.eq(tile.writing),
-            self.filled.eq(tile.filled),
+            self.filled.eq(tile.filled & goes),
         ]
         wiring.connect(m, tile.transactions, sender.transactions)
         wiring.connect(m, tile.source, sender.words)
         wiring.connect(m, sender.injected, mesh.sinks[0])
         wiring.connect(m, mesh.sources[_ROUTERS - 1], receiver.arriving)
-        wiring.connect(m, receiver.received, parts["io"].words)
+        received, words = receiver.received, parts["io"].words
+        m.d.comb += [words.valid.eq(received.valid & goes), words.payload.eq(received.payload),
+                     received.ready.eq(words.ready)]  # which is always so
         injected, arriving = sender.injected, receiver.arriving
         m.d.comb += [
-            self.read.eq(tile.source.valid & tile.source.ready),
-            self.header.eq(injected.valid & injected.ready & injected.payload.first),
-            self.arrived.eq(arriving.valid & arriving.ready & arriving.payload.last),
+            self.read.eq(goes & tile.source.valid & tile.source.ready),
+            self.header.eq(goes & injected.valid & injected.ready & injected.payload.first),
+            self.arrived.eq(goes & arriving.valid & arriving.ready & arriving.payload.last),
         ]
 
         # -- DDR3 ------------------------------------------------------------------------------
@@ -170,7 +181,7 @@ class EndToEnd(wiring.Component):
             asks, sink = Signal(layout, name=f"rival_{rival}"), front.sinks[1 + rival]
             count = Signal(len(asks.row) - 3, name=f"count_{rival}")
             m.d.comb += [
-                asks.row.eq(Cat(count, Const(rival + 1, 3))), asks.write.eq(count[0]),
+                asks.row.eq(Cat(count, Const(rival + 1, 3))), asks.write.eq(1),
                 sink.valid.eq(compete[rival]), sink.payload.eq(asks),
             ]
             with m.If(sink.valid & sink.ready):

@@ -15,12 +15,18 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.dram.multi_port_front_end_properties import FrontEndCheck, FrontEndProof
 from cyclebound.tb.dram.reorder_core_properties import ReorderCheck, ReorderProof
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
 
 _EQUAL = {"priorities": [4] * 8, "limits": [0] * 8, "width": 40}
 _STARVING = {"priorities": [7, 4, 4, 2, 0], "limits": [0, 6, 9, 6, 12], "width": 8}
 # a cap of n + 1: the paper's 2n - 1
 _PAPER = {"entries": 8, "cap": 9, "part": "ddr3-1600-module", "tag_bits": 8}
 _PAGES = {"part": "ddr3-1600-module", "tag_bits": 8, "close": False, "postpone": 1}
+
+
+def pins(component):
+    """The checker of a component's DRAM pins."""
+    return DramTimingCheck(part=component.part)
 
 
 def literal(**parameters):
@@ -77,7 +83,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="residence",
-                says="a request leaves once and as it came, the register is never empty for two "
+                says="a request leaves once and as it came, the register is never empty for three "
                      "cycles while one waits, and none is overtaken by more than cap + n - 2",
                 checker=ReorderProof,
                 instances=tuple({"entries": entries, "cap": cap, "part": SMALL, "tag_bits": 1}
@@ -102,6 +108,7 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.page_controller"),),
         bounds=(Observed("request", page_bounds.request_time),),
+        checker=pins,
         fpga=FpgaTarget("open"),
         signals=("top.dut.sink__valid", "top.dut.sink__ready", "top.dut.sink__payload",
                  "top.dut.command", "top.dut.bus", "top.dut.closed"),

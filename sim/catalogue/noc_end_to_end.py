@@ -3,9 +3,10 @@
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
 
-_PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "cap": 9,
-          "part": "ddr3-1600-module"}
+_PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
+          "cap": 9, "part": "ddr3-1600-module"}
 
 BLOCKS = (
     Block(
@@ -23,6 +24,7 @@ BLOCKS = (
             Observed("flow", bounds.flow),
             Observed("total", bounds.total),
         ),
+        checker=lambda system: DramTimingCheck(part=system.part),
         signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",
                  "top.dut.arrived", "top.dut.asked", "top.dut.command", "top.dut.bus"),
     ),

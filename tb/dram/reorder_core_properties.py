@@ -30,6 +30,8 @@ class ReorderCheck(Watcher):
         Requests that were chosen while it could have been, and were seen to leave.
     new : Signal
         The request on offer appears in this cycle.
+    idle : Signal
+        It was in the queue for two cycles in which nothing was on offer.
     """
 
     def __init__(self, target):
@@ -38,6 +40,7 @@ class ReorderCheck(Watcher):
         self.most = target.cap + target.entries - 2 if target.cap else None
         self.pending, self.inside, self.new = Signal(), Signal(), Signal()
         self.passed = Signal(range(target.cap + 2 * target.entries))
+        self.idle = Signal()
         self.marked, self.leaves = Signal(), Signal()
         self.kept = Signal(len(target.sink.payload.as_value()))
         self._free = Signal(init=1)
@@ -46,7 +49,7 @@ class ReorderCheck(Watcher):
         m = Module()
         sink, source = self.sink, self.source
         taken, kept = Signal(), self.kept
-        waited, offered, held = Signal(), Signal(), Signal()
+        waited, held, rests = Signal(), Signal(), Signal()
         offer, shown = Signal.like(kept), Signal.like(kept)
         m.d.comb += [
             self.marked.eq(sink.payload.tag.all()),
@@ -58,7 +61,8 @@ class ReorderCheck(Watcher):
             waited.eq(sink.valid & ~sink.ready), offer.eq(sink.payload),
             held.eq(source.valid & ~source.ready), shown.eq(source.payload),
             self._free.eq(~source.valid | source.ready),
-            offered.eq(source.valid),
+            rests.eq(self.inside & ~source.valid),
+            self.idle.eq(rests & self.inside & ~source.valid),
             Assume(~waited | (sink.valid & (offer == sink.payload.as_value())),
                    "offer withdrawn or changed"),
             Assume(~(sink.valid & self.marked & (self.pending | self.inside)),
@@ -79,7 +83,7 @@ class ReorderCheck(Watcher):
             Assert(~self.leaves | self.inside, "a request leaves that did not come"),
             Assert(~self.leaves | (source.payload.as_value() == kept),
                    "a request leaves in another form"),
-            Assert(~self.inside | source.valid | offered, "idle while a request waits"),
+            Assert(~self.idle | ~self.inside | source.valid, "idle while a request waits"),
         ]
         if self.most is not None:
             m.d.sync += Assert(~(overtaken & (self.passed == self.most)),
@@ -118,6 +122,11 @@ class ReorderProof(ReorderCheck):
         claim(Cat(~valid[place + 1] | (ages[place] >= ages[place + 1])
                   for place in range(n - 1)).all(), "the older, the more overtaken")
         claim(~(self.pending & self.inside), "inside once")
+        pick = target.pick
+        claim(~target.picked | (pick.any() & ((pick & (pick - 1)) == 0) & ((pick & ~valid) == 0)),
+              "one is picked of those that wait")
+        claim(~(target.picked & (ages[0] == self.cap)) | pick[0], "at the cap, it is the oldest")
+        claim(~(target.picked & target.fresh), "nobody is picked before the banks know")
         there = Signal(n)
         m.d.comb += there.eq(Cat(valid[place] & target.queue[place].request.tag.all()
                                  for place in range(n)))

@@ -7,7 +7,6 @@ from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import end_to_end as bounds
-from cyclebound.golden.noc.composition_corrected import arrivals
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.tb.bench import Bench, testbench
 
@@ -18,20 +17,27 @@ _HEADER = 2                 # from a packet's last word to its header on offer
 
 @dataclass
 class Events:
-    """Cycles in which something was seen, from reset."""
+    """Cycles in which something was seen, from reset; ``written`` in DDR cycles, the others in
+    those of the network.
+    """
 
     writing: int | None = None
     filled: int | None = None
     reads: list[int] = field(default_factory=list)
     headers: list[int] = field(default_factory=list)
     arrived: list[int] = field(default_factory=list)
-    asked: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
+    begun: int = 0  # the DDR cycle of ``writing``
 
     @property
     def ready(self) -> int:
         """When the first packet could begin."""
         return self.reads[63] + _HEADER
+
+
+def network_cycle(now: int, quarters: int) -> int:
+    """The network's cycles before the DDR cycle ``now`` of a test."""
+    return now // 4 * quarters + min(now % 4, quarters)
 
 
 class Scene:
@@ -40,13 +46,13 @@ class Scene:
     def __init__(self, bench: Bench) -> None:
         self.bench, p = bench, bench.parameters
         self.part = part_named(p["part"])
-        self.slots = p["nbytes"] // REQUEST_BYTES
+        self.slots, self.quarters = p["nbytes"] // REQUEST_BYTES, p["quarters"]
         self.devices = [DramDevice(self.part), DramDevice(self.part)]
         self.events = Events()
         self.start = bench.cycle
         o = bench.outputs
         self._lists = [(o[name].mask, getattr(self.events, into)) for name, into in (
-            ("read", "reads"), ("header", "headers"), ("arrived", "arrived"), ("asked", "asked"))]
+            ("read", "reads"), ("header", "headers"), ("arrived", "arrived"))]
         self._writing, self._filled = o["writing"].mask, o["filled"].mask
         self._op, self._valid = o["command.op"].mask, o["bus.valid"].mask
         self._any = (sum(mask for mask, _ in self._lists) | self._writing | self._filled
@@ -59,13 +65,14 @@ class Scene:
         if not seen & self._any:
             return
         events = self.events
+        cycle = network_cycle(now, self.quarters)
         for mask, found in self._lists:
             if seen & mask:
-                found.append(now)
-        if seen & self._writing and events.writing is None:
-            events.writing = now
+                found.append(cycle)
+        if seen & self._writing and events.writing is None and now % 4 < self.quarters:
+            events.writing, events.begun = cycle, now
         if seen & self._filled:
-            events.filled = now
+            events.filled = cycle
         if seen & self._op:
             self._command(now, seen)
         if seen & self._valid:
@@ -105,22 +112,22 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
                 until_ready: bool = False) -> Events:
     """One transaction from reset on, with so many at local memory and at DDR3."""
     await bench.reset()
-    count, cores = bench.parameters["requesters"], list(range(1, bench.parameters["requesters"]))
-    who = [0, count - 1, *cores[:-1]][:requesters] if requesters > 1 else []
     values = {"window.period": PERIOD, "window.offset": offset, "window.length": WINDOW,
               "window.crossing": 4 * (bench.parameters["delta"] + 1),
-              "saturate": sum(1 << each for each in who), "compete": (1 << competitors - 1) - 1}
+              # the core, the DMA, and other cores
+              "saturate": (1 << requesters) - 1 if requesters > 1 else 0,
+              "compete": (1 << competitors - 1) - 1}
     word = bench.inputs.pack(values)
     scene = Scene(bench)
     for _ in range(40):  # everybody gets going, the reorder core fills
         await scene.cycle(word)
+    assert (bench.cycle - scene.start) % 4 == 0  # a cycle of the network
     await scene.cycle(bench.inputs.pack({**values, "start": 1}))
     while len(scene.events.reads) < 64 or (
             not until_ready and len(scene.events.written) < scene.slots):
         await scene.cycle(word)
     if not until_ready:
         assert scene.stored == bounds.contents(bench.parameters["nbytes"])
-        assert len(scene.events.asked) == scene.slots
     return scene.events
 
 
@@ -129,7 +136,7 @@ def worst_places(requesters: int, bench: Bench) -> Iterable[int]:
     p = bench.parameters
     path = bounds.transaction(requesters=requesters, competitors=1, nbytes=p["nbytes"],
                               delta=p["delta"], window=WINDOW, period=PERIOD)
-    last = [arrivals(path, ready)[-1] for ready in range(PERIOD)]
+    last = [bounds.arrivals(path, ready)[-1] for ready in range(PERIOD)]
     yield last.index(max(last))
 
 
@@ -138,25 +145,31 @@ async def measure(bench: Bench, requesters: int, competitors: int,
     """The write with the first packet ready in these places of the period; observed."""
     p = bench.parameters
     early = await write(bench, requesters, competitors, 0, until_ready=True)
-    known = {"requesters": requesters, "delta": p["delta"], "window": WINDOW, "period": PERIOD}
+    quarters = p["quarters"]
+    known = {"delta": p["delta"], "window": WINDOW, "period": PERIOD}
     for place in places:
-        base = bench.cycle
         events = await write(bench, requesters, competitors,
                              (early.ready - place - _FIRST_OPEN) % PERIOD)
-        base = bench.cycle - (events.written[-1] + 1)
         assert events.ready == early.ready
         told, ready = events.filled + 1, events.ready
         last, end = events.arrived[-1], events.written[-1]
-        bench.observe("fill", base + events.writing, base + told, requesters=requesters)
-        bench.observe("first_packet", base + told + 1, base + ready - 1, requesters=requesters)
-        bench.observe("flow", base + ready, base + last, **known)
-        bench.observe("total", base + events.writing, base + end, competitors=competitors,
-                      **known)
+        base = bench.cycle - (end + 1)
+
+        def observe(what: str, begin: int, until: int, base: int = base, **more: int) -> None:
+            ddr = [base + cycle // quarters * 4 + cycle % quarters for cycle in (begin, until)]
+            bench.observe(what, *ddr, latency=until - begin + 1, requesters=requesters, **more)
+
+        observe("fill", events.writing, told)
+        observe("first_packet", told + 1, ready - 1)
+        observe("flow", ready, last, **known)
+        bench.observe("total", base + events.begun, base + end, competitors=competitors,
+                      requesters=requesters, **known)
         bench.dut._log.info(
-            "N_req %d, N_trans %d, place %d: fill %d, first packet %d, flow %d, memory %d, in all "
-            "%d; bound %d", requesters, competitors, place, told - events.writing + 1,
-            ready - told - 1, last - ready + 1, end - last, end - events.writing + 1,
-            bounds.total(competitors=competitors, nbytes=p["nbytes"], cap=p["cap"], **known))
+            "N_req %d, N_trans %d, place %d: fill %d, first packet %d, flow %d; in all %d DDR "
+            "cycles; bound %d", requesters, competitors, place, told - events.writing + 1,
+            ready - told - 1, last - ready + 1, end - events.begun + 1,
+            bounds.total(competitors=competitors, nbytes=p["nbytes"], cap=p["cap"],
+                         requesters=requesters, quarters=quarters, **known))
 
 
 @testbench

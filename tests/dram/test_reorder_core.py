@@ -178,7 +178,7 @@ FAULTS = {
     "a request leaves that did not come": [((None, 0), shown(7))],
     "a request leaves in another form": [((7, 1), NONE), ((None, 0), NONE),
                                          ((None, 0), shown(7, row=1))],
-    "idle while a request waits": [((7, 1), shown(1)), ((None, 0), NONE), ((None, 0), NONE)],
+    "idle while a request waits": [((7, 1), shown(1))] + [((None, 0), NONE)] * 4,
     "a request is overtaken more than 5 times":
         [((7, 1), NONE), ((None, 0), NONE)] + [((None, 0), shown(1))] * 6,
 }
