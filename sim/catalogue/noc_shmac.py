@@ -1,6 +1,7 @@
 """SHMAC's routers."""
 
 from cyclebound.golden.noc import shmac_bounds as bounds
+from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter
 from cyclebound.sim.block import (
     Block,
@@ -9,6 +10,8 @@ from cyclebound.sim.block import (
     Observed,
     Testbench,
 )
+
+_GRID = {"rows": 3, "columns": 3, "words": 16, "slave_acknowledge": "passed", "late": False}
 
 BLOCKS = (
     Block(
@@ -27,5 +30,26 @@ BLOCKS = (
             Observed("accept", bounds.handshake_accept),
         ),
         fpga=FpgaTarget("thesis"),
+    ),
+    Block(
+        name="noc.handshake_mesh",
+        summary="grid of SHMAC's tiles: a router, a core that runs a kernel, and RAM in each",
+        component=HandshakeMesh,
+        configurations={
+            "thesis": Configuration(_GRID),
+            "accepted": Configuration({**_GRID, "slave_acknowledge": "accepted"}),
+            "row": Configuration({**_GRID, "rows": 1, "columns": 4}),
+            "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh"),
+            Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
+                      configurations=("thesis",), thorough=True),
+        ),
+        bounds=(
+            Observed("alone", bounds.lifetime),
+            Observed("instruction", bounds.instruction),
+            Observed("shared", bounds.shared_read),
+        ),
     ),
 )
