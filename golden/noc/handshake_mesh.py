@@ -1,6 +1,6 @@
 """Golden model of a grid of SHMAC's tiles: a router, a core and RAM in each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
@@ -44,23 +44,21 @@ class HandshakeMeshModel:
         Rows and columns.
     words : int
         Words of RAM in each tile.
-    slave_acknowledge : str
-        Of the routers.
     late : bool
         Of the RAMs: `SlaveModel`.
+    make : callable
+        Makes a router's model from ``position``, ``connected`` and what is in ``router``.
     """
 
-    router_model = HandshakeRouterModel
-
-    def __init__(self, mesh: Mesh, *, words: int = 16, slave_acknowledge: str = "passed",
-                 late: bool = False) -> None:
+    def __init__(self, mesh: Mesh, *, words: int = 16, late: bool = False,
+                 make: Callable[..., HandshakeRouterModel] = HandshakeRouterModel,
+                 **router: object) -> None:
         self.mesh = mesh
         self.routers: dict[Tile, HandshakeRouterModel] = {}
         for tile in mesh.tiles:
             connected = 1 << MASTER | 1 << SLAVE | sum(
                 1 << port for port in _LINKS if mesh.neighbour(tile, port) is not None)
-            self.routers[tile] = self.router_model(position=tile, connected=connected,
-                                                   slave_acknowledge=slave_acknowledge)
+            self.routers[tile] = make(position=tile, connected=connected, **router)
         self.cores = {tile: CoreModel(tile, words=words) for tile in mesh.tiles}
         self.slaves = {tile: SlaveModel(tile, words=words, late=late) for tile in mesh.tiles}
 

@@ -11,7 +11,8 @@ from cyclebound.golden.noc.shmac_packet import (
     TO_MEMORY_CYCLES,
 )
 
-__all__ = ["handshake_accept", "handshake_hop", "instruction", "lifetime", "service",
+__all__ = ["handshake_accept", "handshake_hop", "instruction", "lifetime",
+           "pipelined_hop", "pipelined_instruction", "pipelined_lifetime", "service",
            "shared_read"]
 
 _TURN = OUT_CYCLES + RELEASE_CYCLES  # from one grant of an output to the next
@@ -126,3 +127,51 @@ def shared_read(*, links: int, sharing: int, inputs: int,
         check_count(name, value)
     alone = lifetime(operation=Operation.READ, links=links)
     return alone + service(slave_acknowledge) * (sharing * inputs - 1)
+
+
+_PIPELINED = 2  # cycles from one router to the next
+
+
+@bound(formula="3 + N - 1", source="this project")
+def pipelined_hop(*, contenders: int) -> int:
+    """A packet's way through one pipelined router against the other inputs at its output.
+
+    Counted from the cycle in which it is taken, or from the one in which its predecessor leaves the
+    queue, whichever is later, to the cycle in which the output hands it over, both included;
+    receivers take in every cycle.
+
+    Derivation: it is at the head of its queue in the next cycle, and asks. Round robin lets one
+    packet of each other input go before it, one in each cycle; then it moves into the output's
+    register, and is handed over in the cycle after.
+    """
+    check_count("contenders", contenders)
+    return 1 + _PIPELINED + contenders - 1
+
+
+@bound(formula="read: 7 + 4 (h + 1); write: 2 + 2 (h + 1)", source="this project")
+def pipelined_lifetime(*, operation: int, links: int) -> int:
+    """A packet's life with pipelined routers, counted as `lifetime`.
+
+    Derivation: the budget of `lifetime`, with 2 cycles in each router instead of 10.
+    """
+    check_count("links", links, least=0)
+    saved = (IN_CYCLES + OUT_CYCLES - _PIPELINED) * (links + 1)
+    return (lifetime(operation=operation, links=links)
+            - saved * (2 if operation == Operation.READ else 1))
+
+
+@bound(formula="1 + fetch + operation", source="this project")
+def pipelined_instruction(*, bypass: int, operation: int, links: int) -> int:
+    """Cycles for each of one core's instructions with pipelined routers, counted as `instruction`.
+
+    Derivation: one cycle in the core; a fetch as `pipelined_lifetime` or by the bypass; a read's
+    life; for a write 1 cycle, in which the router's queue takes and acknowledges it: there is a
+    place in the queue, so that the next fetch is not held up.
+    """
+    fetch = (instruction(bypass=1, operation=0, links=0) - 1 if bypass
+             else pipelined_lifetime(operation=Operation.READ, links=0))
+    if operation == Operation.READ:
+        return 1 + fetch + pipelined_lifetime(operation=Operation.READ, links=links)
+    if operation not in (Operation.NONE, Operation.WRITE):
+        raise NotCovered(f"operation must be from 0 to 2, not {operation}")
+    return 1 + fetch + (1 if operation == Operation.WRITE else 0)

@@ -36,10 +36,10 @@ class HandshakeMesh(wiring.Component):
         From 1 to 16 each.
     words : int
         Words of RAM in a tile, a power of two from 2 to 65536.
-    slave_acknowledge : str
-        Of the routers.
     late : bool
         Of the RAMs.
+    slave_acknowledge : str
+        Of the routers.
 
     Members
     -------
@@ -54,9 +54,8 @@ class HandshakeMesh(wiring.Component):
         What each router has dropped.
     """
 
-    router = HandshakeRouter
-
-    def __init__(self, *, rows, columns, words=16, slave_acknowledge="passed", late=False):
+    def __init__(self, *, rows, columns, words=16, late=False,
+                 slave_acknowledge="passed"):
         check_integer("Row count", rows, 1, 1 << COORDINATE_BITS)
         check_integer("Column count", columns, 1, 1 << COORDINATE_BITS)
         check_integer("Word count", words, 2, 1 << 16)
@@ -75,10 +74,14 @@ class HandshakeMesh(wiring.Component):
                           **{name: Out(width).array(tiles)
                              for name, width in (bits | words).items()}})
 
+    def make_router(self):
+        """One of the routers."""
+        return HandshakeRouter(**self._router)
+
     @cached_property
     def routers(self):
         """The routers by tile, made late: a grid that is only asked for its ports has none."""
-        return {tile: self.router(**self._router) for tile in self.shape.tiles}
+        return {tile: self.make_router() for tile in self.shape.tiles}
 
     def elaborate(self, platform):
         m = Module()

@@ -3,6 +3,8 @@
 from cyclebound.golden.noc import shmac_bounds as bounds
 from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter
+from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
+from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
 from cyclebound.sim.block import (
     Block,
     Configuration,
@@ -37,7 +39,7 @@ BLOCKS = (
         component=HandshakeMesh,
         configurations={
             "thesis": Configuration(_GRID),
-            "accepted": Configuration({**_GRID, "slave_acknowledge": "accepted"}),
+            "accepted": Configuration({**_GRID, "rows": 1, "slave_acknowledge": "accepted"}),
             "row": Configuration({**_GRID, "rows": 1, "columns": 4}),
             "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
         },
@@ -50,6 +52,29 @@ BLOCKS = (
             Observed("alone", bounds.lifetime),
             Observed("instruction", bounds.instruction),
             Observed("shared", bounds.shared_read),
+        ),
+    ),
+    Block(
+        name="noc.pipelined_router",
+        summary="the pipelined successor of SHMAC's router, with the same face",
+        component=PipelinedRouter,
+        configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router"),),
+        bounds=(Observed("hop", bounds.pipelined_hop),),
+        fpga=FpgaTarget("thesis"),
+    ),
+    Block(
+        name="noc.pipelined_mesh",
+        summary="grid of SHMAC's tiles with pipelined routers",
+        component=PipelinedMesh,
+        configurations={
+            "grid": Configuration({"rows": 3, "columns": 3, "words": 16}),
+            "pair": Configuration({"rows": 1, "columns": 2, "words": 16}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh"),),
+        bounds=(
+            Observed("alone", bounds.pipelined_lifetime),
+            Observed("instruction", bounds.pipelined_instruction),
         ),
     ),
 )
