@@ -10,9 +10,16 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
+    Property,
     Testbench,
 )
+from cyclebound.tb.noc.handshake_router_properties import (
+    HandshakeFairProof,
+    HandshakeKeptProof,
+    ShmacRouterCheck,
+)
 
+_TINY = {"address_bits": 1, "data_bits": 1}
 _GRID = {"rows": 3, "columns": 3, "words": 16, "slave_acknowledge": "passed", "late": False}
 
 BLOCKS = (
@@ -31,6 +38,31 @@ BLOCKS = (
             Observed("hop", bounds.handshake_hop),
             Observed("accept", bounds.handshake_accept),
         ),
+        properties=(
+            Property(
+                name="kept",
+                says="a packet that an input takes is handed over once by one output, unchanged, "
+                     "or dropped once and counted",
+                checker=HandshakeKeptProof,
+                instances=tuple({**_TINY, "slave_acknowledge": when}
+                                for when in ("passed", "accepted")),
+                decides=("slave_acknowledge",),
+                depth=8,
+                induction=6,
+            ),
+            Property(
+                name="fair",
+                says="an output begins with one packet at a time, and is never idle while one "
+                     "asks; who asks sees at most one packet of each other input begin there",
+                checker=HandshakeFairProof,
+                instances=tuple({**_TINY, "slave_acknowledge": when}
+                                for when in ("passed", "accepted")),
+                decides=("slave_acknowledge",),
+                depth=8,
+                induction=6,
+            ),
+        ),
+        checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
     ),
     Block(
@@ -61,6 +93,7 @@ BLOCKS = (
         configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router"),),
         bounds=(Observed("hop", bounds.pipelined_hop),),
+        checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
     ),
     Block(
