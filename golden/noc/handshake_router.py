@@ -17,7 +17,7 @@ from cyclebound.golden.noc.shmac_packet import (
     dimension_order,
 )
 
-__all__ = ["HandshakeRouterModel"]
+__all__ = ["HandshakeRouterModel", "fault"]
 
 _CHECKED = 3  # the cycle after T in which a packet is judged
 _NEVER = 1 << 60
@@ -36,6 +36,22 @@ class _Output:
     owner: int | None = None
     granted: int = _NEVER
     void: bool = False  # a response that nobody waits for: it goes nowhere
+
+
+def fault(entrance: int, packet: ShmacPacket, here: Tile, connected: int,
+          waited: bool) -> str | None:
+    """What is wrong with a packet: "malformed", "unroutable", or nothing.
+
+    ``connected`` has a bit for each output that leads anywhere; ``waited``: the master waits for a
+    response.
+    """
+    master, slave = entrance == ShmacPort.MASTER, entrance == ShmacPort.SLAVE
+    if (packet.response and (master or not packet.answered)) or (slave and not packet.response):
+        return "malformed"
+    if master and (packet.initiator != here or (packet.answered and waited)):
+        return "malformed"
+    way = dimension_order(here, packet.destination, response=packet.response)
+    return "unroutable" if way == entrance or not connected >> way & 1 else None
 
 
 class HandshakeRouterModel:
@@ -81,18 +97,6 @@ class HandshakeRouterModel:
         return [each for each, taken in zip(self._outputs, ready, strict=True)
                 if self._due(each) and (taken or each.void)]
 
-    def _fault(self, entrance: int, packet: ShmacPacket, waited: bool) -> str | None:
-        """What is wrong with a packet: "malformed", "unroutable", or nothing."""
-        master, slave = entrance == ShmacPort.MASTER, entrance == ShmacPort.SLAVE
-        if (packet.response and (master or not packet.answered)) or (
-                slave and not packet.response):
-            return "malformed"
-        if master and (packet.initiator != self._position
-                       or (packet.answered and waited)):
-            return "malformed"
-        way = dimension_order(self._position, packet.destination, response=packet.response)
-        return "unroutable" if way == entrance or not self._connected >> way & 1 else None
-
     def link_ready(self, port: int) -> bool:
         """Whether a link's input takes a packet in this cycle, if one is offered."""
         return self._inputs[port].packet is None
@@ -134,10 +138,10 @@ class HandshakeRouterModel:
         self.cycle += 1
 
     def _judge(self, port: int, each: _Input, waited: bool) -> None:
-        fault = self._fault(port, each.packet, waited)
-        self.malformed += fault == "malformed"
-        self.unroutable += fault == "unroutable"
-        if fault is None:
+        found = fault(port, each.packet, self._position, self._connected, waited)
+        self.malformed += found == "malformed"
+        self.unroutable += found == "unroutable"
+        if found is None:
             each.output = dimension_order(self._position, each.packet.destination,
                                           response=each.packet.response)
             if port == ShmacPort.MASTER and each.packet.answered:

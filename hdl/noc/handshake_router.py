@@ -22,10 +22,14 @@ COUNTER_BITS = 16  # of what was dropped, modulo 2**16
 SLAVE_ACKNOWLEDGES = ("passed", "accepted")
 
 
-def check_shmac_router(address_bits, data_bits):
+def check_shmac_router(*, slave_acknowledge="passed", address_bits=ADDRESS_BITS,
+                       data_bits=DATA_BITS):
     """Raise unless these parameters make a router."""
     check_integer("Address bits", address_bits, 1, ADDRESS_BITS)
     check_integer("Data bits", data_bits, 1, DATA_BITS)
+    if slave_acknowledge not in SLAVE_ACKNOWLEDGES:
+        raise ValueError(f"Slave acknowledge must be {' or '.join(SLAVE_ACKNOWLEDGES)}, not "
+                         f"{slave_acknowledge!r}")
 
 
 class ShmacRouterSignature(wiring.Signature):
@@ -78,10 +82,8 @@ class HandshakeRouter(wiring.Component):
 
     def __init__(self, *, slave_acknowledge="passed", address_bits=ADDRESS_BITS,
                  data_bits=DATA_BITS):
-        check_shmac_router(address_bits, data_bits)
-        if slave_acknowledge not in SLAVE_ACKNOWLEDGES:
-            raise ValueError(f"Slave acknowledge must be {' or '.join(SLAVE_ACKNOWLEDGES)}, not "
-                             f"{slave_acknowledge!r}")
+        check_shmac_router(slave_acknowledge=slave_acknowledge, address_bits=address_bits,
+                           data_bits=data_bits)
         self.slave_acknowledge = slave_acknowledge
         self._bits = {"address_bits": address_bits, "data_bits": data_bits}
         super().__init__(ShmacRouterSignature(**self._bits))
@@ -105,11 +107,13 @@ class HandshakeRouter(wiring.Component):
         for port, unit in zip(ShmacPort, self.inputs, strict=True):
             m.submodules[f"input_{port.name.lower()}"] = unit
             wiring.connect(m, wiring.flipped(self.sinks[port]), unit.sink)
+            # nothing turns around; the slave's ready would otherwise depend on itself
+            others = [output for other, output in enumerate(self.outputs) if other != port]
             m.d.comb += [
                 unit.connected.eq(self.connected), unit.position.eq(self.position),
                 unit.waited.eq(self.waited),
-                unit.granted.eq(Cat(output.grant[port] for output in self.outputs).any()),
-                unit.done.eq(Cat(output.done[port] for output in self.outputs).any()),
+                unit.granted.eq(Cat(output.grant[port] for output in others).any()),
+                unit.done.eq(Cat(output.done[port] for output in others).any()),
             ]
         for port, output in zip(ShmacPort, self.outputs, strict=True):
             m.submodules[f"output_{port.name.lower()}"] = output

@@ -4,10 +4,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, FLAGS, ShmacPort
 from cyclebound.hdl.noc.router_input import PositionLayout
 
-__all__ = ["PacketLayout", "Verdict", "answered"]
+__all__ = ["PacketLayout", "Verdict", "answered", "compare", "way", "wrong_kind"]
 
 
 class PacketLayout(data.StructLayout):
@@ -22,6 +23,31 @@ class PacketLayout(data.StructLayout):
 def answered(packet):
     """Whether an operation of this kind has a response."""
     return ~packet.write | packet.sync
+
+
+def compare(packet, here):
+    """Four bits: its destination lies east, west, south, north of here."""
+    there = Mux(packet.response, packet.initiator.as_value(), packet.target.as_value())
+    column, row = there[:COORDINATE_BITS], there[COORDINATE_BITS:]
+    return Cat(column > here.column, column < here.column, row > here.row, row < here.row)
+
+
+def way(compared, packet):
+    """One-hot output, from what `compare` says: along the row, along the column, or here."""
+    east, west, south, north = compared
+    across, local = east | west, ~compared.any()
+    return Cat(~across & north, east, ~across & south, west,
+               local & packet.response, local & ~packet.response)
+
+
+def wrong_kind(port, packet, here):
+    """Whether no such packet may come by that input, whatever went before."""
+    wrong = packet.response & ~answered(packet)
+    if port == ShmacPort.SLAVE:
+        wrong |= ~packet.response
+    if port == ShmacPort.MASTER:
+        wrong |= packet.response | (packet.initiator.as_value() != here.as_value())
+    return wrong
 
 
 class Verdict(wiring.Component):
@@ -63,34 +89,18 @@ class Verdict(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         packet, here = self.packet, self.position
-        there = Signal(PositionLayout)
-        m.d.comb += there.eq(Mux(packet.response, packet.initiator.as_value(),
-                                 packet.target.as_value()))
-        # first cycle: compare
-        east, west, south, north = (Signal(name=name)
-                                    for name in ("east", "west", "south", "north"))
-        m.d.sync += [east.eq(there.column > here.column), west.eq(there.column < here.column),
-                     south.eq(there.row > here.row), north.eq(there.row < here.row)]
-        # second cycle: the way
-        across, down = east | west, south | north
-        local = ~across & ~down
-        m.d.sync += self.way.eq(Cat(~across & north, east, ~across & south, west,
-                                    local & packet.response, local & ~packet.response))
-        # third cycle: the verdict
-        master, slave = self.port == ShmacPort.MASTER, self.port == ShmacPort.SLAVE
-        wrong = packet.response & ~answered(packet)
-        if slave:
-            wrong |= ~packet.response
-        if master:
-            foreign = Signal()
-            m.d.sync += foreign.eq(packet.initiator.as_value() != here.as_value())
-            wrong |= packet.response | foreign | (answered(packet) & self.waited)
-        allowed = Signal(6)
+        # first cycle: compare; second cycle: the way; third cycle: the verdict
+        compared = Signal(4)
+        m.d.sync += [compared.eq(compare(packet, here)), self.way.eq(way(compared, packet))]
+        wrong = Signal()
+        m.d.sync += wrong.eq(wrong_kind(self.port, packet, here))
+        more = answered(packet) & self.waited if self.port == ShmacPort.MASTER else 0
+        leads = Signal()
         m.d.comb += [
-            allowed.eq(self.connected & (63 ^ 1 << self.port)),
-            self.malformed.eq(wrong),
-            self.unroutable.eq(~wrong & ~(self.way & allowed).any()),
-            self.awaits.eq((~wrong & (self.way & allowed).any() & answered(packet))
-                           if master else 0),
+            leads.eq((self.way & self.connected & (63 ^ 1 << self.port)).any()),
+            self.malformed.eq(wrong | more),
+            self.unroutable.eq(~self.malformed & ~leads),
+            self.awaits.eq((~self.malformed & leads & answered(packet))
+                           if self.port == ShmacPort.MASTER else 0),
         ]
         return m
