@@ -117,6 +117,13 @@ def layer_of(shape: Mapping[str, int]) -> Layer:
     return Layer(Convolution("layer", **shape), Scale(3, 9, low=-100, high=120), **more)
 
 
+def shape_of(layer: Layer) -> Mapping[str, int]:
+    """What the bound calls the parameters of a layer."""
+    shape = {name: value for name, value in vars(layer.convolution).items() if name != "name"}
+    return shape | {"window": layer.window, "depthwise": int(layer.depthwise),
+                    "together": layer.together}
+
+
 @testbench
 async def every_layer(bench: Bench) -> None:
     """Every layer of the domain; where there is none, random ones."""
