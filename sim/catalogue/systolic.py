@@ -2,7 +2,8 @@
 
 import functools
 
-from cyclebound.golden.systolic import bounds, overlapped_output, row_stationary
+from cyclebound.golden.systolic import bounds, no_local_reuse, overlapped_output, row_stationary
+from cyclebound.hdl.systolic.no_local_reuse import NoLocalReuseArray
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.hdl.systolic.output_stationary_harness import (
     OutputStationaryHarness,
@@ -129,5 +130,20 @@ BLOCKS = (
         fpga=FpgaTarget("3x4x3"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.no_local_reuse",
+        summary="matrix products with every operand from outside in every cycle",
+        component=NoLocalReuseArray,
+        configurations={
+            "2x3": Configuration({"rows": 2, "columns": 3},
+                                 domain={"m": range(1, 5), "k": range(1, 7), "n": range(1, 8)}),
+            "8x8": Configuration({"rows": 8, "columns": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.no_local_reuse"),),
+        bounds=(Observed("product", no_local_reuse.reuse_free_cycles, exhaustive=True),),
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.operands__valid", "top.dut.active", "top.dut.results__valid",
+                 "top.dut.results__payload"),
     ),
 )
