@@ -42,10 +42,9 @@ class Scene:
         steps = []
         for number, (j, i, t) in enumerate(itertools.product(range(across), range(down),
                                                              range(m))):
-            tile = whole[i * self.rows:(i + 1) * self.rows,
-                         j * self.columns:(j + 1) * self.columns]
-            steps.append((wide[t, i * self.rows:(i + 1) * self.rows].tolist(), tile.ravel().tolist(),
-                          begun[number].tolist()))
+            along = slice(i * self.rows, (i + 1) * self.rows)
+            tile = whole[along, j * self.columns:(j + 1) * self.columns]
+            steps.append((wide[t, along].tolist(), tile.ravel().tolist(), begun[number].tolist()))
         o, results, taken, first, now, given = bench.outputs, [], 0, 0, 0, None
         while len(results) < len(steps):
             offer, ready = taken < len(steps) and next(offers), next(sinks)
