@@ -1,6 +1,8 @@
 """Systolic arrays in which an operand stays."""
 
+from cyclebound.golden.systolic import float_weight_stationary
 from cyclebound.golden.systolic import stationary_bounds as bounds
+from cyclebound.hdl.systolic.float_weight_stationary import FloatWeightStationaryArray
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
 from cyclebound.hdl.systolic.weight_stationary_harness import (
@@ -117,5 +119,24 @@ BLOCKS = (
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.inputs__valid", "top.dut.left__valid", "top.dut.active",
                  "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.float_weight_stationary",
+        summary="systolic array for bfloat16 with single precision sums; the weights stay in place",
+        component=FloatWeightStationaryArray,
+        configurations={
+            "2x2": Configuration({"rows": 2, "columns": 2},
+                                 domain={"m": range(1, 6), "k": range(1, 6), "n": range(1, 5)}),
+            "4x4": Configuration({"rows": 4, "columns": 4}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.float_weight_stationary"),),
+        bounds=(
+            Observed("steps", float_weight_stationary.float_steps, exhaustive=True),
+            Observed("product", float_weight_stationary.float_completion, exhaustive=True),
+        ),
+        fpga=FpgaTarget("2x2"),
+        signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
+                 "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
     ),
 )
