@@ -7,22 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer, flat_weights, product_layer
-from cyclebound.golden.systolic.accelerator_plan import (
-    Device,
-    LayerPlan,
-    Places,
-    plan_layer,
-    program_cycles,
-)
+from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, Places, plan_layer
 from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product, attention_head, mlp
 from cyclebound.golden.systolic.mapping import ceil_div
 from cyclebound.golden.systolic.post_processing import Scale
 
-__all__ = ["ATTENTION", "NETWORKS", "Program", "Step", "chained", "network_cycles",
-           "product_step", "program_of", "random_steps"]
+__all__ = ["ATTENTION", "NETWORKS", "Program", "Step", "chained", "product_step",
+           "program_of", "random_steps"]
 
 Tensor = NDArray[np.integer]
 _RELU = Scale(1, 9, low=0)  # of sums of a hundred or so products of int8
@@ -105,27 +98,6 @@ def chained(layers: Sequence[Layer], size: int) -> list[Layer]:
         flattens = shape != (conv.channels, conv.height, conv.width)
         found.append(_flat(layer, before, size) if flattens else layer)
     return found
-
-
-@bound(formula="the plan's: the layers' commands in one list, as of `layer_cycles`",
-       source="this project")
-def network_cycles(*, network: int, size: int, delay: int = 1, interval: int = 1) -> int:
-    """Cycles of one of the networks in `NETWORKS`, by its number there, from image to result.
-
-    Unit: cycles. Counted: from the cycle in which the idle accelerator accepts the first command to
-    the last cycle in which it is not idle, both inclusive; scratchpads of the usual depths, and a
-    memory as of `transfer_cycles`.
-
-    Derivation: a layer's first load waits for the store of the one before, so that its commands
-    begin where those of the layer before end; with the cycles of each command, in `schedule`.
-    """
-    check_count("network", network, least=0)
-    if network >= len(NETWORKS):
-        raise NotCovered(f"network must be less than {len(NETWORKS)}, not {network}")
-    device, memory = Device(size), Memory(delay, interval)
-    commands = [command for layer in chained(list(NETWORKS.values())[network], size)
-                for command in plan_layer(layer, device, memory).commands]
-    return program_cycles(commands, size, memory)
 
 
 def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:

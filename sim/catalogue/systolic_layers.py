@@ -1,7 +1,6 @@
 """What surrounds a systolic array when it computes whole layers."""
 
 from cyclebound.golden.systolic.accelerator import compute_cycles, transfer_cycles
-from cyclebound.golden.systolic.accelerator_network import network_cycles
 from cyclebound.golden.systolic.accelerator_plan import layer_cycles
 from cyclebound.golden.systolic.im2col import im2col_cycles
 from cyclebound.golden.systolic.max_pooling import pool_cycles
@@ -84,7 +83,6 @@ BLOCKS = (
         ),
         bounds=(
             Observed("layer", layer_cycles, exhaustive=True),
-            Observed("network", network_cycles),
             Observed("compute", compute_cycles),
             Observed("transfer", transfer_cycles),
         ),

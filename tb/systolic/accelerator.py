@@ -13,6 +13,7 @@ from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
 from cyclebound.golden.systolic.accelerator_network import Step, program_of, random_steps
 from cyclebound.golden.systolic.accelerator_plan import Device, layer_cycles, program_cycles
+from cyclebound.golden.systolic.dram_memory import behind_dram
 from cyclebound.golden.systolic.layers import Convolution
 from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.tb.bench import Bench, testbench
@@ -117,6 +118,13 @@ def layer_of(shape: Mapping[str, int]) -> Layer:
     return Layer(Convolution("layer", **shape), Scale(3, 9, low=-100, high=120), **more)
 
 
+def shape_of(layer: Layer) -> Mapping[str, int]:
+    """What the bound calls the parameters of a layer."""
+    shape = {name: value for name, value in vars(layer.convolution).items() if name != "name"}
+    return shape | {"window": layer.window, "depthwise": int(layer.depthwise),
+                    "together": layer.together}
+
+
 @testbench
 async def every_layer(bench: Bench) -> None:
     """Every layer of the domain; where there is none, random ones."""
@@ -154,9 +162,11 @@ async def single_commands(bench: Bench) -> None:
 async def slow_memory(bench: Bench) -> None:
     """A memory as slow as it may be, and one that is so at times: never more than planned."""
     scene = Scene(bench)
-    for delay, interval in ((30, 1), (5, 3), (77, 2)):
-        memory = Memory(delay, interval)
-        for _ in range(3):
+    size = scene.device.size
+    for memory in (Memory(5, 3), Memory(77, 2),
+                   behind_dram("ddr4-3200aa-x16", beat_bytes=size, clocks=16),
+                   behind_dram("ddr3-1600-module", beat_bytes=size, clocks=2)):
+        for _ in range(2):
             shape = scene.random()
             await scene.layer(shape, memory=memory)
             await scene.layer(shape, memory=memory, rng=bench.rng)

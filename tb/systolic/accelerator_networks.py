@@ -8,12 +8,13 @@ from cyclebound.golden.systolic.accelerator_network import (
     ATTENTION,
     NETWORKS,
     Step,
+    chained,
     product_step,
     random_steps,
 )
 from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.accelerator import Scene
+from cyclebound.tb.systolic.accelerator import Scene, shape_of
 
 _SLOW = Memory(40, 2)
 
@@ -25,8 +26,9 @@ async def _network(bench: Bench, name: str) -> None:
     for memory in (Memory(), _SLOW):
         first, last, planned = await scene.program(steps, memory=memory)
         assert last - first + 1 == planned, f"{last - first + 1} cycles, planned {planned}"
-        bench.observe("network", first, last, network=list(NETWORKS).index(name), **vars(memory))
     await scene.program(steps, memory=_SLOW, rng=bench.rng)
+    for layer in chained(NETWORKS[name], scene.device.size):  # each by itself, for the bound
+        await scene.layer(shape_of(layer))
 
 
 @testbench

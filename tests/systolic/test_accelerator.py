@@ -12,7 +12,6 @@ from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
 from cyclebound.golden.systolic.accelerator_network import (
     NETWORKS,
-    network_cycles,
     product_step,
     program_of,
     random_steps,
@@ -58,19 +57,6 @@ def test_more_parameters():
 def test_converts_twice():
     accelerator = Accelerator(size=2, a_depth=8, b_depth=8, c_depth=8, sums_depth=8)
     assert rtlil.convert(accelerator) == rtlil.convert(accelerator)
-
-
-@pytest.mark.parametrize(("number", "name"), list(enumerate(NETWORKS)))
-def test_a_network_takes_as_long_as_its_program(number, name):
-    device, memory = Device(8), bounds.Memory(20, 2)
-    program = program_of(random_steps(NETWORKS[name], 8, 1), device, memory)
-    assert network_cycles(network=number, size=8, delay=20, interval=2) == program_cycles(
-        program.commands, 8, memory)
-
-
-def test_there_are_as_many_networks():
-    with pytest.raises(NotCovered, match=r"^network must be less than 3, not 3$"):
-        network_cycles(network=3, size=8)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
