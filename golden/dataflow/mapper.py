@@ -6,6 +6,7 @@ Source: SGMF, sections 2, 4.4 and 5.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cyclebound.golden.dataflow.balance import balanced
 from cyclebound.golden.dataflow.bitstream import Configuration, Net, connect, encode
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import (
@@ -117,13 +118,25 @@ def _demands(graph: Graph, places: Mapping[int, Node]) -> list[Demand]:
                    tuple(users)) for token, users in sinks.items()]
 
 
-def map_graph(graph: Graph, grid: Grid, *, seed: int = 1, attempts: int = 4) -> Mapped:
+def map_graph(graph: Graph, grid: Grid, *, seed: int = 1, attempts: int = 4,
+              depth: int | None = None) -> Mapped:
     """Place and route a graph; the same seed gives the same result.
+
+    With a ``depth`` of token buffers, ways are balanced by delays for it, if routes can be found.
 
     Raises `GridTooSmall` if there are too few units of a kind, `RoutingError` if no routes are
     found with any of so many placements.
     """
     graph = prepare(graph, grid)
+    if depth is not None:
+        try:
+            return _map(balanced(graph, grid, depth=depth), grid, seed, attempts)
+        except RoutingError:
+            pass  # delays need links, too
+    return _map(graph, grid, seed, attempts)
+
+
+def _map(graph: Graph, grid: Grid, seed: int, attempts: int) -> Mapped:
     topology = Topology(grid)
     kinds = {number: kind_of(task) for number, task in graph.tasks.items()} | {SINK: Kind.SINK}
     edges = [(token.task, number) for token, number, _ in graph.edges()]

@@ -73,9 +73,10 @@ def _needs(part: Graph, grid: Grid) -> None:
     check_room(grid, [kind_of(task) for task in prepare(part, grid).tasks.values()] + [Kind.SINK])
 
 
-def map_parts(graph: Graph, grid: Grid, *, seed: int = 1) -> list[Mapped]:
+def map_parts(graph: Graph, grid: Grid, *, seed: int = 1,
+              depth: int | None = None) -> list[Mapped]:
     """The graph on the grid, in as few parts as a greedy choice finds: each takes as many tasks, in
-    their order, as fit.
+    their order, as fit. ``depth``: as for `map_graph`.
 
     Raises `GridTooSmall` or `RoutingError` if a single task does not fit.
     """
@@ -88,7 +89,7 @@ def map_parts(graph: Graph, grid: Grid, *, seed: int = 1) -> list[Mapped]:
             part = _cut(graph, order, begin, end)
             try:
                 _needs(part, grid)
-                parts.append(map_graph(part, grid, seed=seed, attempts=2))
+                parts.append(map_graph(part, grid, seed=seed, attempts=2, depth=depth))
             except (GridTooSmall, RoutingError) as error:
                 failure = error
                 continue

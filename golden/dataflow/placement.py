@@ -57,7 +57,7 @@ def place(topology: Topology, kinds: Mapping[int, Kind], edges: Sequence[tuple[i
     rng = random.Random(seed)
     at: dict[int, Node] = {}
     who: dict[Node, int | None] = {}
-    for kind in set(kinds.values()):
+    for kind in sorted(set(kinds.values())):
         units = list(grid.of_kind(kind))
         rng.shuffle(units)
         tasks = [task for task in kinds if kinds[task] == kind]
@@ -72,12 +72,12 @@ def place(topology: Topology, kinds: Mapping[int, Kind], edges: Sequence[tuple[i
 
     def cost(tasks: set[int]) -> float:
         return sum(far[at[a]][at[b]] ** 1.5 for a, b in
-                   {edge for task in tasks for edge in near[task]})
+                   sorted({edge for task in tasks for edge in near[task]}))
 
     movable = [task for task in kinds if len(grid.of_kind(kinds[task])) > 1]
     if not movable:
         return at
-    choices = {kind: grid.of_kind(kind) for kind in set(kinds.values())}
+    choices = {kind: grid.of_kind(kind) for kind in sorted(set(kinds.values()))}
     heat = 6.0
     cooling = (0.05 / heat) ** (1 / moves)
     for _ in range(moves):

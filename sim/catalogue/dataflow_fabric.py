@@ -33,7 +33,8 @@ BLOCKS = (
             Property(
                 name="delivery",
                 says="each output is offered exactly the tokens that its input has taken, in "
-                     "order, each from the next cycle on until it is taken, and nothing else",
+                     "order, each until it is taken, and nothing else; from the next cycle on, "
+                     "unless another output of its input has still to take the one before",
                 checker=SwitchProof,
                 instances=tuple({"ports": ports, "tid_width": 1, "width": 1}
                                 for ports in (3, 8)),
@@ -71,6 +72,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
+            Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
+                      configurations=("five_by_five",), thorough=True),
         ),
         bounds=(
             Observed("stream", fabric_bounds.fabric_stream),

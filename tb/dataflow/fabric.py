@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from cyclebound.golden.dataflow.compile import compile_kernel
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
 from cyclebound.golden.dataflow.grid import Grid
@@ -11,7 +10,9 @@ from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph
 from cyclebound.golden.dataflow.memory import CacheModel
 from cyclebound.golden.dataflow.operations import Operation
+from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Layout
+from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.golden.dataflow.wcet import estimate, longest_way
 from cyclebound.tb.bench import Bench, testbench
 
@@ -102,16 +103,21 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
                  constants=None, **memory) -> None:
     """A kernel on the grid: memory afterwards is that of the reference, bit by bit."""
     grid = Grid(tuple(bench.parameters["rows"]))
-    graph = compile_kernel(KERNELS[name], **(constants or {}))
-    mapped = map_graph(graph, grid, seed=bench.rng.getrandbits(8))
+    (graph,) = compile_segments(KERNELS[name], **(constants or {}))
+    parts = map_parts(graph, grid, seed=bench.rng.getrandbits(8))
     arrays = random_arrays(bench, name, size or threads)
     wanted = {each: array.copy() for each, array in arrays.items()}
     interpret(graph, wanted, threads)
+    for part in parts:  # what one part leaves for another
+        for array in part.arrays:
+            arrays.setdefault(array, np.zeros(threads, np.uint32))
     layout = Layout.of(arrays)
     words = layout.words(arrays)
-    await measure(bench, mapped, words, layout, threads, **memory)
-    for each, array in layout.arrays(words).items():
-        assert array.tolist() == wanted[each].tolist(), f"{name}: {each}"
+    for part in parts:
+        await measure(bench, part, words, layout, threads, **memory)
+    found = layout.arrays(words)
+    for each, array in wanted.items():
+        assert found[each].tolist() == array.tolist(), f"{name}: {each}"
 
 
 @testbench

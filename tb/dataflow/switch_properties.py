@@ -17,7 +17,8 @@ _PLACES = 2
 
 
 class SwitchCheck(Watcher):
-    """Each output keeps account of what its input has taken, and must offer it, oldest first.
+    """Each output keeps account of what its input has taken, and must offer it, oldest first: at
+    once, unless another output of the same input has still to take the token before.
 
     Assumes that the configuration does not change.
 
@@ -74,8 +75,11 @@ class SwitchCheck(Watcher):
                 m.d.sync += older.eq(Mux(owed == _PLACES, younger, token))
             with m.If(owed != _PLACES):
                 m.d.sync += younger.eq(token)
+            # who shares its input with a slower output waits until that one has the same token
+            first = Cat((other != choice) | (late <= owed)
+                        for other, late in zip(self.choices, self.owed, strict=True)).all()
             m.d.sync += [
-                Assert(output.valid == (owed != 0),
+                Assert(output.valid == ((owed != 0) & first),
                        f"output {o}: a token is offered if and only if one is owed"),
                 Assert(~output.valid | (Value.cast(output.payload) == older),
                        f"output {o}: another token than the oldest that is owed"),
