@@ -68,29 +68,31 @@ def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int,
 
 @functools.cache
 def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int,
-               pattern: int) -> Traversal:
+               pattern: int, hot: int) -> Traversal:
     mesh = Mesh(rows, columns)
     streams = {str(source): Stream(xy_route(mesh, source, destination), flits)
-               for source, destination in pattern_of(mesh, pattern).items()}
+               for source, destination in pattern_of(mesh, pattern,
+                                                       divmod(hot, columns)).items()}
     return Traversal(mesh, streams, delta=delta, depth=depth)
 
 
 @bound(formula="head + wait + sum of moves + F + 1",
        source="this project, golden/noc/traversal.py")
 def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
-              source: int) -> int:
+              source: int, hot: int = 0) -> int:
     """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
 
     Counted from the cycle in which its source's router takes the header to the cycle in which the
     last flit is delivered, both included; receivers are ready, senders never pause. ``pattern`` is
-    a number of `golden.noc.patterns.pattern`, ``source`` the number of a tile, row by row.
+    a number of `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by
+    row.
 
     Derivation: in `golden.noc.traversal`, by recursion over the channels, which depend on each
     other without a cycle.
     """
     for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
         check_count(name, value)
-    found = _traversal(rows, columns, delta, depth, flits, pattern)
+    found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
         return found.bound(str(divmod(source, columns)))
     except ValueError as error:

@@ -92,10 +92,10 @@ class HarnessScene:
         return result
 
 
-async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int,
-                   cycles: int) -> int:
+async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, cycles: int,
+                   hot: int = 0) -> int:
     """All of a pattern's tiles send without a pause; the worst of each is observed."""
-    targets = pattern(scene.mesh, number)
+    targets = pattern(scene.mesh, number, scene.mesh.tiles[hot])
     await scene.aim(targets)
     tiles = scene.mesh.tiles
     drain = 40 * flits * len(tiles)
@@ -104,7 +104,8 @@ async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int,
     for source, target in targets.items():
         place = tiles.index(source)
         worst = found.worst[tiles.index(target), place]
-        bench.observe_counted("traversal", worst, 1, flits=flits, pattern=number, source=place)
+        bench.observe_counted("traversal", worst, 1, flits=flits, pattern=number, source=place,
+                              hot=hot)
     assert all(found.worst.values()), "somebody sent nothing"
     return found.sum("received")
 
@@ -138,7 +139,18 @@ async def patterns_of_all_lengths(bench: Bench) -> None:
     square = scene.mesh.rows == scene.mesh.columns
     for flits in sorted({1, 2, 6, 16, scene.longest}):
         for number in (HOTSPOT, *([TRANSPOSE] if square else []), 2, 3):
-            await saturate(bench, scene, number, flits, 400 * flits)
+            await saturate(bench, scene, number, flits, max(20_000, 400 * flits))
+
+
+@testbench
+async def path_on_which_all_ports_contend(bench: Bench) -> None:
+    """Everybody sends to the last router of a column: in each router of the column, all inputs that
+    there are ask for the output on the way."""
+    scene = HarnessScene(bench)
+    rows, columns = scene.mesh.rows, scene.mesh.columns
+    for flits in sorted({6, 16, scene.longest}):
+        await saturate(bench, scene, HOTSPOT, flits, max(20_000, 400 * flits),
+                       hot=(rows - 1) * columns + 1)
 
 
 @testbench
