@@ -63,7 +63,9 @@ def curves(kept: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
     through.set(xlabel="flits offered in each cycle, by tile", ylabel="flits delivered, by tile",
                 xlim=(0, 1), ylim=(0, None))
     late.set(xlabel="flits offered in each cycle, by tile", yscale="log",
-             ylabel="cycles to the last flit: from creation (dotted: on the network)")
+             ylabel="cycles from creation to last flit")
+    late.plot([], [], linestyle=":", color="#555555", label="of them on the network")
+    late.legend(fontsize=8)
     through.legend(fontsize=8)
     return figure
 

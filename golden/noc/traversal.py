@@ -23,55 +23,66 @@ i (d + 1) > F_g. In front of the header the flits are those of the packet before
 What is known of the header from where the tail is, is taken from the same terms: a packet whose
 last flit has left a FIFO has its header beyond as many FIFOs further on as cannot hold it.
 
-*Quantities.* For a flow g and a channel c = c_1 that it uses, with c_2, c_3, ... behind it:
+*Quantities.* For a flow g and a channel c = c_1 that it uses, with c_2, c_3, ... behind it; there
+is no FIFO behind the last channel, and what is said of it is 0:
 
 - ``wait(b, c)``: from being the head of FIFO(b) to being granted c. Each other input has one packet
   before; the packet from b that went before has left FIFO(b), but may still be in the way:
 
       wait(b, c) = sum over other inputs of max (F_h + body(h, c)) + max over b of behind(k, c)
 
-- ``stops(g, i, j)``: what g's header costs by its stops in FIFO(c_i) to FIFO(c_j), or by the packet
-  that is in front of it in FIFO(c_(j+1)); 0 beyond the last FIFO. The greatest of 0 and
+- ``stops(g, i, j, n)``: what g's header costs by its stops in FIFO(c_i) to FIFO(c_j), or by the
+  n flits in front of it that have to leave FIFO(c_(j+1)) first: the greatest of 0 and
 
-      (move(g, c_i) - d) + ... + (move(g, c_m) - d)                        for m from i to j
-      (move(g, c_i) - d) + ... + (move(g, c_j) - d) + backlog(c_(j+1))
+      (move(g, c_i) - d) + ... + (move(g, c_m) - d)                           for m from i to j
+      (move(g, c_i) - d) + ... + (move(g, c_j) - d) + backlog(c_(j+1), n)     unless n is 0
 
-- ``body(g, c)``: from the grant of c to the next that is possible are F_g cycles and these:
-  stops(g, 1, floor(F_g / (d + 1))).
-- ``behind(g, c)``: the same, counted from the tail having left for c. The header has been granted
-  all of c_1 to c_(m+1) by then, with m = floor((F_g - 1) / (d + 1)), and F_g - m d - 1 cycles ago:
-  stops(g, 1 + m, floor(F_g / (d + 1))).
-- ``rest(g, c)``: cycles in which none of a packet's flits leaves FIFO(c), from when the next header
-  is granted c. If it fits there, F_g <= d, it may still have to wait: wait(c, c_2) + body(g, c_2).
-  If not, its header has been granted c_2 to c_(m+1), with m = floor(F_g / (d + 1)):
-  stops(g, 1 + m, 1 + floor((F_g - 1) / (d + 1))).
-- ``backlog(c)``: in FIFO(c) there are d flits at most, so ceil(d / F_min) packets, each of which
-  costs its rest: backlog(c) = ceil(d / F_min) max rest(h, c).
+- ``body(g, c)``: from the grant of c to the next that is possible are F_g cycles and these. With
+  F_g = m (d + 1) + n, that grant waits for n flits in front of the header in the (m + 1)-st FIFO:
+  stops(g, 1, m, n).
+- ``behind(g, c)``: the same, counted from the tail having left for c, the next header being the one
+  that waits. All but one flit have left by then. If n is 0, that is g's header, which has nothing
+  before it any more: wait(c_m, c_(m+1)). Else it is one of the packets in front of it, in
+  FIFO(c_(m+1)): if it is a header, it costs that packet's wait; else its body, or its rest.
+- ``rest(g, c)``: of a packet that does not fit FIFO(c): cycles in which none of its flits leaves
+  it, from when the next header is granted c. Its own header has been granted c_2 to c_(m+1):
+  stops(g, 1 + m, 1 + floor((F_g - 1) / (d + 1)), (F_g - 1) mod (d + 1)).
+- ``backlog(c, n)``: cycles in which none of n flits of FIFO(c) leaves. A packet that begins among
+  them fits FIFO(c), and costs its wait(c, next) and body(h, next). The oldest may have begun
+  before; it costs no more than its body, or its rest if it does not fit. So at most ceil(n / F_min)
+  packets begin, or one less flit's worth and there is an old one. Where it is known that the n
+  flits end with the last one of a packet, n mod F_min of them cannot be a whole one.
 - ``move(g, c)``: from the grant of c to the grant of the next channel. If no packet ever stops in
   FIFO(c) (wait and body are 0 for all of them), the header is its head delta + 1 cycles later. Else
   the d flits in front of it leave first, one in each cycle but for those of the backlog:
 
-      move(g, c) = wait(c, c_2) + (delta + 1, or d + backlog(c))
+      move(g, c) = wait(c, c_2) + (delta + 1, or d + backlog(c, d))
 
 All of these are the greatest over all lengths of a flow's packets.
 
 *The bound.* Channels depend on those behind them only, so with acyclic dependencies the recursion
 ends. The header is taken into FIFO(in) with d - 1 flits before it at most; it is the head delta
-cycles later, or max(delta, d - 1 + backlog(in)), of ceil((d - 1) / F_min) packets, if they ever
-stop there. From the last grant on, a flit is delivered in each cycle, the first in the next one:
+cycles later, or max(delta, d - 1 + backlog(in, d - 1)), if packets ever stop there. From the last
+grant on, a flit is delivered in each cycle, the first in the next one:
 
     head(in) + wait(in, c_1) + sum of the moves + F_g + 1
+
+With N inputs at each merge that all send without a pause, a packet's share halves (or worse) with
+each of them: the bound is exponential in their number, and so is what the network does.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeVar
 
 from cyclebound.golden.noc.deadlock import find_deadlock
 from cyclebound.golden.noc.routes import Channel, Mesh, Port, Route, channels, check_route
 
 __all__ = ["Stream", "Traversal"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -124,7 +135,7 @@ class Traversal:
             raise ValueError(f"channel dependencies must have no cycle, but {ring}")
         self._streams, self._delta, self._depth = streams, delta, depth
         self._ways = {name: channels(each.route) for name, each in streams.items()}
-        self._known: dict[tuple, int] = {}
+        self._known: dict[tuple, object] = {}
 
     @cached_property
     def _users(self) -> dict[Channel, dict[Channel, list[str]]]:
@@ -136,14 +147,15 @@ class Traversal:
         return found
 
     @cached_property
-    def _through(self) -> dict[Channel, list[str]]:
-        """By channel: the streams that use it."""
-        return {channel: sorted({name for names in self._users[channel].values()
-                                 for name in names}) if channel in self._users else
-                [name for name, way in self._ways.items() if way[0] == channel]
-                for way in self._ways.values() for channel in way}
+    def _through(self) -> dict[Channel, list[tuple[str, Channel]]]:
+        """By channel: the streams that use it, with the channel that each uses next."""
+        found: dict[Channel, list[tuple[str, Channel]]] = {}
+        for name, way in self._ways.items():
+            for channel, following in pairwise(way):
+                found.setdefault(channel, []).append((name, following))
+        return found
 
-    def _once(self, what: Callable[..., int], *key: object) -> int:
+    def _once(self, what: Callable[..., T], *key: object) -> T:
         if (what.__name__, *key) not in self._known:
             self._known[what.__name__, *key] = what(*key)
         return self._known[what.__name__, *key]
@@ -162,55 +174,86 @@ class Traversal:
     def _service(self, name: str, channel: Channel) -> int:
         return self._worst(name, lambda flits: flits + self._body(name, flits, channel))
 
-    def _stops(self, name: str, first: int, last: int) -> int:
+    def _stops(self, name: str, first: int, last: int, flits: int) -> int:
         """What stops of the header cost, from the channel number ``first`` of its way to ``last``,
-        and what is in front of it there."""
+        and so many flits in front of it in the FIFO behind."""
         way, worst, moved = self._ways[name], 0, 0
         for place in range(first, last + 1):
             if place >= len(way) - 1:
                 return worst
             moved += self._once(self._move, name, way[place]) - self._depth
             worst = max(worst, moved)
-        if last + 1 < len(way) - 1:
-            worst = max(worst, moved + self._once(self._backlog, way[last + 1], self._depth))
+        if flits and last + 1 < len(way) - 1:
+            worst = max(worst, moved + self._once(self._backlog, way[last + 1], flits,
+                                                  flits == self._depth))
         return worst
 
     def _body(self, name: str, flits: int, channel: Channel) -> int:
-        place = self._ways[name].index(channel)
-        return self._stops(name, place, place + flits // (self._depth + 1) - 1)
+        place, (fifos, rest) = self._ways[name].index(channel), divmod(flits, self._depth + 1)
+        return self._stops(name, place, place + fifos - 1, rest)
 
     def _behind(self, name: str, channel: Channel) -> int:
-        place, step = self._ways[name].index(channel), self._depth + 1
-        return self._worst(name, lambda flits: self._stops(
-            name, place + (flits - 1) // step, place + flits // step - 1))
+        return self._worst(name, lambda flits: self._one_flit(name, flits, channel))
 
-    def _whole(self, name: str, flits: int, channel: Channel) -> int:
-        way = self._ways[name]
-        following = way[way.index(channel) + 1]
-        return self._once(self._wait, channel, following) + self._body(name, flits, following)
+    def _one_flit(self, name: str, flits: int, channel: Channel) -> int:
+        way, (fifos, rest) = self._ways[name], divmod(flits, self._depth + 1)
+        place = way.index(channel) + fifos - (rest == 0)
+        if place >= len(way) - 1:
+            return 0
+        if rest == 0:
+            return self._once(self._wait, way[place], way[place + 1])
+        part, wait, body, _ = self._once(self._costs, way[place])
+        return max(part, wait, body)
 
     def _rest(self, name: str, channel: Channel) -> int:
-        place, step = self._ways[name].index(channel), self._depth + 1
-        return self._worst(name, lambda flits: (
-            self._whole(name, flits, channel) if flits < step else
-            self._stops(name, place + flits // step, place + (flits - 1) // step)))
+        """Of packets that do not fit the FIFO; 0 if there are none."""
+        place, stream, step = self._ways[name].index(channel), self._streams[name], self._depth + 1
+        return max((self._stops(name, place + flits // step, place + (flits - 1) // step,
+                                (flits - 1) % step)
+                    for flits in range(max(stream.least, step), stream.flits + 1)), default=0)
 
-    def _backlog(self, channel: Channel, flits: int) -> int:
-        """Cycles in which none of so many flits before a header in FIFO(channel) leaves."""
+    def _backlog(self, channel: Channel, flits: int, ends: bool) -> int:
+        """Cycles in which none of so many flits in FIFO(channel) leaves, the oldest first; with
+        ``ends``, the last of them ends a packet."""
+        part, wait, body, least = self._once(self._costs, channel)
+        if not least:
+            return part
+        whole, part = wait + body, max(part, body)
+        if ends and flits % least == 0 and all(self._streams[name].flits == least
+                                               for name, _ in self._through[channel]):
+            return flits // least * whole
+        begun = flits // least if ends else -(-flits // least)
+        return max(begun * whole, -(-(flits - 1) // least) * whole + part,
+                   begun * whole + part if ends and flits % least else 0)
+
+    def _costs(self, channel: Channel) -> tuple[int, int, int, int]:
+        """Greatest rest of the packets that do not fit FIFO(channel); and of those that do, the
+        greatest wait, the greatest body, and the fewest flits, 0 if there are none."""
         users = self._through[channel]
-        least = min(self._streams[name].least for name in users)
-        return -(-flits // least) * max(self._once(self._rest, name, channel) for name in users)
+        rest = max(self._once(self._rest, name, channel) for name, _ in users)
+        short = [(name, following) for name, following in users
+                 if self._streams[name].least <= self._depth]
+        return (rest,
+                max((self._once(self._wait, channel, following) for _, following in short),
+                    default=0),
+                max((self._body(name, length, following) for name, following in short
+                     for length in range(self._streams[name].least,
+                                         min(self._depth, self._streams[name].flits) + 1)),
+                    default=0),
+                min((self._streams[name].least for name, _ in short), default=0))
 
     def _flows(self, channel: Channel) -> bool:
         """No flit ever stops in FIFO(channel)."""
-        return not any(self._worst(name, lambda flits, name=name: self._whole(name, flits, channel))
-                       for name in self._through[channel])
+        return not any(self._once(self._wait, channel, following)
+                       or self._worst(name, lambda flits, name=name, following=following:
+                                      self._body(name, flits, following))
+                       for name, following in self._through[channel])
 
     def _head(self, channel: Channel, unstopped: int, flits: int) -> int:
         """Cycles until a header is the head of FIFO(channel), with so many flits before it."""
         if self._once(self._flows, channel):
             return unstopped
-        return max(unstopped, flits + self._once(self._backlog, channel, flits))
+        return max(unstopped, flits + self._once(self._backlog, channel, flits, True))
 
     def _move(self, name: str, channel: Channel) -> int:
         way = self._ways[name]

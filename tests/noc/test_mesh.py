@@ -178,6 +178,17 @@ def test_no_packet_of_the_model_takes_longer(seed):
     assert sum(worst > 0 for worst in run.worst.values()) >= 8
 
 
+@pytest.mark.parametrize("flits", [5, 6, 10, 16])
+def test_a_hotspot_reaches_the_bound(flits):
+    """Packets that do not fit a FIFO, everybody to one corner: every worst case is met."""
+    mesh = Mesh(2, 2)
+    routes = {str(n): xy_route(mesh, tile, (0, 0)) for n, tile in enumerate(mesh.tiles) if n}
+    run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=1, depth=4, cycles=400, seed=1)
+    bound = Traversal(mesh, {name: Stream(route, flits) for name, route in routes.items()},
+                      delta=1, depth=4)
+    assert run.worst == {name: bound.bound(name) for name in routes}
+
+
 def test_figure_3_stops_the_model():
     lengths = dict.fromkeys(FIGURE_3, (8,))
     run = Run(Mesh(2, 2), FIGURE_3, lengths, delta=1, depth=4, cycles=300, seed=1)
