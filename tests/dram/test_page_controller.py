@@ -29,6 +29,8 @@ OFTEN = dataclasses.replace(DDR3_1600_MODULE, nREFI=400, rows=4)
     ({"part": DDR4_3200AA_X8}, ValueError, r"^DDR4.*: bank groups must be 1, not 4$"),
     ({"part": dataclasses.replace(OFTEN, nBURST=2)}, ValueError,
      r"^DDR3-1600 module \(8 banks\): nBURST must be 4, not 2$"),
+    ({"part": dataclasses.replace(OFTEN, nCWD=2)}, ValueError,
+     r"^DDR3-1600 module \(8 banks\): nCWD must be at least 3, not 2$"),
 ])
 def test_refuses(changes, kind, message):
     with pytest.raises(kind, match=message):
