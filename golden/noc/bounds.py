@@ -40,7 +40,8 @@ def t_noc(*, delta: int, flits: int, routers: int) -> int:
 
 
 @bound(formula="delta_R + 1 + N_flits + (N_req - 1) * F_max", source="this project")
-def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> int:
+def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int,
+               staged: bool = False) -> int:
     """A packet's way through one router against ``contenders`` - 1 inputs at its output.
 
     Counted to the cycle in which the last flit leaves, from the cycle in which the header is taken,
@@ -54,37 +55,44 @@ def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> 
     ``rival_flits`` cycles each if their flits come without gaps, and one packet follows another
     without a gap. Then the header moves into the output's register, 1, and its flits leave one in
     each cycle.
+
+    With ``staged``, arbitration is one of the cycles of ``delta``, which overlaps with the packet
+    before unless that comes from the same input: a header that nobody contends with is head of its
+    input a cycle too late for that.
     """
     check_count("contenders", contenders)
     check_count("rival_flits", rival_flits)
-    return t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
+    return (t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
+            + (staged and contenders == 1))
 
 
 @functools.cache
 def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int,
-               pattern: int) -> Traversal:
+               pattern: int, hot: int) -> Traversal:
     mesh = Mesh(rows, columns)
     streams = {str(source): Stream(xy_route(mesh, source, destination), flits)
-               for source, destination in pattern_of(mesh, pattern).items()}
+               for source, destination in pattern_of(mesh, pattern,
+                                                       divmod(hot, columns)).items()}
     return Traversal(mesh, streams, delta=delta, depth=depth)
 
 
-@bound(formula="ceil((depth - 1) / F) max(exit + F - 1) + delta_R + sum of hops + F",
+@bound(formula="head + wait + sum of moves + F + 1",
        source="this project, golden/noc/traversal.py")
 def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
-              source: int) -> int:
+              source: int, hot: int = 0) -> int:
     """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
 
     Counted from the cycle in which its source's router takes the header to the cycle in which the
     last flit is delivered, both included; receivers are ready, senders never pause. ``pattern`` is
-    a number of `golden.noc.patterns.pattern`, ``source`` the number of a tile, row by row.
+    a number of `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by
+    row.
 
     Derivation: in `golden.noc.traversal`, by recursion over the channels, which depend on each
     other without a cycle.
     """
     for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
         check_count(name, value)
-    found = _traversal(rows, columns, delta, depth, flits, pattern)
+    found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
         return found.bound(str(divmod(source, columns)))
     except ValueError as error:

@@ -9,16 +9,16 @@ __all__ = ["HOTSPOT", "TRANSPOSE", "pattern"]
 HOTSPOT, TRANSPOSE = 0, 1  # all numbers above: a permutation drawn with that seed
 
 
-def pattern(mesh: Mesh, number: int) -> dict[Tile, Tile]:
+def pattern(mesh: Mesh, number: int, hot: Tile = (0, 0)) -> dict[Tile, Tile]:
     """Destinations by source; tiles that would send to themselves do not send.
 
-    ``HOTSPOT``: everybody to (0, 0). ``TRANSPOSE``: rows and columns exchanged, on a square mesh.
+    ``HOTSPOT``: everybody to ``hot``. ``TRANSPOSE``: rows and columns exchanged, on a square mesh.
     Raises `ValueError` for a transpose of a mesh that is none, or a negative number.
     """
     if number < 0:
         raise ValueError(f"pattern must be at least 0, not {number}")
     if number == HOTSPOT:
-        found = dict.fromkeys(mesh.tiles, (0, 0))
+        found = dict.fromkeys(mesh.tiles, hot)
     elif number == TRANSPOSE:
         if mesh.rows != mesh.columns:
             raise ValueError(f"mesh must be square for a transpose, not {mesh.rows} x "

@@ -92,11 +92,15 @@ class RouterModel:
         Bit by output: it leads somewhere.
     position : (row, column)
         For XY routing.
+    staged : bool
+        A packet goes in the cycle after its grant, and the cycle is one of ``delta``.
     """
 
     def __init__(self, *, depth: int, delta: int, routing: str, longest: int, ports: int = 5,
-                 width: int = 32, connected: int = 31, position: Tile = (0, 0)) -> None:
-        self._depth, self._delta, self._routing = depth, delta, routing
+                 width: int = 32, connected: int = 31, position: Tile = (0, 0),
+                 staged: bool = False) -> None:
+        self._depth, self._delta, self._routing = depth, delta - staged, routing
+        self._staged = staged
         self.local = ports - 1
         self._width, self._connected, self._position = width, connected, position
         self.inputs = [_Input() for _ in range(ports)]
@@ -167,25 +171,35 @@ class RouterModel:
                 if self._routing == "source":
                     each.queue[0] = each.queue[0][0], replace(head, data=head.data >> CODE_BITS)
 
+    def _grant(self, output: int, *, but: int | None = None, accept: bool = True) -> int | None:
+        """Whose packet begins at an output, of those whose headers ask for it."""
+        asking = sum(1 << port for port, each in enumerate(self.inputs)
+                     if each.output == output and self._head(port) is not None
+                     and port != but)
+        granted = self._turns[output].step(asking, accept=accept)
+        return granted.bit_length() - 1 if granted else None
+
     def _leave(self, ready: Sequence[bool]) -> list[int]:
         """Heads that leave: to the output's register if it is free, or nowhere."""
         left = [port for port, each in enumerate(self.inputs)
                 if self._head(port) is not None and each.output is None]
         for output, offer in enumerate(self.offers):
-            if offer is not None and not ready[output]:
-                continue
-            self.offers[output] = None
+            free = offer is None or ready[output]
+            if free:
+                self.offers[output] = None
+            if self.owners[output] is None and free and not self._staged:
+                self.owners[output] = self._grant(output)
             who = self.owners[output]
-            if who is None:
-                asking = sum(1 << port for port, each in enumerate(self.inputs)
-                             if each.output == output and self._head(port) is not None)
-                granted = self._turns[output].step(asking, accept=True)
-                who = granted.bit_length() - 1 if granted else None
-            if who is None or self._head(who) is None:
-                continue
-            left.append(who)
-            flit = self.offers[output] = self._head(who)
-            self.owners[output] = None if flit.last else who
+            ends = who is None
+            if free and who is not None and self._head(who) is not None:
+                left.append(who)
+                flit = self.offers[output] = self._head(who)
+                ends = flit.last
+            if self._staged:
+                granted = self._grant(output, but=who, accept=ends)
+                self.owners[output] = granted if ends else who
+            elif ends:
+                self.owners[output] = None
         for port in left:
             _, flit = self.inputs[port].queue.popleft()
             if flit.last:

@@ -22,10 +22,10 @@ __all__ = ["COUNTER_BITS", "RouterOutput", "WormholeRouter", "check_router"]
 COUNTER_BITS = 16  # of what was dropped, modulo 2**16
 
 
-def check_router(width, depth, delta, routing, longest):
+def check_router(width, depth, delta, routing, longest, *, staged=False):
     """Raise unless these parameters make a router."""
     check_integer("Flit width", width, 2 * COORDINATE_BITS)
-    check_integer("Router latency", delta, 1)
+    check_integer("Router latency" + " with a stage for arbitration" * staged, delta, 1 + staged)
     check_integer("FIFO depth", depth, delta + 1)
     check_integer("Longest packet", longest, 2)
     if routing not in ROUTINGS:
@@ -38,10 +38,16 @@ class RouterOutput(wiring.Component):
     Latency: one cycle from a head to the offer. A packet in progress keeps the output; the cycle
     after its last flit is another packet's, if there is one.
 
+    ``staged``: a grant is kept in a register, and the packet goes from the next cycle on; grants
+    are made while the packet before leaves. So a packet's header is one cycle later, and a packet
+    that comes from the same input as the one before, and meets no other, leaves a gap of a cycle.
+
     Parameters
     ----------
     count, width : int
         Inputs that may send here, and bits of a flit's data.
+    staged : bool
+        Whether arbitration has a cycle of its own.
 
     Members
     -------
@@ -55,8 +61,8 @@ class RouterOutput(wiring.Component):
         The flit on offer.
     """
 
-    def __init__(self, *, count, width):
-        self.count, self.width = count, width
+    def __init__(self, *, count, width, staged=False):
+        self.count, self.width, self.staged = count, width, staged
         flit = FlitLayout(width)
         super().__init__({
             "requests": In(count), "valid": In(count), "heads": In(flit).array(count),
@@ -72,19 +78,34 @@ class RouterOutput(wiring.Component):
         source, owner = self.source, self.owner
 
         load, chosen = Signal(), Signal(FlitLayout(self.width))
+        going = Mux(load & self.busy, owner & self.valid, 0)
+        if self.staged:
+            m.d.comb += [
+                # who goes still shows its header
+                arbiter.requests.eq(self.requests & ~Mux(self.busy, owner, 0)),
+                arbiter.accept.eq(~self.busy | (self.take.any() & chosen.last)),
+                self.take.eq(going),
+            ]
+        else:
+            m.d.comb += [
+                # a grant is a transfer, so the arbiter never holds one
+                arbiter.requests.eq(Mux(load & ~self.busy, self.requests, 0)),
+                arbiter.accept.eq(1),
+                self.take.eq(going | arbiter.grant),
+            ]
         m.d.comb += [
             load.eq(~source.valid | source.ready),
-            # a grant is a transfer, so the arbiter never holds one
-            arbiter.requests.eq(Mux(load & ~self.busy, self.requests, 0)),
-            arbiter.accept.eq(1),
-            self.take.eq(Mux(load & self.busy, owner & self.valid, 0) | arbiter.grant),
             chosen.eq(reduce(or_, (Mux(take, head.as_value(), 0) for take, head in
                                    zip(self.take, self.heads, strict=True)))),
         ]
         with m.If(load):
             m.d.sync += [source.valid.eq(self.take.any()), source.payload.eq(chosen)]
-        with m.If(self.take.any()):
-            m.d.sync += [owner.eq(self.take), self.busy.eq(~chosen.last)]
+        if self.staged:
+            with m.If(arbiter.accept):
+                m.d.sync += [owner.eq(arbiter.grant), self.busy.eq(arbiter.grant.any())]
+        else:
+            with m.If(self.take.any()):
+                m.d.sync += [owner.eq(self.take), self.busy.eq(~chosen.last)]
         return m
 
 
@@ -116,6 +137,9 @@ class WormholeRouter(wiring.Component):
     ports : int
         5: north, east, south, west, local. Fewer, from 2, leave out directions from the end; the
         last port is always the local one. XY routing takes all 5.
+    staged : bool
+        Arbitration has a cycle of its own, one of ``delta``, which is at least 2 then: a quicker
+        clock, and a gap of a cycle between two packets of one input that meet no others.
 
     Members
     -------
@@ -130,13 +154,14 @@ class WormholeRouter(wiring.Component):
         packets aborted or flits dropped because of a first flit in the wrong place or missing.
     """
 
-    def __init__(self, *, width=32, depth=4, delta=1, routing="source", longest=66, ports=5):
-        check_router(width, depth, delta, routing, longest)
+    def __init__(self, *, width=32, depth=4, delta=1, routing="source", longest=66, ports=5,
+                 staged=False):
+        check_router(width, depth, delta, routing, longest, staged=staged)
         check_integer("Port count", ports, 2, 5)
         if routing == "xy" and ports != 5:
             raise ValueError(f"Port count must be 5 for XY routing, not {ports}")
         self.width, self.depth, self.delta = width, depth, delta
-        self.routing, self.longest, self.ports = routing, longest, ports
+        self.routing, self.longest, self.ports, self.staged = routing, longest, ports, staged
         flits = stream.Signature(FlitLayout(width))
         super().__init__({
             "sinks": In(flits).array(ports), "sources": Out(flits).array(ports),
@@ -155,12 +180,14 @@ class WormholeRouter(wiring.Component):
     def inputs(self):
         """The FIFOs, by port."""
         return [RouterInput(number=number, ports=self.ports, width=self.width, depth=self.depth,
-                            delta=self.delta, routing=self.routing) for number in range(self.ports)]
+                            delta=self.delta - self.staged, routing=self.routing)
+                for number in range(self.ports)]
 
     @cached_property
     def outputs(self):
         """The outputs, by port."""
-        return [RouterOutput(count=self.ports - 1, width=self.width) for _ in range(self.ports)]
+        return [RouterOutput(count=self.ports - 1, width=self.width, staged=self.staged)
+                for _ in range(self.ports)]
 
     def elaborate(self, platform):
         m = Module()

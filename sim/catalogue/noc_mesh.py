@@ -4,7 +4,7 @@ from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
-from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
 
 BLOCKS = (
     Block(
@@ -39,5 +39,6 @@ BLOCKS = (
             Observed("transfer", bounds.transfer),
             Observed("traversal", bounds.traversal),
         ),
+        fpga=FpgaTarget("four"),
     ),
 )

@@ -17,7 +17,8 @@ from cyclebound.tb.noc.wormhole_router_properties import (
     RouterOrderProof,
 )
 
-_SMALL = {"width": 8, "depth": 2, "delta": 1, "routing": "source", "longest": 3, "ports": 5}
+_SMALL = {"width": 8, "depth": 2, "delta": 1, "routing": "source", "longest": 3, "ports": 5,
+          "staged": False}
 
 BLOCKS = (
     Block(
@@ -26,14 +27,16 @@ BLOCKS = (
         component=WormholeRouter,
         configurations={
             "paper": Configuration({"width": 32, "depth": 4, "delta": 1, "routing": "source",
-                                    "longest": 66, "ports": 5}),
+                                    "longest": 66, "ports": 5, "staged": False}),
             # Table III: delta_R = 5
             "slow": Configuration({"width": 32, "depth": 8, "delta": 5, "routing": "source",
-                                   "longest": 6, "ports": 5}),
+                                   "longest": 6, "ports": 5, "staged": False}),
             "xy": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "xy",
-                                 "longest": 6, "ports": 5}),
+                                 "longest": 6, "ports": 5, "staged": False}),
+            "staged": Configuration({"width": 32, "depth": 4, "delta": 2, "routing": "source",
+                                     "longest": 66, "ports": 5, "staged": True}),
             "three": Configuration({"width": 16, "depth": 2, "delta": 1, "routing": "source",
-                                    "longest": 3, "ports": 3}),
+                                    "longest": 3, "ports": 3, "staged": False}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.wormhole_router"),),
         bounds=(
@@ -47,9 +50,10 @@ BLOCKS = (
                      "input begin there, an output is never idle while one waits, and packets are "
                      "kept together",
                 checker=RouterFairProof,
-                instances=({**_SMALL, "ports": 3}, _SMALL),
-                decides=("ports", "depth", "delta", "routing"),
-                depth=5,
+                instances=({**_SMALL, "ports": 3}, _SMALL, {**_SMALL, "depth": 4},
+                           {**_SMALL, "depth": 3, "delta": 2, "routing": "xy"}),
+                decides=("ports", "depth", "delta", "routing", "staged"),
+                depth=6,
                 induction=3,
             ),
             Property(
@@ -59,7 +63,7 @@ BLOCKS = (
                 # an input's FIFO is the same whatever the number of ports and the routing
                 instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
                                 for depth, delta in ((2, 1), (4, 1), (3, 2))),
-                decides=("depth", "delta"),
+                decides=("depth", "delta", "staged"),
                 depth=8,
                 induction=3,
             ),
@@ -69,7 +73,7 @@ BLOCKS = (
                 checker=RouterOrderProof,
                 instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
                                 for depth, delta in ((2, 1), (3, 1), (3, 2))),
-                decides=("depth", "delta", "ports", "routing"),
+                decides=("depth", "delta", "ports", "routing", "staged"),
                 depth=10,
                 induction=3,
             ),

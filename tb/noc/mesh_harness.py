@@ -92,10 +92,10 @@ class HarnessScene:
         return result
 
 
-async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int,
-                   cycles: int) -> int:
+async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, cycles: int,
+                   hot: int = 0) -> int:
     """All of a pattern's tiles send without a pause; the worst of each is observed."""
-    targets = pattern(scene.mesh, number)
+    targets = pattern(scene.mesh, number, scene.mesh.tiles[hot])
     await scene.aim(targets)
     tiles = scene.mesh.tiles
     drain = 40 * flits * len(tiles)
@@ -104,27 +104,32 @@ async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int,
     for source, target in targets.items():
         place = tiles.index(source)
         worst = found.worst[tiles.index(target), place]
-        bench.observe_counted("traversal", worst, 1, flits=flits, pattern=number, source=place)
+        bench.observe_counted("traversal", worst, 1, flits=flits, pattern=number, source=place,
+                              hot=hot)
     assert all(found.worst.values()), "somebody sent nothing"
     return found.sum("received")
 
 
+async def alone(bench: Bench, scene: HarnessScene, source: Tile, target: Tile,
+                flits: int) -> None:
+    """Packets from one tile to another, and nothing else: they take exactly t_noc."""
+    await scene.aim({source: target})
+    found = await scene.measure(rate=100, flits=flits, counted=2000, drain=300)
+    routers = 1 + sum(abs(a - b) for a, b in zip(source, target, strict=True))
+    [worst] = found.worst.values()
+    # packets of one source queue where they begin, never on their way
+    bench.observe_counted("alone", worst, found.sum("received"), flits=flits, routers=routers)
+
+
 @testbench
 async def one_packet_at_a_time(bench: Bench) -> None:
-    """Between the tile in a corner and any other: exactly t_noc."""
+    """From and to the tile in a corner."""
     scene = HarnessScene(bench)
     tiles = scene.mesh.tiles
     for number, tile in enumerate(sorted({*tiles[1:5], tiles[len(tiles) // 2], tiles[-1]})):
-        for ends in ((tiles[0], tile), (tile, tiles[0])):
-            await scene.aim({ends[0]: ends[1]})
-            flits = 1 + 13 * number % scene.longest
-            found = await scene.measure(rate=100, flits=flits, counted=2000, drain=300)
-            routers = 1 + sum(abs(a - b) for a, b in zip(*ends, strict=True))
-            assert len(found.worst) == 1
-            [worst] = found.worst.values()
-            # packets of one source queue where they begin, never on their way
-            bench.observe_counted("alone", worst, found.sum("received"), flits=flits,
-                                  routers=routers)
+        flits = 1 + 13 * number % scene.longest
+        await alone(bench, scene, tiles[0], tile, flits)
+        await alone(bench, scene, tile, tiles[0], flits)
 
 
 @testbench
@@ -134,7 +139,18 @@ async def patterns_of_all_lengths(bench: Bench) -> None:
     square = scene.mesh.rows == scene.mesh.columns
     for flits in sorted({1, 2, 6, 16, scene.longest}):
         for number in (HOTSPOT, *([TRANSPOSE] if square else []), 2, 3):
-            await saturate(bench, scene, number, flits, 400 * flits)
+            await saturate(bench, scene, number, flits, max(20_000, 400 * flits))
+
+
+@testbench
+async def path_on_which_all_ports_contend(bench: Bench) -> None:
+    """Everybody sends to the last router of a column: in each router of the column, all inputs that
+    there are ask for the output on the way."""
+    scene = HarnessScene(bench)
+    rows, columns = scene.mesh.rows, scene.mesh.columns
+    for flits in sorted({6, 16, scene.longest}):
+        await saturate(bench, scene, HOTSPOT, flits, max(20_000, 400 * flits),
+                       hot=(rows - 1) * columns + 1)
 
 
 @testbench
@@ -150,6 +166,16 @@ async def uniform_load(bench: Bench) -> None:
     assert full.throughput > 3 * little.throughput
     assert full.sum("network") / full.sum("count") > little.latency
     assert not little.sum("blocked")
+
+
+@testbench
+async def saturated(bench: Bench) -> None:
+    """Everybody sends to anybody without a pause: what a cycle costs the simulator."""
+    scene = HarnessScene(bench)
+    await alone(bench, scene, scene.mesh.tiles[0], scene.mesh.tiles[-1], 6)
+    await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
+    found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+    assert found.throughput > 0.2
 
 
 @testbench

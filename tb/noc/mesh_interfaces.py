@@ -14,7 +14,7 @@ from cyclebound.golden.noc.tdma import Flow, Network, Slot, conflicts, solve
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.interface_scene import window_word
 
-LATENCIES = "composable.json"  # beside the job: of one flow, (cycle, latency) by scenario
+ARRIVALS = "arrivals.json"  # beside the job: by scenario, a flow's requests and when words came
 _REQUESTS = 6   # that a flow makes while it is watched
 _SETUP = 4       # cycles from a transaction to its first word
 
@@ -165,9 +165,9 @@ def _observe(bench: Bench, table: Table, victim: int,
 @testbench
 async def composable(bench: Bench) -> None:
     """With a table, every request of every flow is the same in every cycle whether the others are
-    silent or saturate; without, they are not. The latencies are kept, for a picture."""
+    silent or saturate; without, they are not. One flow's arrivals are kept, for a picture."""
     table, differs = Table(bench), 0
-    kept: dict[str, list[tuple[int, int]]] = {}
+    kept: dict[str, list] = {}
     for victim in range(len(table.slots)):
         demands = table.demands(bench, victim)
         runs: Mapping[tuple[bool, bool], list] = {
@@ -178,8 +178,7 @@ async def composable(bench: Bench) -> None:
         assert runs[True, False] == runs[True, True], f"flow {victim} feels the others"
         differs += runs[False, False] != runs[False, True]
         if victim == 0:
-            kept = {f"tables={int(tables)} others={int(others)}": [
-                (accepted, arrivals[-1] - asked + 1) for asked, accepted, arrivals in run]
-                for (tables, others), run in runs.items()}
+            kept = {f"{'tables' if tables else 'none'} {'saturate' if others else 'silent'}": run
+                    for (tables, others), run in runs.items()}
     assert differs, "nobody is in anybody's way without a table"
-    Path(os.environ["CYCLEBOUND_JOB"]).with_name(LATENCIES).write_text(json.dumps(kept))
+    Path(os.environ["CYCLEBOUND_JOB"]).with_name(ARRIVALS).write_text(json.dumps(kept))
