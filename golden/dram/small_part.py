@@ -1,10 +1,10 @@
-"""A part that no one makes, small enough for proofs: every rule of a real one in few cycles."""
+"""Parts that no one makes, small enough for proofs: every rule of a real one in few cycles."""
 
 import dataclasses
 
-from cyclebound.golden.dram.timing import DDR4_3200AA_X16
+from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X16
 
-__all__ = ["SMALL"]
+__all__ = ["SMALL", "SMALL_DDR3"]
 
 SMALL = dataclasses.replace(
     DDR4_3200AA_X16, name="small", banks=2, bank_groups=2, rows=2, columns=8, nRCD=2, nCAS=2,
@@ -15,3 +15,9 @@ SMALL = dataclasses.replace(
 Two rows are enough for every row conflict, and columns do not matter to what a command waits for.
 No four-activate window: two banks, each with nRC between its activates, cannot fill one.
 """
+
+SMALL_DDR3 = dataclasses.replace(
+    DDR3_1600_MODULE, name="small DDR3", banks=2, rows=2, columns=8, nRCD=2, nCAS=4, nCWD=3, nRP=2,
+    nRAS=4, nRC=6, nRTP=2, nWR=2, nWTR_S=2, nWTR_L=2, nRRD_S=2, nRRD_L=2, nFAW=0, nRFC=5, nREFI=20,
+    numbers={})
+"""2 banks, 2 rows of one burst of four clocks; the other distances are 2 to 6 clocks."""

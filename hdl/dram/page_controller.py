@@ -78,6 +78,8 @@ class PageController(wiring.Component):
             raise ValueError(f"{part.name}: bank groups must be 1, not {part.bank_groups}")
         if part.nBURST != 4:
             raise ValueError(f"{part.name}: nBURST must be 4, not {part.nBURST}")
+        if part.nCWD <= _FETCH:
+            raise ValueError(f"{part.name}: nCWD must be at least {_FETCH + 1}, not {part.nCWD}")
         self.tag_bits, self.close, self.postpone = tag_bits, bool(close), postpone
         bus = BusLayout(tag_bits=tag_bits)
         super().__init__({

@@ -1,7 +1,7 @@
 """Blocks of the DRAM path: what several masters share (memory-composition, IV.C.3)."""
 
 from cyclebound.golden.dram import front_end_bounds, page_bounds, reorder_bounds
-from cyclebound.golden.dram.small_part import SMALL
+from cyclebound.golden.dram.small_part import SMALL, SMALL_DDR3
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.dram.page_controller import PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore
@@ -14,19 +14,14 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dram.multi_port_front_end_properties import FrontEndCheck, FrontEndProof
+from cyclebound.tb.dram.page_controller_properties import PageCheck
 from cyclebound.tb.dram.reorder_core_properties import ReorderCheck, ReorderProof
-from cyclebound.tb.dram.timing_properties import DramTimingCheck
 
 _EQUAL = {"priorities": [4] * 8, "limits": [0] * 8, "width": 40}
 _STARVING = {"priorities": [7, 4, 4, 2, 0], "limits": [0, 6, 9, 6, 12], "width": 8}
 # a cap of n + 1: the paper's 2n - 1
 _PAPER = {"entries": 8, "cap": 9, "part": "ddr3-1600-module", "tag_bits": 8}
 _PAGES = {"part": "ddr3-1600-module", "tag_bits": 8, "close": False, "postpone": 1}
-
-
-def pins(component):
-    """The checker of a component's DRAM pins."""
-    return DramTimingCheck(part=component.part)
 
 
 def literal(**parameters):
@@ -108,7 +103,20 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.page_controller"),),
         bounds=(Observed("request", page_bounds.request_time),),
-        checker=pins,
+        properties=(
+            Property(
+                name="timing",
+                says="whatever is asked for, no command breaks a rule of the part, and each read "
+                     "or write is the one asked for; a part with small numbers",
+                checker=PageCheck,
+                instances=tuple({"part": SMALL_DDR3, "tag_bits": 1, "close": close,
+                                 "postpone": 1} for close in (False, True)),
+                decides=("close",),
+                depth=14,
+                induction=None,
+            ),
+        ),
+        checker=PageCheck,
         fpga=FpgaTarget("open"),
         signals=("top.dut.sink__valid", "top.dut.sink__ready", "top.dut.sink__payload",
                  "top.dut.command", "top.dut.bus", "top.dut.closed"),

@@ -1,7 +1,7 @@
 """The end-to-end write for every N_req, and for every N_trans. Takes minutes."""
 
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.noc.end_to_end import measure, worst_places
+from cyclebound.tb.noc.end_to_end import PERIOD, measure, worst_places
 
 
 @testbench
@@ -15,3 +15,12 @@ async def every_number_of_requesters(bench: Bench) -> None:
 async def every_number_of_rivals(bench: Bench) -> None:
     for competitors in range(1, 2 + bench.parameters["rivals"]):
         await measure(bench, 1, competitors, worst_places(1, bench))
+
+
+@testbench
+async def anywhere_in_the_period(bench: Bench) -> None:
+    """Any number of either, the first packet ready in any place."""
+    for _ in range(8):
+        await measure(bench, bench.rng.randint(1, bench.parameters["requesters"]),
+                      bench.rng.randint(1, 1 + bench.parameters["rivals"]),
+                      (bench.rng.randrange(PERIOD), bench.rng.randrange(PERIOD)))

@@ -6,6 +6,7 @@ import random
 
 import pytest
 from amaranth.back import rtlil
+from amaranth.hdl import Assert, Assume, Const
 from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
@@ -13,9 +14,11 @@ from cyclebound.golden.dram.page_bounds import request_time
 from cyclebound.golden.dram.page_controller import PageControllerModel
 from cyclebound.golden.dram.queued_request import QueuedRequest
 from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.small_part import SMALL_DDR3
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X8
 from cyclebound.golden.noc.composition import row_conflict
 from cyclebound.hdl.dram.page_controller import PageController
+from cyclebound.tb.dram import page_controller_properties as properties
 
 unit = pytest.mark.unit
 OFTEN = dataclasses.replace(DDR3_1600_MODULE, nREFI=400, rows=4)
@@ -29,6 +32,8 @@ OFTEN = dataclasses.replace(DDR3_1600_MODULE, nREFI=400, rows=4)
     ({"part": DDR4_3200AA_X8}, ValueError, r"^DDR4.*: bank groups must be 1, not 4$"),
     ({"part": dataclasses.replace(OFTEN, nBURST=2)}, ValueError,
      r"^DDR3-1600 module \(8 banks\): nBURST must be 4, not 2$"),
+    ({"part": dataclasses.replace(OFTEN, nCWD=2)}, ValueError,
+     r"^DDR3-1600 module \(8 banks\): nCWD must be at least 3, not 2$"),
 ])
 def test_refuses(changes, kind, message):
     with pytest.raises(kind, match=message):
@@ -113,3 +118,46 @@ def test_follows_the_table_of_rules(close):
     c = Command
     assert seen == ({c.ACT, c.RDA, c.WRA, c.REF} if close else
                     {c.ACT, c.RD, c.WR, c.PRE, c.PREA, c.REF})
+
+
+# The checker fires: (request's row, ready; command, bank, row on the pins) of each cycle, of which
+# the last has the fault. A request is to bank 0, column 0, and reads.
+NOP = (Command.NOP, 0, 0)
+OPEN = [((1, 0), (Command.ACT, 0, 1)), ((1, 0), NOP), ((1, 1), NOP)]
+FAULTS = {
+    "a read or write for each request that is taken": [*OPEN, ((None, 0), NOP)],
+    "another burst than the one asked for": [*OPEN, ((None, 0), (Command.WR, 0, 1))],
+    "another row of bank 0 is open": [((0, 0), (Command.ACT, 0, 1)), ((0, 0), NOP),
+                                      ((0, 1), NOP), ((None, 0), (Command.RD, 0, 0))],
+    "request withdrawn or changed": [((1, 0), NOP), ((0, 0), NOP)],
+    "bank is closed: RD, RDA, WR, WRA": [((None, 0), (Command.RD, 0, 0))],
+}
+
+
+@unit
+@pytest.mark.parametrize("says", FAULTS)
+def test_checker_fires(monkeypatch, says):
+    """Each statement alone, so that no other fires in its place; and not a cycle too early."""
+    for name, kind in (("Assert", Assert), ("Assume", Assume)):
+        monkeypatch.setattr(properties, name, lambda fact, text, kind=kind:
+                            kind(fact if text == says else Const(1), text))
+    check = properties.PageCheck(PageController(part=SMALL_DDR3, tag_bits=1))
+    reached = []
+
+    async def bench(ctx):
+        for (row, ready), (op, bank, opened) in FAULTS[says]:
+            ctx.set(check.sink.valid, row is not None)
+            ctx.set(check.sink.payload.row, row or 0)
+            ctx.set(check.sink.ready, ready)
+            ctx.set(check.command.op, op)
+            ctx.set(check.command.bank, bank)
+            ctx.set(check.command.row, opened)
+            reached.append(op)
+            await ctx.tick()
+
+    simulator = Simulator(check)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    with pytest.raises(AssertionError, match=rf"^\w+ violated: {says}$"):
+        simulator.run()
+    assert len(reached) == len(FAULTS[says])

@@ -18,6 +18,7 @@ from cyclebound.golden.dram.small_part import SMALL
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
+from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
 from cyclebound.tb.dram import reorder_core_properties as properties
 
@@ -218,6 +219,13 @@ def test_checker_fires(monkeypatch, says):
 def test_every_statement_has_a_fault():
     text = rtlil.convert(properties.ReorderCheck(ReorderCore(**SHAPE)))
     assert set(re.findall(r'parameter \\FORMAT "(.*)"', text)) == set(FAULTS)
+
+
+@pytest.mark.cosim
+def test_literal_rules_starve_a_miss_on_the_rtl(tmp_path):
+    outcome = run_job(Job("dram.reorder_core", "paper", "literal", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"residence"}
 
 
 # Proofs
