@@ -44,10 +44,10 @@ BLOCKS = (
                 says="a packet that an input takes is handed over once by one output, unchanged, "
                      "or dropped once and counted",
                 checker=HandshakeKeptProof,
-                instances=tuple({**_TINY, "slave_acknowledge": when}
-                                for when in ("passed", "accepted")),
-                decides=("slave_acknowledge",),
-                depth=8,
+                # senders may do as they like, so that it does not matter when they are told
+                instances=({**_TINY, "slave_acknowledge": "passed"},),
+                decides=(),
+                depth=13,
                 induction=6,
             ),
             Property(
@@ -55,10 +55,10 @@ BLOCKS = (
                 says="an output begins with one packet at a time, and is never idle while one "
                      "asks; who asks sees at most one packet of each other input begin there",
                 checker=HandshakeFairProof,
-                instances=tuple({**_TINY, "slave_acknowledge": when}
-                                for when in ("passed", "accepted")),
-                decides=("slave_acknowledge",),
-                depth=8,
+                # senders may do as they like, so that it does not matter when they are told
+                instances=({**_TINY, "slave_acknowledge": "passed"},),
+                decides=(),
+                depth=13,
                 induction=6,
             ),
         ),

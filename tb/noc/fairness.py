@@ -5,12 +5,12 @@ from amaranth.hdl import Assert, Cat, Cover, Mux, Signal
 __all__ = ["claim_fair"]
 
 
-def claim_fair(m, n, arbiter, waiting, free, *, head):
+def claim_fair(m, n, arbiter, waiting, free, *, head, shown=None):
     """Claim in ``m`` that an output is fair, for any number of cycles.
 
     The rank of an input is how many stand before it in the order that begins behind the one served
-    last; rank and packets gone by stay below the number of inputs together. `Cover` shows that the
-    bound is reached.
+    last; rank and packets gone by stay below the number of inputs together. `Cover` shows a packet
+    that waits for as many as may go by, or for ``shown``, where that takes too many cycles.
 
     Parameters
     ----------
@@ -26,8 +26,11 @@ def claim_fair(m, n, arbiter, waiting, free, *, head):
         The output may begin with a packet.
     head : str
         What waits, in a word.
+    shown : int or None
+        How many packets `Cover` shows go by; None: all that may.
     """
     count, behind, grant = arbiter.count, arbiter.behind, arbiter.grant
+    shown = count - 1 if shown is None else shown
     owed = Signal(count, name=f"owed_{n}")
     m.d.sync += owed.eq(waiting & ~grant)
     m.d.sync += [
@@ -59,5 +62,5 @@ def claim_fair(m, n, arbiter, waiting, free, *, head):
             Assert(owed[who] | (passed == 0), "invariant: who does not wait does not count"),
             Assert(rank + passed < count, "invariant: who waits moves forward"),
         ]
-        longest.append(grant[who] & (passed == count - 1))
-    m.d.sync += Cover(Cat(longest).any(), f"output {n}: a {head} waits for {count - 1} packets")
+        longest.append(grant[who] & (passed == shown))
+    m.d.sync += Cover(Cat(longest).any(), f"output {n}: a {head} waits for {shown} packets")

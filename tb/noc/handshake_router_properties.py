@@ -164,5 +164,5 @@ class HandshakeFairProof(Watcher):
                 Assert(output.steps.any() == output.owner.any(),
                        "invariant: an output in use is in a step"),
             ]
-            claim_fair(m, n, output.arbiter, waiting, free, head="request")
+            claim_fair(m, n, output.arbiter, waiting, free, head="request", shown=1)
         return m

@@ -331,8 +331,13 @@ def test_the_proof_of_keeping_fires(monkeypatch, part, fault, says):
     monkeypatch.setattr(f"cyclebound.hdl.noc.handshake_router.{part}", fault)
     only(monkeypatch, properties, says)
     router = HandshakeRouter(**BITS)
+    rng = random.Random(says)
+    queues = {port: [packet_to(port, rng.choice([p for p in ShmacPort if p != port]), rng)
+                     for _ in range(20)] for port in ShmacPort}
+    queues[0][1:1] = [ShmacPacket(response=True, write=True, initiator=PLACE)]
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(router, traffic(router, None, says, 120), properties.HandshakeKeptProof(router))
+        simulate(router, traffic(router, None, says, 120, queues=queues),
+                 properties.HandshakeKeptProof(router))
 
 
 class Priority(RoundRobinArbiter):
