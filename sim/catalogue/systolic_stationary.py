@@ -72,7 +72,7 @@ BLOCKS = (
                 instances=tuple(
                     {"rows": rows, "columns": columns, "operand_width": 1, "accumulator_width": 2,
                      "double_buffer": double_buffer}
-                    for rows, columns in ((2, 3), (4, 4), (3, 5))
+                    for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8), (16, 16))
                     for double_buffer in (True, False)),
                 decides=("rows", "columns", "double_buffer"),
                 induction=3,
