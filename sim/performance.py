@@ -252,8 +252,36 @@ def regress(options: argparse.Namespace) -> list[Row]:
     return rows
 
 
+# Meshes: what a router more costs
+
+def meshes(options: argparse.Namespace) -> list[Row]:
+    """Meshes of wormhole routers at saturation, on the harness."""
+    rows = []
+    block = catalogue.load().find("noc.mesh")
+    for configuration in ("harness2", "harness4", "harness8"):
+        bench = next(each.name for each in block.testbenches
+                     if configuration in (each.configurations or ()))
+        best = float("inf")
+        for number in range(-1, options.repeat):  # first a run that builds
+            _say(f"noc.mesh {configuration}, run {number + 1} of {options.repeat}")
+            with tempfile.TemporaryDirectory() as folder:
+                before = _children()
+                outcome = simulate(block, Job(block.name, configuration, bench, 1, folder,
+                                              test="saturated"))
+                if not outcome.passed:
+                    raise SystemExit(f"performance: {configuration} failed: {outcome.reason}")
+                used = (_children() - before) / outcome.cycles
+                best = min(best, used) if number >= 0 else best
+        parameters = block.configurations[configuration].parameters
+        routers = parameters["rows"] * parameters["columns"]
+        rows.append({"mesh": f"{parameters['rows']} x {parameters['columns']}", "routers": routers,
+                     "cycles/CPU-s": 1 / best, "ns for each router": 1e9 * best / routers})
+    return rows
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
-    "build": build, "signals": signals, "blocks": blocks, "regress": regress}
+    "build": build, "signals": signals, "blocks": blocks, "meshes": meshes,
+    "regress": regress}
 
 
 def _cell(value: object) -> str:

@@ -3,11 +3,13 @@
 import functools
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.patterns import pattern as pattern_of
 from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
 
-__all__ = ["packet_hop", "round_robin_wait", "t_noc", "traversal"]
+__all__ = ["injection", "packet_hop", "reception", "round_robin_wait", "t_noc", "transfer",
+           "traversal", "window_wait"]
 
 
 @bound(formula="N_req", source="memory-composition, III.A (round robin)")
@@ -67,7 +69,7 @@ def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int,
     return Traversal(mesh, streams, delta=delta, depth=depth)
 
 
-@bound(formula="ceil((depth - 1) / F) max(exit + F - 1) + delta_R + sum of hops + F",
+@bound(formula="head + wait + sum of moves + F + 1",
        source="this project, golden/noc/traversal.py")
 def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
               source: int) -> int:
@@ -87,3 +89,93 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
         return found.bound(str(divmod(source, columns)))
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
+
+
+def _check_window(flits: int, period: int, length: int, crossing: int) -> None:
+    for name, value in (("period", period), ("length", length), ("flits", flits)):
+        check_count(name, value)
+    check_count("crossing", crossing, least=0)
+    if length > period:
+        raise NotCovered(f"length must be at most the period of {period}, not {length}")
+    if length < period and flits + crossing > length:
+        raise NotCovered(f"a packet of {flits} flits never fits a window of {length} cycles")
+
+
+@bound(formula="T - L + crossing + N_flits - 1, or 0 if L = T",
+       source="this project; memory-composition, V.A.2 (Delta^max) has T - L")
+def window_wait(*, flits: int, period: int, length: int, crossing: int) -> int:
+    """Cycles that a packet waits for its window, from the one in which it could begin otherwise.
+
+    Counted in cycles of waiting: 0 for a packet that begins at once.
+
+    Derivation: a packet takes ``crossing`` + ``flits`` cycles of a window of L. The last cycle in
+    which it may begin is the one with so many left, number L - crossing - flits of the period. The
+    worst is to be ready in the next one: T minus its number. The paper has data that are ready
+    when the window shuts wait the longest, which is crossing + flits - 1 cycles too late. See
+    `composition_corrected.wait_for_packet`, which is this for packets of full size that have to
+    arrive within the window.
+    """
+    _check_window(flits, period, length, crossing)
+    return 0 if length == period else period - length + crossing + flits - 1
+
+
+@bound(formula="words of the first packet + 5 + max over the period of begin of the last packet + "
+               "its flits", source="this project, golden/noc/injection.py")
+def injection(*, words: int, payload: int, period: int, length: int, crossing: int) -> int:
+    """A transaction, from the cycle that takes it to that in which its last flit is taken.
+
+    Both included; words are offered and flits taken without a pause.
+
+    Derivation: words are taken from the 4th cycle after the transaction, one in each; the first
+    packet is ready 2 cycles after its last one. From there `injection.begins` follows the windows:
+    the interface holds two packets, so that the next one has been read when one is out: it takes
+    two cycles less to read a packet than to send it. Which place of the period the first packet is
+    ready in is not known, so the bound is the greatest of all.
+    """
+    check_count("words", words)
+    check_count("payload", payload)
+    sizes = packet_sizes(words, payload)
+    _check_window(sizes[0], period, length, crossing)
+    worst = max(begins(sizes, at, period=period, length=length, crossing=crossing)[-1]
+                for at in range(period))
+    return min(words, payload) + 5 + worst + sizes[-1]
+
+
+@bound(formula="max(N_payload, before - 1) + 3", source="this project")
+def reception(*, words: int, before: int) -> int:
+    """A packet's way out of the receiver, behind packets of up to ``before`` words.
+
+    Counted from the cycle in which its last flit is taken to the one in which its last word is,
+    both included; whoever takes the words is always ready. ``before`` is 0 if there were none.
+
+    Derivation: let packet i be complete in cycle t_i, and its last word leave the store s_i cycles
+    later; then it is on offer, and taken. The address header is taken in the cycle after t_i, or
+    after the words of the packet before: s_i = max(1 + n_i, s_(i-1) + t_(i-1) - t_i + 1 + n_i).
+    With its headers the packet came in n_i + 2 cycles, so that the second term is at most
+    s_(i-1) - 1. Unrolled, s_i is at most the greatest of 1 + n_i and, over the packets before,
+    n_j: one less than 1 + n_j. The latency is s_i + 2.
+    """
+    check_count("words", words)
+    check_count("before", before, least=0)
+    return max(words, before - 1) + 3
+
+
+@bound(formula="injection + N_R (delta_R + 1) + reception - 1", source="this project")
+def transfer(*, words: int, payload: int, period: int, length: int, routers: int,
+             delta: int) -> int:
+    """A transaction over a network with a table, from the cycle that takes it to its last word.
+
+    Both included; words are offered and taken without a pause; the table has no conflicts, and its
+    windows travel with the packets (``crossing`` = 0). What other flows do does not appear.
+
+    Derivation: the last flit is taken by the first router within `injection`; since nobody is in
+    its way, it leaves the last one N_R (delta_R + 1) cycles later (`t_noc`), and its packet the
+    receiver within `reception`, whose first cycle is the same.
+    """
+    check_count("delta", delta)
+    check_count("routers", routers)
+    sizes = packet_sizes(words, payload)
+    own = sizes[-1] - sizes[0] + min(words, payload)
+    return (injection(words=words, payload=payload, period=period, length=length, crossing=0)
+            + routers * (delta + 1)
+            + reception(words=own, before=payload if len(sizes) > 1 else 0) - 1)

@@ -8,18 +8,26 @@ The first flit says the way. With source routing it holds two bits for each rout
 router's lowest; each router takes its own off. They name the direction to leave by; the direction
 from which the packet came stands for the local port, since no packet turns around. With XY routing
 it holds the destination: the column in bits 0 to 3, the row in bits 4 to 7.
+
+Between network interfaces, a packet's second flit is its *address header*: in its highest bit
+whether the packet is the last one of its transaction, in the others the address of the packet's
+first word, in words. The routers do not look at it.
 """
 
 from collections.abc import Iterable
 
 from cyclebound.golden.noc.routes import Port, Tile
 
-__all__ = ["CODE_BITS", "COORDINATE_BITS", "ROUTINGS", "longest_route", "source_header",
-           "xy_header"]
+__all__ = ["CODE_BITS", "COORDINATE_BITS", "HEADER_FLITS", "LENGTH_BITS", "PAYLOAD_FLITS",
+           "ROUTINGS", "TIME_BITS", "address_header", "longest_route", "source_header", "xy_header"]
 
 CODE_BITS = 2         # a router's share of a source route
 COORDINATE_BITS = 4   # of a row, and of a column
 ROUTINGS = ("source", "xy")
+PAYLOAD_FLITS = 64    # s_pk^max of memory-composition, Table III
+HEADER_FLITS = 2      # s_header: the way, and the address
+LENGTH_BITS = 16      # of a transaction's number of words
+TIME_BITS = 16        # of whatever an interface's window is made of
 
 
 def longest_route(width: int) -> int:
@@ -54,3 +62,10 @@ def xy_header(destination: Tile) -> int:
     if not (0 <= row < 1 << COORDINATE_BITS and 0 <= column < 1 << COORDINATE_BITS):
         raise ValueError(f"destination must be within 16 x 16 tiles, not {destination}")
     return column | row << COORDINATE_BITS
+
+
+def address_header(address: int, *, end: bool, width: int = 32) -> int:
+    """The second flit of a packet between interfaces. Raises `ValueError` for a bad address."""
+    if not 0 <= address < 1 << width - 1:
+        raise ValueError(f"address must be from 0 to {(1 << width - 1) - 1}, not {address}")
+    return address | end << width - 1

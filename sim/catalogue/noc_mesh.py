@@ -2,7 +2,9 @@
 
 from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.mesh import Mesh
-from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.hdl.noc.mesh_harness import MeshHarness
+from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
 
 BLOCKS = (
     Block(
@@ -16,15 +18,27 @@ BLOCKS = (
                                      "routing": "xy", "longest": 5}),
             "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 1,
                                    "routing": "source", "longest": 6}),
+            **{f"harness{size}": Configuration({
+                "rows": size, "columns": size, "width": 32, "depth": 4, "delta": 1,
+                "routing": "xy", "longest": 66}) for size in (2, 4, 8)},
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.mesh", configurations=("square", "oblong")),
+            Testbench("interfaces", "cyclebound.tb.noc.mesh_interfaces", top=InterfacedMesh,
+                      configurations=("square", "oblong")),
+            Testbench("harness", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
+                      configurations=("harness2",)),
+            Testbench("large", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
+                      configurations=("harness4", "harness8"), thorough=True,
+                      max_cycles=20_000_000),
             Testbench("traffic", "cyclebound.tb.noc.mesh_traffic", configurations=("four",),
                       thorough=True, max_cycles=10_000_000),
         ),
         bounds=(
             Observed("alone", bounds.t_noc),
+            Observed("transfer", bounds.transfer),
             Observed("traversal", bounds.traversal),
         ),
+        fpga=FpgaTarget("four"),
     ),
 )

@@ -47,7 +47,9 @@ BLOCKS = (
                      "input begin there, an output is never idle while one waits, and packets are "
                      "kept together",
                 checker=RouterFairProof,
-                instances=({**_SMALL, "ports": 3}, _SMALL),
+                instances=({**_SMALL, "ports": 3}, _SMALL, {**_SMALL, "depth": 4},
+                           {**_SMALL, "depth": 3, "delta": 2, "routing": "xy"},
+                           {**_SMALL, "depth": 8, "delta": 5}),
                 decides=("ports", "depth", "delta", "routing"),
                 depth=5,
                 induction=3,

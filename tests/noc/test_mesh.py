@@ -54,14 +54,35 @@ def test_patterns():
 
 # The bound
 
-def test_one_router_is_packet_hop():
-    """Four neighbours send to the tile in the middle: the last router decides."""
+def test_alone_it_is_t_noc():
+    """However many packets of its own are before it: they never stop."""
+    mesh = Mesh(4, 4)
+    for flits, depth, delta in ((1, 2, 1), (6, 4, 1), (66, 6, 5)):
+        streams = {"a": Stream(xy_route(mesh, (0, 0), (3, 2)), flits)}
+        found = Traversal(mesh, streams, delta=delta, depth=depth).bound("a")
+        assert found == bounds.t_noc(delta=delta, flits=flits, routers=6)
+
+
+def test_contenders_at_the_last_router():
+    """Long packets stop each other there, and have left everything else behind by then."""
     mesh = Mesh(3, 3)
-    streams = {f"{n}": Stream(((1, 1), end), 6) for n, end in enumerate([(0, 1)])}
-    alone = Traversal(mesh, streams, delta=1, depth=4).bound("0")
-    own = 6 + 2 + 2 + 6 + 2 + 1  # a predecessor of its own before it, twice, and nobody else
-    assert alone >= bounds.t_noc(delta=1, flits=6, routers=2)
-    assert alone >= own
+    ends = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    streams = {str(end): Stream((end, (1, 1)), 40) for end in ends}
+    found = Traversal(mesh, streams, delta=1, depth=4).bound(str(ends[0]))
+    hop = bounds.packet_hop(delta=1, flits=40, contenders=4, rival_flits=40)
+    assert hop < found < 1.2 * hop
+
+
+@pytest.mark.parametrize("lengths", [(1, 14), (4, 5), (5, 11)])
+def test_a_stream_of_many_lengths_takes_as_long_as_of_any(lengths):
+    """A packet that is not the longest may be the worst: it ends in a place of its own."""
+    mesh = Mesh(2, 3)
+    ways = [xy_route(mesh, tile, (0, 0)) for tile in mesh.tiles[1:]]
+
+    def bound(least, most):
+        streams = {str(n): Stream(way, most, least) for n, way in enumerate(ways)}
+        return Traversal(mesh, streams, delta=1, depth=4).bound("4")
+    assert bound(*lengths) >= max(bound(each, each) for each in range(*lengths))
 
 
 def test_more_streams_never_make_it_shorter():

@@ -1,0 +1,116 @@
+"""Blocks of the DRAM path: what several masters share (memory-composition, IV.C.3)."""
+
+from cyclebound.golden.dram import front_end_bounds, page_bounds, reorder_bounds
+from cyclebound.golden.dram.small_part import SMALL
+from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
+from cyclebound.hdl.dram.page_controller import PageController
+from cyclebound.hdl.dram.reorder_core import ReorderCore
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dram.multi_port_front_end_properties import FrontEndCheck, FrontEndProof
+from cyclebound.tb.dram.reorder_core_properties import ReorderCheck, ReorderProof
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
+
+_EQUAL = {"priorities": [4] * 8, "limits": [0] * 8, "width": 40}
+_STARVING = {"priorities": [7, 4, 4, 2, 0], "limits": [0, 6, 9, 6, 12], "width": 8}
+# a cap of n + 1: the paper's 2n - 1
+_PAPER = {"entries": 8, "cap": 9, "part": "ddr3-1600-module", "tag_bits": 8}
+_PAGES = {"part": "ddr3-1600-module", "tag_bits": 8, "close": False, "postpone": 1}
+
+
+def pins(component):
+    """The checker of a component's DRAM pins."""
+    return DramTimingCheck(part=component.part)
+
+
+def literal(**parameters):
+    """The core without its cap: the paper's rules alone."""
+    return ReorderCore(**{**parameters, "cap": 0})
+
+
+BLOCKS = (
+    Block(
+        name="dram.multi_port_front_end",
+        summary="forwards the requests of several masters: priorities, turns, starvation counters",
+        component=MultiPortFrontEnd,
+        configurations={
+            "starving": Configuration(_STARVING),
+            "equal": Configuration(_EQUAL),  # as the paper assumes: pure round robin
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.multi_port_front_end"),),
+        bounds=(Observed("wait", front_end_bounds.front_end_wait),),
+        properties=(
+            Property(
+                name="starvation",
+                says="from the limit on, a request waits for one grant of each other port that may "
+                     "starve, however the reorder core stalls; before it, equals have one turn "
+                     "each, and nobody is granted before a higher priority",
+                checker=FrontEndProof,
+                instances=(
+                    {"priorities": [7, 4, 4], "limits": [0, 2, 3], "width": 2},
+                    {**_STARVING, "limits": [0, 2, 3, 2, 4], "width": 1},
+                    {**_EQUAL, "width": 1},
+                ),
+                decides=("priorities", "limits"),
+                depth=10,
+                induction=3,
+            ),
+        ),
+        checker=FrontEndCheck,
+        fpga=FpgaTarget("equal"),
+        signals=("top.dut.starved", "top.dut.source__valid", "top.dut.source__payload"),
+    ),
+    Block(
+        name="dram.reorder_core",
+        summary="queue of eight from which requests leave by four rules, with an age cap",
+        component=ReorderCore,
+        configurations={
+            "paper": Configuration(_PAPER),
+            "small": Configuration({**_PAPER, "entries": 3, "cap": 2}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dram.reorder_core"),
+            Testbench("literal", "cyclebound.tb.dram.reorder_core_literal", top=literal,
+                      configurations=("paper",), checker=ReorderCheck),
+        ),
+        bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",)),),
+        properties=(
+            Property(
+                name="residence",
+                says="a request leaves once and as it came, the register is never empty for three "
+                     "cycles while one waits, and none is overtaken by more than cap + n - 2",
+                checker=ReorderProof,
+                instances=tuple({"entries": entries, "cap": cap, "part": SMALL, "tag_bits": 1}
+                                for entries, cap in ((3, 2), (4, 5), (8, 9))),
+                decides=("entries", "cap"),
+                depth=8,
+                induction=3,
+            ),
+        ),
+        checker=ReorderCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.source__valid", "top.dut.source__payload", "top.dut.valid",
+                 "top.dut.fresh", "top.dut.age_0", "top.dut.pick"),
+    ),
+    Block(
+        name="dram.page_controller",
+        summary="executes requests one by one, each command as early as DDR3 allows",
+        component=PageController,
+        configurations={
+            "open": Configuration(_PAGES),
+            "closed": Configuration({**_PAGES, "close": True}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.page_controller"),),
+        bounds=(Observed("request", page_bounds.request_time),),
+        checker=pins,
+        fpga=FpgaTarget("open"),
+        signals=("top.dut.sink__valid", "top.dut.sink__ready", "top.dut.sink__payload",
+                 "top.dut.command", "top.dut.bus", "top.dut.closed"),
+    ),
+)

@@ -1,0 +1,31 @@
+"""From a core to DDR3 (memory-composition, V)."""
+
+from cyclebound.golden.noc import end_to_end as bounds
+from cyclebound.hdl.noc.end_to_end import EndToEnd
+from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
+
+_PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
+          "cap": 9, "part": "ddr3-1600-module"}
+
+BLOCKS = (
+    Block(
+        name="noc.end_to_end",
+        summary="a write from a core over SRAM, DMA, four routers and reorder core to DDR3",
+        component=EndToEnd,
+        configurations={"paper": Configuration(_PAPER)},
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.noc.end_to_end"),
+            Testbench("sweep", "cyclebound.tb.noc.end_to_end_sweep", thorough=True),
+        ),
+        bounds=(
+            Observed("fill", bounds.fill),
+            Observed("first_packet", bounds.first_packet),
+            Observed("flow", bounds.flow),
+            Observed("total", bounds.total),
+        ),
+        checker=lambda system: DramTimingCheck(part=system.part),
+        signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",
+                 "top.dut.arrived", "top.dut.asked", "top.dut.command", "top.dut.bus"),
+    ),
+)

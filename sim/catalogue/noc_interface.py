@@ -1,0 +1,63 @@
+"""The network interface."""
+
+from cyclebound.golden.noc import bounds
+from cyclebound.hdl.noc.network_interface import NetworkInterface
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.noc.network_interface_properties import (
+    InterfaceCheck,
+    InterfaceFitProof,
+    InterfaceWindowProof,
+)
+
+_PROVED = ({"width": 8, "payload": 4}, {"width": 8, "payload": 64})
+
+BLOCKS = (
+    Block(
+        name="noc.network_interface",
+        summary="a DMA's transactions as packets within TDMA windows, and back",
+        component=NetworkInterface,
+        configurations={
+            "small": Configuration({"width": 16, "payload": 4}),
+            "paper": Configuration({"width": 32, "payload": 64}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface"),),
+        bounds=(
+            Observed("wait", bounds.window_wait),
+            Observed("injection", bounds.injection),
+            Observed("reception", bounds.reception),
+        ),
+        properties=(
+            Property(
+                name="window",
+                says="nothing is on offer to the network outside the window, whatever the network "
+                     "does; nor for a window that is none",
+                checker=InterfaceWindowProof,
+                instances=_PROVED,
+                decides=("payload",),
+                depth=10,
+                induction=3,
+            ),
+            Property(
+                name="fit",
+                says="in a network that never stalls, no packet begins that does not arrive within "
+                     "the window",
+                checker=InterfaceFitProof,
+                instances=_PROVED,
+                decides=("payload",),
+                depth=10,
+                induction=5,
+            ),
+        ),
+        checker=InterfaceCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.sender.left", "top.dut.injected__valid", "top.dut.injected__payload",
+                 "top.dut.received__valid", "top.dut.received__payload"),
+    ),
+)

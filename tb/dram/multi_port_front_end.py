@@ -1,0 +1,120 @@
+"""Testbench of the multi-port front end: every output compared in every cycle."""
+
+from collections.abc import Callable, Iterable
+
+from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The front end, its model, and a master at each port; one `cycle` at a time.
+
+    Attributes
+    ----------
+    granted : list[int]
+        How many requests of each port have been taken.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        p = bench.parameters
+        self.priorities, self.limits, self.width = p["priorities"], p["limits"], p["width"]
+        self.ports = len(self.priorities)
+        self.model = MultiPortFrontEndModel(priorities=self.priorities, limits=self.limits)
+        self._offers: dict[int, int] = {}
+        self._since: dict[int, tuple[int, int]] = {}  # port: cycle, stalls before
+        self._stalls = 0
+        self.granted = [0] * self.ports
+        self._top = [port for port in range(self.ports) if not self.limits[port]
+                     and self.priorities[port] == max(self.priorities)]
+
+    async def cycle(self, asking: Iterable[int], ready: bool = True) -> int | None:
+        """One cycle in which these ports ask, besides all whose request waits; who is granted."""
+        bench, now = self.bench, self.bench.cycle
+        for port in asking:
+            if port not in self._offers:
+                self._offers[port] = bench.rng.getrandbits(self.width)
+                self._since[port] = now, self._stalls
+        values = {"source.ready": ready}
+        for port, payload in self._offers.items():
+            values |= {f"sinks.{port}.valid": 1, f"sinks.{port}.payload": payload}
+        seen = await bench.step(bench.inputs.pack(values))
+        granted, shown = self.model.step(self._offers, ready)
+        care = bench.outputs["source.valid"].mask
+        expected = {f"sinks.{port}.ready": port == granted for port in range(self.ports)}
+        for name in expected:
+            care |= bench.outputs[name].mask
+        expected["source.valid"] = shown is not None
+        if shown is not None:
+            expected |= {f"source.payload.{name}": value
+                         for name, value in shown._asdict().items()}
+            care |= bench.outputs["source.payload"].mask
+        bench.check(seen, bench.outputs.pack(expected), care)
+        self._stalls += shown is not None and not ready
+        if granted is not None:
+            self.granted[granted] += 1
+            del self._offers[granted]
+            self._observe(granted, now)
+        return granted
+
+    def _observe(self, port: int, now: int) -> None:
+        """What a grant ends; with stalls, the bound speaks of limits only."""
+        first, stalls = self._since.pop(port)
+        stalled = self._stalls - stalls
+        if self.limits[port] or (port in self._top and not stalled):
+            self.bench.observe("wait", first, now, latency=now - first + 1 - stalled, port=port)
+
+    async def drain(self) -> None:
+        """Until nobody asks."""
+        while self._offers:
+            await self.cycle(())
+        await self.cycle(())
+
+
+@testbench
+async def everybody_always_asks(bench: Bench) -> None:
+    scene = Scene(bench)
+    for _ in range(400):
+        await scene.cycle(range(scene.ports))
+    assert all(scene.granted[port] for port in range(scene.ports)
+               if scene.limits[port] or port in scene._top)
+    await scene.drain()
+
+
+@testbench
+async def all_starve_at_once(bench: Bench) -> None:
+    """For each port: it starves alone, then together with all others, and is the last of them."""
+    scene = Scene(bench)
+    starving = [port for port, limit in enumerate(scene.limits) if limit]
+    always = [port for port in range(scene.ports) if port not in starving]
+    longest = max(scene.limits)
+    for last in starving:
+        await scene.drain()
+        while await scene.cycle([*always, last]) != last or not scene.limits[last]:
+            pass
+        for cycle in range(2 * (longest + scene.ports)):
+            asking = [port for port in starving if longest - scene.limits[port] == cycle]
+            await scene.cycle([*always, *asking])
+    await scene.drain()
+
+
+async def _random(bench: Bench, ready: Callable[[], bool], cycles: int) -> None:
+    for ask in (0.05, 0.3, 0.9):
+        await bench.reset()
+        scene = Scene(bench)
+        rates = [ask * bench.rng.random() for _ in range(scene.ports)]
+        for _ in range(cycles):
+            await scene.cycle([port for port, rate in enumerate(rates)
+                               if bench.rng.random() < rate], ready())
+        await scene.drain()
+        assert sum(scene.granted) > cycles * ask / 20
+
+
+@testbench
+async def random_requests(bench: Bench) -> None:
+    await _random(bench, lambda: True, 400)
+
+
+@testbench
+async def random_requests_and_stalls(bench: Bench) -> None:
+    await _random(bench, lambda: bench.rng.random() < 0.4, 600)

@@ -1,0 +1,152 @@
+"""Testbench of the page controller: every output compared, every command seen by a device."""
+
+from collections import deque
+from collections.abc import Callable
+
+from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
+from cyclebound.golden.dram.page_controller import PageControllerModel
+from cyclebound.golden.dram.queued_request import QueuedRequest
+from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The controller, its model, a device on its pins, and requests that wait.
+
+    Attributes
+    ----------
+    waiting : deque
+        Requests, of which the first is on offer.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        p = bench.parameters
+        self.part = part_named(p["part"])
+        self.model = PageControllerModel(self.part, close=p["close"], postpone=p["postpone"])
+        self.device = DramDevice(self.part)
+        self.waiting: deque[QueuedRequest] = deque()
+        self._start = bench.cycle
+        self._seen: int | None = None  # since when the first one is on offer
+        self._under_way: deque[int] = deque()  # when those that were taken were first seen
+        self._end = bench.cycle - 1  # the last beat of the request before
+        self._refreshes: list[int] = []  # cycles of refreshes on the pins
+        o = bench.outputs
+        self._care = sum(o[name].mask for name in (
+            "sink.ready", "command.op", "bus.valid", "fetch.valid", "closed"))
+        self.tags = 1 << p["tag_bits"]
+
+    @property
+    def now(self) -> int:
+        """The coming cycle, from the reset."""
+        return self.bench.cycle - self._start
+
+    def request(self, write: bool, bank: int, row: int) -> None:
+        """Let one more request wait."""
+        rng = self.bench.rng
+        self.waiting.append(QueuedRequest(rng.randrange(8), write, bank, row,
+                                          rng.randrange(self.part.bursts_per_row),
+                                          rng.randrange(self.tags)))
+
+    async def cycle(self, *, offer: bool = True) -> bool:
+        """One cycle, compared; whether a request was taken."""
+        bench, now, values = self.bench, self.now, {}
+        request = self.waiting[0] if self.waiting and (offer or self._seen is not None) else None
+        if request is not None:
+            if self._seen is None:
+                self._seen = bench.cycle
+            values = {"sink.valid": 1, **{f"sink.payload.{name}": value
+                                          for name, value in request._asdict().items()}}
+        seen = await bench.step(bench.inputs.pack(values))
+        taken, pins, closed, beat, fetched = self.model.step(request)
+        expected, care = {"sink.ready": taken, "closed": closed}, self._care
+        if pins is not None:
+            expected |= {"command.op": pins.op}
+            if pins.op not in (Command.PREA, Command.REF):
+                expected |= {"command.bank": pins.bank, "command.row": pins.row,
+                             "command.column": pins.column}
+                care |= bench.outputs["command"].mask
+            self.device.command(now, pins.op, pins.bank, pins.row, 8 * pins.column)
+            if pins.op is Command.REF:
+                self._refreshes.append(bench.cycle - 1)
+        for port, strobe in (("bus", beat), ("fetch", fetched)):
+            if strobe is not None:
+                expected |= {f"{port}.valid": 1, **{f"{port}.{name}": value for name, value
+                                                    in strobe._asdict().items()}}
+                care |= bench.outputs[port].mask
+        bench.check(seen, bench.outputs.pack(expected), care)
+        if taken:
+            self.waiting.popleft()
+            self._under_way.append(self._seen)
+            self._seen = None
+        self._data(now, beat)
+        return taken
+
+    def _data(self, now: int, beat) -> None:
+        """Beats as the device has them; the last one ends a request."""
+        driven = self.device.data_out(now)
+        if beat is None:
+            assert driven is None
+            return
+        assert (driven is None) == beat.write
+        if beat.write:
+            self.device.data_in(now, bytes([beat.beat]) * BEAT_BYTES)
+        if beat.beat == self.part.nBURST - 1:
+            last = self.bench.cycle - 1
+            first = max(self._under_way.popleft(), self._end + 1)
+            refreshes = sum(first < cycle + self.part.nRFC for cycle in self._refreshes)
+            self.bench.observe("request", first, last, refreshes=refreshes)
+            self._end = last
+
+    async def drain(self) -> None:
+        """Until all data have been moved."""
+        while self.waiting or self._under_way:
+            await self.cycle()
+        self.device.finish(self.now)
+
+
+@testbench
+async def a_read_behind_a_write(bench: Bench) -> None:
+    """Another row of the bank: t_req^max; and all other pairs of requests."""
+    scene = Scene(bench)
+    for bank, row in ((0, 0), (0, 1), (1, 0), (1, 1), (0, 1)):
+        for write in (True, False):
+            for _ in range(2):
+                scene.request(True, 0, 0)
+                scene.request(write, bank, row)
+                scene.request(False, 0, 0)
+                scene.request(write, bank, row)
+                await scene.drain()
+
+
+@testbench
+async def a_refresh_between_two_requests(bench: Bench) -> None:
+    """Due while a read waits for the recovery of a write, whatever cycle of it."""
+    scene = Scene(bench)
+    due = scene.part.nREFI * bench.parameters["postpone"]
+    for early in range(8, 40, 4):
+        while (scene.now + early) % due:
+            await scene.cycle()
+        scene.request(True, 0, 1)
+        scene.request(False, 0, 0)
+        await scene.drain()
+
+
+async def _random(bench: Bench, pause: Callable[[], bool], requests: int) -> None:
+    scene, rng = Scene(bench), bench.rng
+    for _ in range(requests):
+        scene.request(rng.random() < 0.5, rng.randrange(scene.part.banks), rng.randrange(2))
+    while scene.waiting:
+        await scene.cycle(offer=not pause())
+    await scene.drain()
+
+
+@testbench
+async def random_requests(bench: Bench) -> None:
+    await _random(bench, lambda: False, 300)
+
+
+@testbench
+async def random_requests_and_pauses(bench: Bench) -> None:
+    await _random(bench, lambda: bench.rng.random() < 0.97, 100)

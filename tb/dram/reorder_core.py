@@ -1,0 +1,131 @@
+"""Testbench of the reorder core: every output compared in every cycle."""
+
+from collections import deque
+
+from cyclebound.golden.dram.queued_request import HIGHEST, QueuedRequest
+from cyclebound.golden.dram.reorder_core import ReorderCoreModel
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The core, its model, a front end that has requests, and a controller.
+
+    Attributes
+    ----------
+    waiting : deque
+        Requests that the front end still has.
+    """
+
+    def __init__(self, bench: Bench, *, cap: int | None = None) -> None:
+        self.bench = bench
+        p = bench.parameters
+        self.part, self.entries = part_named(p["part"]), p["entries"]
+        self.cap = p["cap"] if cap is None else cap
+        self.tags = 1 << p["tag_bits"]
+        self.model = ReorderCoreModel(entries=self.entries, cap=self.cap, cycle=self.part.nRC)
+        self.waiting: deque[QueuedRequest] = deque()
+        self._free = deque(range(self.tags))
+        self._since: dict[int, int] = {}
+        self._seen = 0
+        self._offered = False
+
+    def request(self, bank: int, row: int, *, priority: int = 4, write: bool = False) -> None:
+        """Let the front end have another request."""
+        column = self.bench.rng.randrange(self.part.bursts_per_row)
+        self.waiting.append(QueuedRequest(priority, write, bank, row, column))
+
+    @property
+    def issued(self) -> int:
+        """Requests that have left the queue."""
+        return len(self.model.issued)
+
+    async def cycle(self, *, offer: bool = True, ready: bool = True, closed: bool = False) -> None:
+        """One cycle, compared; what leaves the queue in it is observed."""
+        bench, now, request = self.bench, self.bench.cycle, None
+        values = {"source.ready": ready, "closed": closed}
+        self._offered = (offer or self._offered) and bool(self.waiting)  # an offer stays
+        if self._offered:
+            request = self.waiting[0] = self.waiting[0]._replace(tag=self._free[0])
+            values["sink.valid"] = 1
+            values |= {f"sink.payload.{name}": value for name, value in request._asdict().items()}
+        seen = await bench.step(bench.inputs.pack(values))
+        space, shown = self.model.step(request, ready, closed)
+        expected = {"sink.ready": space, "source.valid": shown is not None}
+        care = bench.outputs["sink.ready"].mask | bench.outputs["source.valid"].mask
+        if shown is not None:
+            expected |= {f"source.payload.{k}": v for k, v in shown._asdict().items()}
+            care |= bench.outputs["source.payload"].mask
+        bench.check(seen, bench.outputs.pack(expected), care)
+        if request is not None and space:
+            self.waiting.popleft()
+            self._offered = False
+            self._since[self._free.popleft()] = now
+        for left, overtaken in self.model.issued[self._seen:]:
+            first = self._since.pop(left.tag)
+            self._free.append(left.tag)
+            if self.cap or (left.bank, left.row) == (0, 0):  # the literal rules hold back others
+                bench.observe("residence", first, now, latency=overtaken + 1)
+        self._seen = self.issued
+
+    async def drain(self) -> None:
+        """Until all have left."""
+        while self.waiting or self.model.queue:
+            await self.cycle()
+        await self.cycle()
+        await self.cycle()
+
+
+async def hold_back(scene: Scene) -> QueuedRequest:
+    """Fill the queue with misses behind a request that opens a row; returns the last of them."""
+    scene.request(0, 0)
+    await scene.cycle()
+    for number in range(scene.entries):  # nobody leaves: the register is full
+        scene.request(1, number % 2)
+    while scene.waiting:
+        await scene.cycle(ready=False)
+    last = scene.model.queue[-1].request
+    assert len(scene.model.queue) == scene.entries
+    return last
+
+
+@testbench
+async def a_stream_of_row_hits(bench: Bench) -> None:
+    """The oldest requests miss their rows; hits come as quickly as they leave."""
+    scene = Scene(bench)
+    for _ in range(3):
+        last = await hold_back(scene)
+        for _ in range(2 * scene.cap + 3 * scene.entries):
+            scene.request(0, 0, write=bench.rng.random() < 0.5)
+        while last in [each.request for each in scene.model.queue]:
+            await scene.cycle()
+        await scene.drain()
+
+
+@testbench
+async def a_stream_of_priorities(bench: Bench) -> None:
+    """The same with hits of the greatest priority, and a controller that often is not ready."""
+    scene = Scene(bench)
+    last = await hold_back(scene)
+    for _ in range(2 * scene.cap + 3 * scene.entries):
+        scene.request(0, 0, priority=HIGHEST)
+    while last in [each.request for each in scene.model.queue]:
+        await scene.cycle(ready=bench.rng.random() < 0.3)
+    await scene.drain()
+
+
+@testbench
+async def random_requests(bench: Bench) -> None:
+    """Few rows, so that there are hits; sometimes all banks are closed."""
+    for offer, ready, closed in ((1.0, 1.0, 0.0), (0.4, 0.9, 0.02), (0.9, 0.2, 0.01),
+                                 (1.0, 0.05, 0.0), (0.1, 1.0, 0.0)):
+        await bench.reset()
+        scene, rng = Scene(bench), bench.rng
+        for _ in range(150):
+            scene.request(rng.randrange(scene.part.banks), rng.randrange(2),
+                          priority=rng.choice((0, 4, 4, 4, 5, 7)), write=rng.random() < 0.5)
+        while scene.waiting:
+            await scene.cycle(offer=rng.random() < offer, ready=rng.random() < ready,
+                              closed=rng.random() < closed)
+        await scene.drain()
+        assert scene.issued == 150

@@ -1,0 +1,148 @@
+"""What a reorder core must keep, as a bound checker; and the invariants that prove it.
+
+`ReorderCheck` knows only the ports: it follows the request with the greatest tag. A prover may
+send it when it likes, so a proof is one for every request.
+"""
+
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
+
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["ReorderCheck", "ReorderProof"]
+
+
+class ReorderCheck(Watcher):
+    """A request is overtaken by no more than the bound's others; it leaves once, as it came.
+
+    Assumes that an offer stays until it is taken, and that of the tag that is followed there is
+    one request at a time.
+
+    Parameters
+    ----------
+    target : ReorderCore
+        The core, or a component with the same members and parameters.
+
+    Attributes
+    ----------
+    pending, inside : Signal
+        The request followed was taken in the cycle before; it has been in the queue for longer.
+    passed : Signal
+        Requests that were chosen while it could have been, and were seen to leave.
+    new : Signal
+        The request on offer appears in this cycle.
+    idle : Signal
+        It was in the queue for two cycles in which nothing was on offer.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.cap, self.entries = target.cap, target.entries
+        self.most = target.cap + target.entries - 2 if target.cap else None
+        self.pending, self.inside, self.new = Signal(), Signal(), Signal()
+        self.passed = Signal(range(target.cap + 2 * target.entries))
+        self.idle = Signal()
+        self.marked, self.leaves = Signal(), Signal()
+        self.kept = Signal(len(target.sink.payload.as_value()))
+        self._free = Signal(init=1)
+
+    def elaborate(self, platform):
+        m = Module()
+        sink, source = self.sink, self.source
+        taken, kept = Signal(), self.kept
+        waited, held, rests = Signal(), Signal(), Signal()
+        offer, shown = Signal.like(kept), Signal.like(kept)
+        m.d.comb += [
+            self.marked.eq(sink.payload.tag.all()),
+            taken.eq(sink.valid & sink.ready & self.marked),
+            self.new.eq(source.valid & self._free),
+            self.leaves.eq(self.new & source.payload.tag.all()),
+        ]
+        m.d.sync += [
+            waited.eq(sink.valid & ~sink.ready), offer.eq(sink.payload),
+            held.eq(source.valid & ~source.ready), shown.eq(source.payload),
+            self._free.eq(~source.valid | source.ready),
+            rests.eq(self.inside & ~source.valid),
+            self.idle.eq(rests & self.inside & ~source.valid),
+            Assume(~waited | (sink.valid & (offer == sink.payload.as_value())),
+                   "offer withdrawn or changed"),
+            Assume(~(sink.valid & self.marked & (self.pending | self.inside)),
+                   "a second request of the tag that is followed"),
+            Assert(~held | (source.valid & (shown == source.payload.as_value())),
+                   "choice withdrawn or changed"),
+        ]
+        with m.If(taken):
+            m.d.sync += kept.eq(sink.payload)
+        m.d.sync += [self.pending.eq(taken),
+                     self.inside.eq(self.pending | (self.inside & ~self.leaves))]
+        with m.If(self.pending):
+            m.d.sync += self.passed.eq(0)
+        with m.Elif(self.inside & self.new & ~self.leaves):
+            m.d.sync += self.passed.eq(self.passed + 1)
+        overtaken = self.inside & self.new & ~self.leaves
+        m.d.sync += [
+            Assert(~self.leaves | self.inside, "a request leaves that did not come"),
+            Assert(~self.leaves | (source.payload.as_value() == kept),
+                   "a request leaves in another form"),
+            Assert(~self.idle | ~self.inside | source.valid, "idle while a request waits"),
+        ]
+        if self.most is not None:
+            m.d.sync += Assert(~(overtaken & (self.passed == self.most)),
+                               f"a request is overtaken more than {self.most} times")
+        return m
+
+
+class ReorderProof(ReorderCheck):
+    """`ReorderCheck`, with invariants about the queue of a `ReorderCore` that has a cap.
+
+    Ages fall from the oldest to the youngest, and whoever stands last has not been overtaken. Below
+    the cap, an age is what the checker has counted; at the cap, those that stand before are all
+    that is still to come.
+
+    Parameters
+    ----------
+    target : ReorderCore
+        The core itself.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._target = target
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        target, n = self._target, self.entries
+        valid, ages = target.valid, target.ages
+
+        def claim(fact, says):
+            m.d.sync += Assert(fact, f"invariant: {says}")
+
+        claim((~valid[:-1] & valid[1:]) == 0, "no gaps in the queue")
+        claim(target.fresh == self.new, "fresh is new")
+        claim(~valid[-1] | (ages[-1] == 0), "the last has not been overtaken")
+        claim(Cat(~valid[place + 1] | (ages[place] >= ages[place + 1])
+                  for place in range(n - 1)).all(), "the older, the more overtaken")
+        claim(~(self.pending & self.inside), "inside once")
+        pick = target.pick
+        claim(~target.picked | (pick.any() & ((pick & (pick - 1)) == 0) & ((pick & ~valid) == 0)),
+              "one is picked of those that wait")
+        claim(~(target.picked & (ages[0] == self.cap)) | pick[0], "at the cap, it is the oldest")
+        claim(~(target.picked & target.fresh), "nobody is picked before the banks know")
+        there = Signal(n)
+        m.d.comb += there.eq(Cat(valid[place] & target.queue[place].request.tag.all()
+                                 for place in range(n)))
+        claim(there.any() == (self.pending | (self.inside & ~self.leaves)), "in the queue")
+        claim((there & (there - 1)) == 0, "in the queue once")
+        total = Signal(range(self.cap + 2 * n + 1))
+        m.d.comb += total.eq(self.passed + (self.inside & self.new))
+        for place, age in enumerate(ages):
+            counted = ~there[place] | self.pending
+            claim(~valid[place] | (age <= self.cap), "ages stop at the cap")
+            claim(counted | (age == self.cap) | (age == total), "ages are counted")
+            claim(counted | (age != self.cap)
+                  | ((total >= self.cap) & (total + place <= self.cap + n - 2)),
+                  "who is before is all that is to come")
+            claim(~(there[place] & self.pending) | (age == 0), "who comes has no age")
+            claim(~there[place] | (target.queue[place].request.as_value() == self.kept),
+                  "the request as it came")
+        m.d.sync += Cover(self.leaves & (self.passed != 0), "a request is overtaken, and leaves")
+        return m

@@ -1,0 +1,184 @@
+"""Testbench of the end-to-end system: each stage of a write measured, its data in DRAM compared."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
+from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.noc import end_to_end as bounds
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
+from cyclebound.tb.bench import Bench, testbench
+
+WINDOW, PERIOD = 512, 1024  # section V.B
+_FIRST_OPEN = 2             # cycles from reset, and the offset, to the first window
+_HEADER = 2                 # from a packet's last word to its header on offer
+
+
+@dataclass
+class Events:
+    """Cycles in which something was seen, from reset; ``written`` in DDR cycles, the others in
+    those of the network.
+    """
+
+    writing: int | None = None
+    filled: int | None = None
+    reads: list[int] = field(default_factory=list)
+    headers: list[int] = field(default_factory=list)
+    arrived: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+    begun: int = 0  # the DDR cycle of ``writing``
+
+    @property
+    def ready(self) -> int:
+        """When the first packet could begin."""
+        return self.reads[63] + _HEADER
+
+
+def network_cycle(now: int, quarters: int) -> int:
+    """The network's cycles before the DDR cycle ``now`` of a test."""
+    return now // 4 * quarters + min(now % 4, quarters)
+
+
+class Scene:
+    """The system with two devices in lockstep on its pins: a bus of 128 bits."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, bench.parameters
+        self.part = part_named(p["part"])
+        self.slots, self.quarters = p["nbytes"] // REQUEST_BYTES, p["quarters"]
+        self.devices = [DramDevice(self.part), DramDevice(self.part)]
+        self.events = Events()
+        self.start = bench.cycle
+        o = bench.outputs
+        self._lists = [(o[name].mask, getattr(self.events, into)) for name, into in (
+            ("read", "reads"), ("header", "headers"), ("arrived", "arrived"))]
+        self._writing, self._filled = o["writing"].mask, o["filled"].mask
+        self._op, self._valid = o["command.op"].mask, o["bus.valid"].mask
+        self._any = (sum(mask for mask, _ in self._lists) | self._writing | self._filled
+                     | self._op | self._valid)
+
+    async def cycle(self, word: int) -> None:
+        """One cycle with these inputs."""
+        now = self.bench.cycle - self.start
+        seen = await self.bench.step(word)
+        if not seen & self._any:
+            return
+        events = self.events
+        cycle = network_cycle(now, self.quarters)
+        for mask, found in self._lists:
+            if seen & mask:
+                found.append(cycle)
+        if seen & self._writing and events.writing is None and now % 4 < self.quarters:
+            events.writing, events.begun = cycle, now
+        if seen & self._filled:
+            events.filled = cycle
+        if seen & self._op:
+            self._command(now, seen)
+        if seen & self._valid:
+            self._beat(now, seen)
+
+    def _command(self, now: int, seen: int) -> None:
+        o = self.bench.outputs
+        bank, row, column = (o[f"command.{name}"].of(seen) for name in ("bank", "row", "column"))
+        command = Command(o["command.op"].of(seen))
+        assert command is not Command.REF, "no refresh was to fall into the transaction"
+        for device in self.devices:
+            device.command(now, command, bank, row, 8 * column)
+
+    def _beat(self, now: int, seen: int) -> None:
+        o = self.bench.outputs
+        if not o["bus.write"].of(seen):
+            return
+        data = o["data"].of(seen).to_bytes(REQUEST_BYTES // 4, "little")
+        for number, device in enumerate(self.devices):
+            device.data_in(now, data[number * BEAT_BYTES:][:BEAT_BYTES])
+        tag = o["bus.tag"].of(seen)
+        if o["bus.beat"].of(seen) == 3 and tag < self.slots:  # of port 0
+            self.events.written.append(now)
+
+    @property
+    def stored(self) -> bytes:
+        """Row 0 of bank 0, as far as the transaction goes."""
+        beats = []
+        for burst in range(self.slots):
+            halves = [device.burst(0, 0, burst) for device in self.devices]
+            for beat in range(4):
+                beats += [half[BEAT_BYTES * beat:][:BEAT_BYTES] for half in halves]
+        return b"".join(beats)
+
+
+async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
+                until_ready: bool = False) -> Events:
+    """One transaction from reset on, with so many at local memory and at DDR3."""
+    await bench.reset()
+    values = {"window.period": PERIOD, "window.offset": offset, "window.length": WINDOW,
+              "window.crossing": 4 * (bench.parameters["delta"] + 1),
+              # the core, the DMA, and other cores
+              "saturate": (1 << requesters) - 1 if requesters > 1 else 0,
+              "compete": (1 << competitors - 1) - 1}
+    word = bench.inputs.pack(values)
+    scene = Scene(bench)
+    for _ in range(40):  # everybody gets going, the reorder core fills
+        await scene.cycle(word)
+    assert (bench.cycle - scene.start) % 4 == 0  # a cycle of the network
+    await scene.cycle(bench.inputs.pack({**values, "start": 1}))
+    while len(scene.events.reads) < 64 or (
+            not until_ready and len(scene.events.written) < scene.slots):
+        await scene.cycle(word)
+    if not until_ready:
+        assert scene.stored == bounds.contents(bench.parameters["nbytes"])
+    return scene.events
+
+
+def worst_places(requesters: int, bench: Bench) -> Iterable[int]:
+    """Places of the period in which it is worst that the first packet is ready."""
+    p = bench.parameters
+    path = bounds.transaction(requesters=requesters, competitors=1, nbytes=p["nbytes"],
+                              delta=p["delta"], window=WINDOW, period=PERIOD)
+    last = [bounds.arrivals(path, ready)[-1] for ready in range(PERIOD)]
+    yield last.index(max(last))
+
+
+async def measure(bench: Bench, requesters: int, competitors: int,
+                  places: Iterable[int]) -> None:
+    """The write with the first packet ready in these places of the period; observed."""
+    p = bench.parameters
+    early = await write(bench, requesters, competitors, 0, until_ready=True)
+    quarters = p["quarters"]
+    known = {"delta": p["delta"], "window": WINDOW, "period": PERIOD}
+    for place in places:
+        events = await write(bench, requesters, competitors,
+                             (early.ready - place - _FIRST_OPEN) % PERIOD)
+        assert events.ready == early.ready
+        told, ready = events.filled + 1, events.ready
+        last, end = events.arrived[-1], events.written[-1]
+        base = bench.cycle - (end + 1)
+
+        def observe(what: str, begin: int, until: int, base: int = base, **more: int) -> None:
+            ddr = [base + cycle // quarters * 4 + cycle % quarters for cycle in (begin, until)]
+            bench.observe(what, *ddr, latency=until - begin + 1, requesters=requesters, **more)
+
+        observe("fill", events.writing, told)
+        observe("first_packet", told + 1, ready - 1)
+        observe("flow", ready, last, **known)
+        bench.observe("total", base + events.begun, base + end, competitors=competitors,
+                      requesters=requesters, **known)
+        bench.dut._log.info(
+            "N_req %d, N_trans %d, place %d: fill %d, first packet %d, flow %d; in all %d DDR "
+            "cycles; bound %d", requesters, competitors, place, told - events.writing + 1,
+            ready - told - 1, last - ready + 1, end - events.begun + 1,
+            bounds.total(competitors=competitors, nbytes=p["nbytes"], cap=p["cap"],
+                         requesters=requesters, quarters=quarters, **known))
+
+
+@testbench
+async def alone(bench: Bench) -> None:
+    for requesters in (1, 3):
+        await measure(bench, requesters, 1, worst_places(requesters, bench))
+
+
+@testbench
+async def everybody_at_once(bench: Bench) -> None:
+    most = bench.parameters["requesters"]
+    await measure(bench, most, 1 + bench.parameters["rivals"], worst_places(most, bench))

@@ -1,0 +1,186 @@
+"""Testbench of a mesh on its harness: hardware makes and measures the traffic."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cyclebound.golden.harness.lfsr_spec import spread_seed
+from cyclebound.golden.noc.packet import xy_header
+from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
+from cyclebound.golden.noc.routes import Mesh, Tile
+from cyclebound.tb.bench import Bench, testbench
+
+__all__ = ["ALWAYS", "AT_TARGET", "Found", "HarnessScene"]
+
+ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
+AT_TARGET = 256       # aim: every packet goes to its tile's target
+CURVES = "curves.json"  # beside the job: throughput and latency by traffic and load
+_READ = 3             # cycles from an address to the results there
+_SUMS = ("count", "flits", "queued", "network", "received", "sent", "blocked")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A measurement: results by tile, and the worst latency by (target, source)."""
+
+    tiles: list[dict[str, int]]
+    worst: dict[tuple[int, int], int]
+    counted: int
+
+    def sum(self, name: str) -> int:
+        return sum(tile[name] for tile in self.tiles)
+
+    @property
+    def throughput(self) -> float:
+        """Flits delivered in each cycle at each tile."""
+        return self.sum("flits") / self.counted / len(self.tiles)
+
+    @property
+    def latency(self) -> float:
+        """Mean cycles from creation to last flit."""
+        return self.sum("queued") / max(1, self.sum("count"))
+
+
+class HarnessScene:
+    """The harness, and who sends to whom."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, bench.parameters
+        self.mesh = Mesh(p["rows"], p["columns"])
+        self.longest = p["longest"]
+
+    async def aim(self, targets: Mapping[Tile, Tile]) -> None:
+        """These tiles send, and aim at these targets; all others are silent."""
+        place = self.mesh.tiles.index
+        self._senders = [[place(source) for source, target in targets.items() if target == tile]
+                         for tile in self.mesh.tiles]
+        for number, tile in enumerate(self.mesh.tiles):
+            await self.bench.step(self.bench.inputs.pack({
+                "aim_at": 1, "tile": number, "active": tile in targets,
+                "target": xy_header(targets.get(tile, (0, 0)))}))
+
+    async def measure(self, *, rate: int, flits: int, spread: int = 0, aim: int = AT_TARGET,
+                      warm: int = 1, counted: int, drain: int, number: int = 0) -> Found:
+        """Let traffic flow; every packet that was sent has to arrive, whole and where it should."""
+        bench = self.bench
+        plan = rate | aim << 17 | flits << 26 | spread << 34
+        settings = {"plan": plan, "seed": spread_seed(number) % 2**32, "warm": warm,
+                    "counted": counted, "drain": drain}
+        word = bench.inputs.pack(settings)
+        await bench.step(word | bench.inputs["start"].mask)
+        bench.drive(word)
+        await bench.wait(warm + counted + drain + 2 * len(self.mesh.tiles))
+        await bench.run_until("done", poll=100)
+        found, worst = [], {}
+        for tile, sources in enumerate(self._senders):
+            for source in sources or [0]:
+                read = bench.inputs.pack({"read_tile": tile, "read_source": source})
+                for _ in range(_READ):
+                    seen = await bench.step(word | read)
+                results = bench.outputs.unpack(seen)
+                if sources:
+                    worst[tile, source] = results["worst"]
+            assert not results["wrong"], f"tile {tile} got flits that nobody sent so"
+            found.append({name: results[name] for name in _SUMS})
+        result = Found(found, worst, counted)
+        sent, received = result.sum("sent"), result.sum("received")
+        assert sent == received, f"{received} of {sent} packets arrived"
+        assert sent, "nothing was sent"
+        bench.compared += received
+        return result
+
+
+async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int,
+                   cycles: int) -> int:
+    """All of a pattern's tiles send without a pause; the worst of each is observed."""
+    targets = pattern(scene.mesh, number)
+    await scene.aim(targets)
+    tiles = scene.mesh.tiles
+    drain = 40 * flits * len(tiles)
+    found = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles, drain=drain,
+                                number=number)
+    for source, target in targets.items():
+        place = tiles.index(source)
+        worst = found.worst[tiles.index(target), place]
+        bench.observe_counted("traversal", worst, 1, flits=flits, pattern=number, source=place)
+    assert all(found.worst.values()), "somebody sent nothing"
+    return found.sum("received")
+
+
+@testbench
+async def one_packet_at_a_time(bench: Bench) -> None:
+    """Between the tile in a corner and any other: exactly t_noc."""
+    scene = HarnessScene(bench)
+    tiles = scene.mesh.tiles
+    for number, tile in enumerate(sorted({*tiles[1:5], tiles[len(tiles) // 2], tiles[-1]})):
+        for ends in ((tiles[0], tile), (tile, tiles[0])):
+            await scene.aim({ends[0]: ends[1]})
+            flits = 1 + 13 * number % scene.longest
+            found = await scene.measure(rate=100, flits=flits, counted=2000, drain=300)
+            routers = 1 + sum(abs(a - b) for a, b in zip(*ends, strict=True))
+            assert len(found.worst) == 1
+            [worst] = found.worst.values()
+            # packets of one source queue where they begin, never on their way
+            bench.observe_counted("alone", worst, found.sum("received"), flits=flits,
+                                  routers=routers)
+
+
+@testbench
+async def patterns_of_all_lengths(bench: Bench) -> None:
+    """Hotspot, transpose and permutations, packets of 1 flit to the longest, saturating."""
+    scene = HarnessScene(bench)
+    square = scene.mesh.rows == scene.mesh.columns
+    for flits in sorted({1, 2, 6, 16, scene.longest}):
+        for number in (HOTSPOT, *([TRANSPOSE] if square else []), 2, 3):
+            await saturate(bench, scene, number, flits, 400 * flits)
+
+
+@testbench
+async def uniform_load(bench: Bench) -> None:
+    """What is offered is delivered, while it is little; at saturation, less is."""
+    scene = HarnessScene(bench)
+    tiles = scene.mesh.tiles
+    await scene.aim(dict.fromkeys(tiles, (0, 0)))
+    little = await scene.measure(rate=ALWAYS // 100, flits=6, aim=0, warm=500, counted=4000,
+                                 drain=3000)
+    assert 0.05 < little.throughput < 0.07, f"throughput is {little.throughput}"
+    full = await scene.measure(rate=ALWAYS, flits=6, aim=0, warm=500, counted=4000, drain=3000)
+    assert full.throughput > 3 * little.throughput
+    assert full.sum("network") / full.sum("count") > little.latency
+    assert not little.sum("blocked")
+
+
+@testbench
+async def saturated(bench: Bench) -> None:
+    """Everybody sends to anybody without a pause: what a cycle costs the simulator."""
+    scene = HarnessScene(bench)
+    await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
+    found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+    assert found.throughput > 0.2
+
+
+@testbench
+async def throughput_and_latency(bench: Bench) -> None:
+    """Curves up to saturation, kept for a picture."""
+    scene = HarnessScene(bench)
+    tiles, flits, kept = scene.mesh.tiles, 6, {}
+    everybody = dict.fromkeys(tiles, (0, 0)) | {(0, 0): tiles[-1]}
+    traffics = {"uniform": (everybody, 0),
+                "hotspot, 1 of 8 packets": (everybody, AT_TARGET // 8),
+                "transpose": ({tile: tile[::-1] for tile in tiles if tile[0] != tile[1]},
+                              AT_TARGET)}
+    for name, (targets, aim) in traffics.items():
+        if name == "transpose" and scene.mesh.rows != scene.mesh.columns:
+            continue
+        await scene.aim(targets)
+        kept[name] = []
+        for percent in (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100):
+            rate = ALWAYS * percent // 100 // flits
+            found = await scene.measure(rate=rate, flits=flits, aim=aim, warm=2000,
+                                        counted=8000, drain=60 * flits * len(tiles),
+                                        number=percent)
+            kept[name].append([percent / 100 * len(targets) / len(tiles), found.throughput,
+                               found.latency, found.sum("network") / found.sum("count")])
+    Path(os.environ["CYCLEBOUND_JOB"]).with_name(CURVES).write_text(json.dumps(kept))

@@ -1,0 +1,182 @@
+"""Testbench of the network interface: every output compared in every cycle."""
+
+from cyclebound.golden.noc.injection import packet_sizes
+from cyclebound.golden.noc.network_interface import Received, Window
+from cyclebound.golden.noc.packet import HEADER_FLITS
+from cyclebound.golden.noc.wormhole_router import Flit
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.interface_scene import InterfaceScene
+
+_FIRST_READ = 4     # cycles from a transaction to its first word
+
+
+async def measure(bench: Bench, window: Window, words: int, at: int) -> InterfaceScene:
+    """One transaction whose first packet is ready in place ``at`` of the period; observed."""
+    payload = bench.parameters["payload"]
+    scene = InterfaceScene(bench, window)
+    await bench.reset()
+    ready = _FIRST_READ + min(words, payload) + 1  # cycles after the transaction
+    start = (at - ready + window.offset + 2) % window.period + window.period
+    while scene.now < start:
+        await scene.cycle()
+    base = bench.cycle - scene.now
+    await scene.run([words])
+    assert window.left(start + ready) == max(0, window.length - at)
+    known = {"period": window.period, "length": window.length, "crossing": window.crossing}
+    sizes = packet_sizes(words, payload)
+    assert len(scene.begun) == len(sizes)
+    first = scene.accepted[0] + ready
+    for flits, begin in zip(sizes, scene.begun, strict=True):
+        if flits == sizes[0]:  # there are kinds of all sizes: those of first packets
+            bench.observe("wait", base + first, base + begin, latency=begin - first,
+                          flits=flits, **known)
+        first = begin + flits
+    bench.observe("injection", base + scene.accepted[0], base + scene.ended[0], words=words,
+                  **known)
+    return scene
+
+
+@testbench
+async def every_place_of_the_period(bench: Bench) -> None:
+    """Transactions that are ready in each cycle of the period; of a long period, in those where
+    it matters."""
+    payload = bench.parameters["payload"]
+    full = payload + HEADER_FLITS
+    short = payload < 16
+    windows = ([Window(23, 5, 13, 0), Window(29, 28, 2 * full + 3, 3), Window(11, 3, 11, 2)]
+               if short else [Window(1024, 17, 512, 24)])
+    for window in windows:
+        last = window.length - full - window.crossing  # where a packet may begin at the latest
+        places = range(window.period) if short else sorted(
+            {0, 1, max(last, 0), last + 1, window.length - 1, window.length, window.period - 1})
+        for words in (1, payload, 2 * payload + 1) if short else (payload, 16 * payload):
+            sizes = packet_sizes(words, payload)
+            own = window.length - sizes[0] - window.crossing + 1
+            for at in {*places, own % window.period}:
+                await measure(bench, window, words, at)
+
+
+@testbench
+async def packets_in_a_window(bench: Bench) -> None:
+    """Sending without a pause, each window has floor((L - crossing) / flits) packets."""
+    payload = bench.parameters["payload"]
+    full = payload + HEADER_FLITS
+    for length, crossing in ((7 * full + 24 + 26, 24), (3 * full, 0), (2 * full - 1, 0)):
+        window = Window(2 * length, 3, length, crossing)
+        scene = InterfaceScene(bench, window)
+        await bench.reset()
+        most = (length - crossing) // full
+        await scene.run([4 * most * payload])
+        counts: dict[int, int] = {}
+        for begin in scene.begun:
+            period = (begin - window.offset - 2) // window.period
+            counts[period] = counts.get(period, 0) + 1
+        found = list(counts.values())
+        assert found[1:-1] == [most] * (len(found) - 2), f"{found} packets, expected {most}"
+        assert max(found) == most
+
+
+@testbench
+async def received_without_a_pause(bench: Bench) -> None:
+    """Packets of many sizes behind each other: the receiver is always ready."""
+    payload = bench.parameters["payload"]
+    sizes = [1, payload, 1, 1, 2, payload, payload, max(1, payload - 1), 1]
+    for before, words in [(0, n) for n in sorted({1, 2, payload})] + [
+            (before, words) for before in (1, payload) for words in sorted({1, 2, payload})]:
+        scene = InterfaceScene(bench, Window(8, 0, 8))
+        await bench.reset()
+        base = bench.cycle
+        if before:
+            scene.arrive(before)
+        scene.arrive(words, address=9, end=True)
+        while not scene.received or not scene.received[-1][1].last:
+            await scene.cycle()
+            assert scene.receiver.ready
+        bench.observe("reception", base + scene.arrived[-1], base + scene.received[-1][0],
+                      words=words, before=before)
+    scene = InterfaceScene(bench, Window(8, 0, 8))
+    await bench.reset()
+    for words in sizes:
+        scene.arrive(words)
+    while len(scene.received) < sum(sizes):
+        await scene.cycle()
+        assert scene.receiver.ready, "not ready, though every word is taken at once"
+
+
+@testbench
+async def random_traffic(bench: Bench) -> None:
+    """Both ways at random, with stalls on every stream, in windows of all kinds."""
+    rng, payload = bench.rng, bench.parameters["payload"]
+    full = payload + HEADER_FLITS
+    top = (1 << bench.parameters["width"] - 1) - 1
+    for window in (Window(2 * full, 1, full + 2), Window(full, 0, full),
+                   Window(3 * full, 2 * full, 2 * full, full // 2)):
+        for flow in (1.0, 0.7, 0.3):
+            scene = InterfaceScene(bench, window)
+            await bench.reset()
+            for _ in range(8):
+                scene.ask(rng.randint(1, 3 * payload), route=rng.getrandbits(8),
+                          address=rng.choice((0, top, rng.getrandbits(8))))
+                scene.arrive(rng.randint(1, payload), end=rng.random() < 0.5,
+                             address=rng.choice((0, top)))
+            while not scene.idle:
+                await scene.cycle(**{name: rng.random() < flow for name in (
+                    "ask", "word", "come", "ready", "drain")})
+                assert scene.now < 10_000 * full, "it never ends"
+            if flow == 1.0:
+                assert not scene.sender.overrun, "a window closed over a packet"
+            assert len(scene.ended) == 8
+
+
+def _nonsense(scene: InterfaceScene) -> None:
+    """All kinds of packets that are none, and good ones behind each."""
+    payload, rng = scene.payload, scene.bench.rng
+
+    def flits(*marks: str) -> None:
+        scene.network.waiting.extend(
+            Flit(rng.getrandbits(8), "f" in mark, "l" in mark) for mark in marks)
+    for bad in (["fl"], ["l"], ["", "l"], ["", ""], ["f", "l"], ["f", "fl"], ["f"],
+                ["f", "", "", "fl"], ["f", "", ""], ["f", *[""] * (payload + 1), "l"],
+                ["f", *[""] * (payload + 2), "", "l"], ["f", *[""] * (payload + 2), "fl"],
+                ["f", *[""] * (payload + 2)], ["f", *[""] * (payload + 1), "fl"]):
+        flits(*bad)
+        scene.arrive(2)
+    for _ in range(400):
+        flits(rng.choice(("", "", "", "f", "l", "fl")))
+    flits("l")
+    scene.arrive(1, address=5, end=True)
+
+
+@testbench
+async def malformed_packets(bench: Bench) -> None:
+    """Flits that make no packets are thrown away and counted; the words of good ones come out."""
+    for flow in (1.0, 0.6):
+        scene = InterfaceScene(bench, Window(8, 0, 8))
+        await bench.reset()
+        _nonsense(scene)
+        while not scene.idle or scene.now < scene.arrived[-1] + 2 * scene.payload:
+            await scene.cycle(drain=bench.rng.random() < flow)
+        assert scene.receiver.malformed > 30
+        assert scene.received[-1][1] == Received(5, scene.received[-1][1].data, last=True)
+
+
+@testbench
+async def refused_transactions(bench: Bench) -> None:
+    """No words, windows too short, longer than the period or beyond it: dropped and counted, and
+    what fits goes."""
+    payload = bench.parameters["payload"]
+    full = payload + HEADER_FLITS
+    for window, refused in (
+            (Window(3 * full, 0, full), 2), (Window(3 * full, 0, full - 1), 4),
+            (Window(3 * full, 0, full, 1), 4), (Window(full, 0, full + 1), 7),
+            (Window(3 * full, 3 * full, full), 7), (Window(full, 0, full, 9), 2)):
+        scene = InterfaceScene(bench, window)
+        await bench.reset()
+        for words in (0, payload, 1, 0, 2 * payload, 2, 1):
+            scene.ask(words)
+        while not scene.idle:
+            await scene.cycle()
+        for _ in range(3):
+            await scene.cycle()
+        assert scene.sender.refused == refused, f"{scene.sender.refused} are refused"
+        assert len(scene.ended) == 7 - refused

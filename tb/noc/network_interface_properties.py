@@ -1,0 +1,153 @@
+"""What a network interface must keep, as a bound checker; and the proofs about its inside.
+
+`InterfaceCheck` knows only the ports: it watches simulations. `InterfaceWindowProof` and
+`InterfaceFitProof` look inside `NetworkInterface`.
+"""
+
+from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal, Value
+
+from cyclebound.golden.noc.packet import TIME_BITS
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["InterfaceCheck", "InterfaceFitProof", "InterfaceWindowProof"]
+
+
+class InterfaceCheck(Watcher):
+    """Bound checker of a network interface: reads every port, drives none.
+
+    Nothing is on offer to the network outside the window, nor in a window that is none; what the
+    network does not take stays on offer while the window is open. Received words stay on offer
+    until they are taken. Assumes that the window is constant, and that offers stay.
+
+    Parameters
+    ----------
+    target : NetworkInterface
+        The interface, or a component with the same members and parameters.
+
+    Attributes
+    ----------
+    clock : Signal
+        Cycles since reset, modulo the period.
+    age : Signal
+        Cycles since a window was due to open, and
+    never : Signal
+        whether none was yet; both for the next cycle.
+    now_open : Signal
+        The window is open in this cycle.
+    """
+
+    def __init__(self, target):
+        self.target = target
+        super().__init__(target)
+        self.clock, self.age = Signal(TIME_BITS), Signal(TIME_BITS)
+        self.never, self.now_open = Signal(init=1), Signal()
+
+    def elaborate(self, platform):
+        m = Module()
+        window, clock, age = self.window, self.clock, self.age
+        m.d.sync += [
+            clock.eq(Mux(clock + 1 >= window.period, 0, clock + 1)),
+            self.now_open.eq(~self.never & (age < window.length)),
+        ]
+        with m.If(clock == window.offset):
+            m.d.sync += [age.eq(0), self.never.eq(0)]
+        with m.Elif(age != (1 << TIME_BITS) - 1):
+            m.d.sync += age.eq(age + 1)
+        good = (window.length <= window.period) & (window.offset < window.period)
+
+        begun, before = Signal(), Signal.like(Value.cast(window))
+        m.d.sync += [begun.eq(1), before.eq(window)]
+        m.d.sync += Assume(~begun | (before == Value.cast(window)), "the window changed")
+        self._stays(m, "words", self.words, Assume)
+        self._stays(m, "arriving", self.arriving, Assume)
+        self._stays(m, "transactions", self.transactions, Assume)
+        self._stays(m, "received", self.received, Assert)
+        self._stays(m, "injected", self.injected, Assert, unless=~self.now_open)
+        m.d.sync += [
+            Assert(~self.injected.valid | self.now_open, "injected: outside the window"),
+            Assert(~self.injected.valid | good, "injected: in a window that is none"),
+        ]
+        return m
+
+    @staticmethod
+    def _stays(m, name, port, claim, *, unless=None):
+        payload = Value.cast(port.payload)
+        waits, offer = Signal(name=f"waits_{name}"), Signal(len(payload), name=f"offer_{name}")
+        m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(payload)]
+        excused = Const(0) if unless is None else unless
+        m.d.sync += claim(~waits | excused | (port.valid & (offer == payload)),
+                          f"{name}: offer withdrawn or changed")
+
+
+class InterfaceWindowProof(InterfaceCheck):
+    """What `InterfaceCheck` says, for any number of cycles, whatever the network does.
+
+    Parameters
+    ----------
+    target : NetworkInterface
+        The interface itself.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.sender = target.sender
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        sender, window = self.sender, self.window
+        good = (window.length <= window.period) & (window.offset < window.period)
+        packing = sender.between | sender.header | sender.body
+        m.d.sync += [
+            Assert(sender.count == self.clock, "invariant: cycles are counted"),
+            Assert(sender.left == Mux(self.never | (self.age >= window.length), 0,
+                                      window.length - self.age),
+                   "invariant: the rest of the window is counted"),
+            Assert(sender.open == self.now_open, "invariant: the window is known"),
+            Assert(good | ~(packing | sender.loaded), "invariant: nothing for a window of none"),
+        ]
+        m.d.sync += Cover(self.injected.valid & self.injected.payload.last, "a packet leaves")
+        return m
+
+
+class InterfaceFitProof(InterfaceWindowProof):
+    """With a network that never stalls, every packet is within its window, with ``crossing`` cycles
+    to spare, and no window closes over one.
+
+    Parameters
+    ----------
+    target : NetworkInterface
+        The interface itself.
+    """
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        sender, window = self.sender, self.window
+        whole, link_left = window.length == window.period, Signal(TIME_BITS)
+        m.d.sync += link_left.eq(sender.left)  # cycles of the window that begin with this one
+        last = self.injected.valid & self.injected.payload.last
+        good = (window.length <= window.period) & (window.offset < window.period)
+        since = window.offset + 1 + self.age  # modulo the period, what the clock should show
+        left, spare = sender.left, window.crossing
+        m.d.sync += [
+            Assume(self.injected.ready, "the network stalls"),
+            Assert(~last | whole | (link_left > spare), "a packet does not fit its window"),
+            Assert(self.overrun == 0, "a window closed over a packet"),
+            Assert(~sender.overrun, "invariant: no window closes over a packet"),
+            Assert(~sender.loaded | sender.open, "invariant: what is loaded is on offer"),
+            Assert(~(sender.header | sender.body | sender.loaded) | ~self.never,
+                   "invariant: nothing leaves before the first window"),
+            Assert(~good | (self.clock < window.period), "invariant: the clock is in the period"),
+            Assert(~good | self.never | (since == self.clock)
+                   | (since == self.clock + window.period), "invariant: clock and age agree"),
+            Assert(~good | self.never | (self.age < window.period), "invariant: age is below T"),
+            Assert(~sender.header | ((sender.of_packet != 0)
+                                     & (whole | (sender.of_packet + 1 + spare <= left))),
+                   "invariant: address and words fit"),
+            Assert(~sender.body | ((sender.of_packet != 0)
+                                   & (whole | (sender.of_packet + spare <= left))),
+                   "invariant: the words fit"),
+            Assert(~sender.between | (sender.remaining != 0), "invariant: words are left"),
+            Assert(~(sender.header | sender.body) | (sender.of_last == (sender.remaining == 0)),
+                   "invariant: the last packet is known"),
+        ]
+        return m

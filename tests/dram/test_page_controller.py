@@ -1,0 +1,115 @@
+# amaranth: UnusedElaboratable=no
+"""Page controller: parameters, bound, RTL against the table of rules."""
+
+import dataclasses
+import random
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.sim import Simulator
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram.page_bounds import request_time
+from cyclebound.golden.dram.page_controller import PageControllerModel
+from cyclebound.golden.dram.queued_request import QueuedRequest
+from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X8
+from cyclebound.golden.noc.composition import row_conflict
+from cyclebound.hdl.dram.page_controller import PageController
+
+unit = pytest.mark.unit
+OFTEN = dataclasses.replace(DDR3_1600_MODULE, nREFI=400, rows=4)
+
+
+@unit
+@pytest.mark.parametrize(("changes", "kind", "message"), [
+    ({"tag_bits": 0}, ValueError, r"^tag bits must be at least 1, not 0$"),
+    ({"tag_bits": "8"}, TypeError, r"^tag bits must be an integer, not '8'$"),
+    ({"postpone": 9}, ValueError, r"^refreshes postponed must be from 1 to 8, not 9$"),
+    ({"part": DDR4_3200AA_X8}, ValueError, r"^DDR4.*: bank groups must be 1, not 4$"),
+    ({"part": dataclasses.replace(OFTEN, nBURST=2)}, ValueError,
+     r"^DDR3-1600 module \(8 banks\): nBURST must be 4, not 2$"),
+])
+def test_refuses(changes, kind, message):
+    with pytest.raises(kind, match=message):
+        PageController(**{"part": "ddr3-1600-module", "tag_bits": 3, **changes})
+
+
+@unit
+@pytest.mark.parametrize("close", [False, True])
+def test_converts_alone_and_twice(close):
+    dut = PageController(part=OFTEN, tag_bits=3, close=close)
+    first = rtlil.convert(dut)
+    assert "attribute \\top 1" in first
+    assert rtlil.convert(dut) == first
+
+
+@unit
+def test_the_bound_is_the_papers():
+    assert request_time(part="ddr3-1600-module") == row_conflict().amount == 54
+    assert request_time(part="ddr3-1600-module", refreshes=1) == 54 + 208
+    usual = dataclasses.replace(DDR3_1600_MODULE, nWR=12)  # what DDR3-1600 has
+    assert request_time(part=usual) == 49
+
+
+@unit
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"nRAS": 60, "nRC": 71}, "a row's least time must be hidden behind nWR"),
+    ({"nRTP": 29}, "a read's distance to a precharge must be hidden behind nWR"),
+    ({"nFAW": 45}, "the four-activate window must be hidden behind nWR"),
+    ({"nWR": 1}, "a row's least time must be hidden behind nWR"),
+    ({"nRAS": 36, "nRC": 47, "nCWD": 2},
+     "nRAS must be over when a write has recovered"),
+])
+def test_the_bound_says_what_it_covers(changes, says):
+    with pytest.raises(NotCovered, match=f"^DDR3-1600 module .*: {says}$"):
+        request_time(part=dataclasses.replace(DDR3_1600_MODULE, **changes))
+
+
+def _random_requests(rng):
+    return QueuedRequest(4, rng.random() < 0.5, rng.randrange(3), rng.randrange(2),
+                         rng.randrange(128), rng.randrange(8))
+
+
+@unit
+@pytest.mark.parametrize("close", [False, True])
+def test_follows_the_table_of_rules(close):
+    """Every command in the very cycle in which the device's rules first allow it."""
+    dut = PageController(part=OFTEN, tag_bits=3, close=close, postpone=1)
+    model = PageControllerModel(OFTEN, close=close, postpone=1)
+    rng = random.Random(close)
+    seen = set()
+
+    async def bench(ctx):
+        offer, rate = None, 0.0
+        for cycle in range(2500):
+            if cycle % 500 == 0:
+                rate = (1.0, 0.03, 0.9, 0.2, 1.0)[cycle // 500]
+            if offer is None and rng.random() < rate:
+                offer = _random_requests(rng)
+            ctx.set(dut.sink.valid, offer is not None)
+            if offer is not None:
+                ctx.set(dut.sink.payload, {k: int(v) for k, v in offer._asdict().items()})
+            taken, pins, closed, beat, fetched = model.step(offer)
+            command = ctx.get(dut.command)
+            assert (ctx.get(dut.sink.ready), ctx.get(dut.closed)) == (taken, closed)
+            assert command.op == (Command.NOP if pins is None else pins.op)
+            if pins is not None:
+                seen.add(pins.op)
+                if pins.op not in (Command.PREA, Command.REF):
+                    assert (command.bank, command.row, command.column) == pins[1:]
+            for strobe, expected in ((ctx.get(dut.bus), beat), (ctx.get(dut.fetch), fetched)):
+                assert strobe.valid == (expected is not None)
+                if expected is not None:
+                    assert (strobe.write, strobe.tag, strobe.beat) == tuple(expected)
+            if taken:
+                offer = None
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    c = Command
+    assert seen == ({c.ACT, c.RDA, c.WRA, c.REF} if close else
+                    {c.ACT, c.RD, c.WR, c.PRE, c.PREA, c.REF})

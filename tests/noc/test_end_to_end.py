@@ -1,0 +1,171 @@
+# amaranth: UnusedElaboratable=no
+"""End to end: parameters, bounds against the paper's formulas, a small system cycle by cycle."""
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.sim import Simulator
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc import composition_corrected as corrected
+from cyclebound.golden.noc import end_to_end as bounds
+from cyclebound.golden.noc.composition import row_conflict
+from cyclebound.golden.noc.end_to_end_data import WORD_BYTES, word
+from cyclebound.golden.noc.visible_timing import DDR
+from cyclebound.hdl.noc.compute_tile import ComputeTile
+from cyclebound.hdl.noc.end_to_end import EndToEnd
+from cyclebound.hdl.noc.io_tile import IoTile
+from cyclebound.sim.job import Job, run_job
+
+unit = pytest.mark.unit
+PATH = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024}
+
+
+@unit
+@pytest.mark.parametrize(("changes", "kind", "message"), [
+    ({"requesters": 1}, ValueError, r"^requesters must be from 2 to 32, not 1$"),
+    ({"delta": 0}, ValueError, r"^delta must be at least 1, not 0$"),
+    ({"rivals": 8}, ValueError, r"^rivals must be from 0 to 7, not 8$"),
+    ({"nbytes": 8192}, ValueError, r"^bytes must be from 256 to 4096, not 8192$"),
+    ({"nbytes": 768}, ValueError, r"^bytes must be a power of two, not 768$"),
+    ({"nbytes": "4k"}, TypeError, r"^bytes must be an integer, not '4k'$"),
+    ({"quarters": 5}, ValueError, r"^quarters must be from 1 to 4, not 5$"),
+    ({"cap": -1}, ValueError, r"^cap must be at least 0, not -1$"),
+])
+def test_refuses(changes, kind, message):
+    with pytest.raises(kind, match=message):
+        EndToEnd(**changes)
+
+
+@unit
+@pytest.mark.parametrize("rivals", [0, 4])
+def test_a_small_one_converts_with_any_number_of_rivals(rivals):
+    system = EndToEnd(requesters=2, nbytes=256, delta=1, rivals=rivals)
+    assert "attribute \\top 1" in rtlil.convert(system)
+
+
+# Bounds
+
+@unit
+def test_bounds_by_hand():
+    assert bounds.fill(nbytes=4096, requesters=11) == 5632 + 1
+    assert bounds.first_packet(requesters=1) == 64 + 5
+    assert bounds.first_packet(requesters=11) == 352 + 4
+    # one packet that just misses its window: T - L + 89 cycles more than the crossing
+    assert bounds.flow(**{**PATH, "nbytes": 256}, requesters=1) == 512 + 89 + 90
+    with pytest.raises(NotCovered, match=r"^cap must be at least 1, not 0: without one, there is"):
+        bounds.total(**PATH, requesters=1, competitors=1, quarters=3, cap=0)
+
+
+@unit
+@pytest.mark.parametrize("requesters", [1, 2, 3, 7, 11])
+def test_reading_two_packets_ahead_is_no_later_than_one(requesters):
+    path = bounds.transaction(requesters=requesters, competitors=1)
+    for ready in range(0, 1024, 7):
+        two, one = bounds.arrivals(path, ready), corrected.arrivals(path, ready)
+        slack = 5 if requesters == 1 else 0  # cycles of the interface, which has a flit in each
+        assert all(mine <= theirs + slack for mine, theirs in zip(two, one, strict=True))
+
+
+@unit
+@pytest.mark.parametrize("requesters", range(1, 12))
+@pytest.mark.parametrize("competitors", [1, 8])
+def test_hardware_adds_little_to_the_composition(requesters, competitors):
+    """Registers and two requests; what is read ahead may make up for it."""
+    path = bounds.transaction(requesters=requesters, competitors=competitors)
+    ideal = corrected.end_to_end(path, row_conflict()).total
+    ours = DDR(bounds.total(**PATH, requesters=requesters, competitors=competitors, quarters=3,
+                            cap=9)).to(path.path.noc)
+    # first packet, reception, front end and reorder core, two requests, and the crossing of clocks
+    registers = 37 + 66 + (5 + 2 * 54) * 3 // 4 + 2
+    assert ours.amount <= ideal.amount + registers
+
+
+@unit
+@pytest.mark.parametrize("quarters", [1, 2, 3, 4])
+def test_span_is_the_longest_that_so_many_cycles_take(quarters):
+    goes = [cycle for cycle in range(60) if cycle % 4 < quarters]
+    for count in range(1, 10):
+        assert bounds.span(count, quarters) == max(
+            last - first + 1 for first, last in zip(goes, goes[count - 1:], strict=False))
+
+
+# The parts
+
+def simulate(dut, bench):
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@unit
+@pytest.mark.parametrize("requesters", [2, 5])
+@pytest.mark.parametrize("saturated", [False, True])
+def test_compute_tile_sends_what_its_core_has_written(requesters, saturated):
+    tile, words = ComputeTile(requesters=requesters, words=16), 16
+    sent = []
+
+    async def bench(ctx):
+        ctx.set(tile.saturate, (1 << requesters) - 1 if saturated else 0)
+        ctx.set(tile.source.ready, 1)
+        ctx.set(tile.transactions.ready, 1)
+        asked = None
+        for cycle in range(40 + 2 * 16 * requesters + 20):
+            ctx.set(tile.start, cycle == 20)
+            ctx.set(tile.source.ready, cycle % 7 != 3)
+            if ctx.get(tile.transactions.valid):
+                assert asked is None
+                asked = ctx.get(tile.transactions.payload.words)
+            if ctx.get(tile.source.valid) and cycle % 7 != 3:
+                sent.append(ctx.get(tile.source.payload))
+            await ctx.tick()
+        assert asked == 2 * words
+
+    simulate(tile, bench)
+    text = b"".join(word(index, words).to_bytes(WORD_BYTES, "little") for index in range(words))
+    assert b"".join(flit.to_bytes(4, "little") for flit in sent) == text
+
+
+@unit
+def test_io_tile_asks_when_a_burst_is_whole_and_keeps_its_words():
+    tile = IoTile(nbytes=512)
+    asked = []
+
+    async def bench(ctx):
+        for number in range(128):
+            ctx.set(tile.words.valid, 1)
+            ctx.set(tile.words.payload.address, number)
+            ctx.set(tile.words.payload.data, 0x1000 + number)
+            ctx.set(tile.request.ready, number % 40 == 39)
+            if ctx.get(tile.request.valid) and number % 40 == 39:
+                asked.append((number, ctx.get(tile.request.payload)))
+            await ctx.tick()
+        ctx.set(tile.words.valid, 0)
+        ctx.set(tile.request.ready, 1)
+        while ctx.get(tile.request.valid):
+            asked.append((None, ctx.get(tile.request.payload)))
+            await ctx.tick()
+        ctx.set(tile.fetch.slot, 2)
+        ctx.set(tile.fetch.beat, 3)
+        await ctx.tick()
+        await ctx.tick()
+        beat = ctx.get(tile.data).to_bytes(32, "little")
+        assert beat == b"".join((0x1000 + 32 * 2 + 8 * 3 + lane).to_bytes(4, "little")
+                                for lane in range(8))
+
+    simulate(tile, bench)
+    assert asked == [(39, 0), (79, 1), (119, 2), (None, 3)]
+
+
+@unit
+def test_what_is_written_differs_from_word_to_word():
+    text = bounds.contents(4096)
+    assert len(text) == 4096
+    assert len({text[at:at + 32] for at in range(0, 4096, 32)}) == 128
+
+
+@pytest.mark.cosim
+def test_the_write_arrives_on_the_rtl(tmp_path):
+    outcome = run_job(Job("noc.end_to_end", "paper", "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"fill", "first_packet", "flow", "total"}

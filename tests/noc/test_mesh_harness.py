@@ -1,0 +1,139 @@
+# amaranth: UnusedElaboratable=no
+"""The mesh with interfaces and on its harness: parameters, faults that are found, pictures."""
+
+import json
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.sim import Simulator
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc import bounds
+from cyclebound.hdl.noc.mesh_harness import MeshHarness
+from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
+from cyclebound.hdl.noc.mesh_traffic import TrafficSink
+from cyclebound.sim import noc_picture
+from cyclebound.sim.job import Job, run_job
+
+unit = pytest.mark.unit
+TWO = {"rows": 2, "columns": 2}
+
+
+@unit
+@pytest.mark.parametrize(("wrong", "says"), [
+    ({"rows": 3}, "Row count must be a power of two from 2, not 3"),
+    ({"columns": 1}, "Column count must be a power of two from 2, not 1"),
+    ({"routing": "source"}, "Routing must be xy, not 'source'"),
+    ({"width": 31}, "Flit width must be at least 32, not 31")])
+def test_harness_refuses(wrong, says):
+    with pytest.raises(ValueError, match=f"^{says}$"):
+        MeshHarness(**TWO | wrong)
+
+
+@unit
+def test_interfaces_need_room_for_a_word():
+    with pytest.raises(ValueError, match=r"^Longest packet must be at least 3, not 2$"):
+        InterfacedMesh(**TWO, longest=2)
+
+
+@unit
+@pytest.mark.parametrize("make", [
+    lambda: MeshHarness(**TWO, longest=4), lambda: InterfacedMesh(**TWO, width=8, longest=4)])
+def test_converts_again(make):
+    component = make()
+    text = rtlil.convert(component)
+    assert rtlil.convert(component) == text
+
+
+@unit
+def test_transfer_is_made_of_its_parts():
+    known = {"payload": 5, "period": 40, "length": 14}
+    alone = bounds.transfer(words=5, routers=3, delta=1, **known)
+    assert alone == bounds.injection(words=5, crossing=0, **known) + 6 + 8 - 1
+    assert bounds.transfer(words=6, routers=3, delta=1, **known) > alone
+    with pytest.raises(NotCovered, match=r"^delta must be a whole number of at least 1, not 0$"):
+        bounds.transfer(words=5, routers=3, delta=0, **known)
+
+
+# What a sink finds
+
+HERE = 0x10
+
+
+def packet(*words, source=3, stamp=5, to=HERE):
+    return [to | stamp << 8 | source << 24, *words]
+
+
+def sink(flits, marks=None):
+    """Whether these flits are wrong, and what was counted."""
+    unit = TrafficSink(tiles=4, width=32)
+    last = len(flits) - 1
+    marks = marks or [(n == 0, n == last) for n in range(len(flits))]
+    found = {}
+
+    async def bench(ctx):
+        ctx.set(unit.here, HERE)
+        ctx.set(unit.counting, 1)
+        ctx.set(unit.worst_address, 3)
+        for number, (data, (first, final)) in enumerate(zip(flits, marks, strict=True)):
+            ctx.set(unit.cycle, 20 + number)
+            ctx.set(unit.sink.valid, 1)
+            ctx.set(unit.sink.payload, {"data": data, "first": first, "last": final})
+            await ctx.tick()
+        ctx.set(unit.sink.valid, 0)
+        await ctx.tick().repeat(2)
+        found.update({name: ctx.get(getattr(unit, name)) for name in (
+            "wrong", "count", "flits", "queued", "network", "worst", "received")})
+    simulator = Simulator(unit)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return found
+
+
+@unit
+def test_sink_measures():
+    assert sink(packet(2, 3 << 8 | 2, 3 << 8 | 3)) == {
+        "wrong": 0, "count": 1, "flits": 4, "queued": 22, "network": 19, "worst": 19,
+        "received": 1}
+    assert sink(packet())["worst"] == 16
+
+
+@unit
+@pytest.mark.parametrize(("flits", "marks"), [
+    (packet(2, to=0x11), None),                                  # for somebody else
+    (packet(2, 3 << 8 | 3), None),                               # a flit is lost
+    (packet(2, 2 << 8 | 2), None),                               # another source's flit
+    (packet(2), [(True, False), (True, True)]),                  # two headers
+    (packet(2), [(False, False), (False, True)])])               # none
+def test_sink_finds_what_is_wrong(flits, marks):
+    assert sink(flits, marks)["wrong"] == 1
+
+
+# Pictures
+
+@unit
+def test_pictures(tmp_path):
+    run = [[0, 2, [20, 21]], [100, 104, [140]]]
+    kept = {f"{tables} {others}": run for tables in ("tables", "none")
+            for others in ("silent", "saturate")}
+    points = {"uniform": [[0.1, 0.1, 12, 11], [0.5, 0.3, 400, 40], [1, 0.3, 900, 60]]}
+    for name, data in (("composable", kept), ("curves", points)):
+        source, path = tmp_path / f"{name}.json", tmp_path / f"{name}.svg"
+        source.write_text(json.dumps(data))
+        noc_picture.main([name, str(path), "--from", str(source)])
+        first = path.read_text()
+        noc_picture.main([name, str(path), "--from", str(source)])
+        assert path.read_text() == first
+        assert "others silent" in first or "uniform" in first
+
+
+# Testbenches
+
+@pytest.mark.cosim
+@pytest.mark.parametrize(("configuration", "testbench", "kinds"), [
+    ("square", "interfaces", {"transfer"}), ("harness2", "harness", {"alone", "traversal"})])
+def test_testbench_passes(tmp_path, configuration, testbench, kinds):
+    outcome = run_job(Job("noc.mesh", configuration, testbench, 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == kinds

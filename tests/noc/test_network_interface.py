@@ -1,0 +1,246 @@
+# amaranth: UnusedElaboratable=no
+"""Network interface: parameters, bounds, the checker against faults, proofs, the testbench."""
+
+import re
+from fractions import Fraction
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Const, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import flipped
+from amaranth.sim import Simulator
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc import bounds
+from cyclebound.golden.noc import composition_corrected as corrected
+from cyclebound.golden.noc.composition import Path, Transaction
+from cyclebound.golden.noc.injection import begins, packet_sizes, wait
+from cyclebound.golden.noc.network_interface import Window
+from cyclebound.golden.noc.packet import address_header
+from cyclebound.hdl.noc.network_interface import NetworkInterface
+from cyclebound.sim import catalogue
+from cyclebound.sim.elaborate import watch
+from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.prove import prove
+from cyclebound.tb.noc import network_interface_properties as properties
+
+unit = pytest.mark.unit
+PAPER = {"period": 1024, "length": 512, "crossing": 24}  # Table III: 4 routers, delta_R = 5
+TINY = {"width": 8, "payload": 2}
+
+
+# Parameters
+
+@unit
+@pytest.mark.parametrize(("wrong", "kind", "says"), [
+    ({"width": 7}, ValueError, "Flit width must be at least 8, not 7"),
+    ({"width": 8.0}, TypeError, r"Flit width must be an integer, not 8\.0"),
+    ({"payload": 0}, ValueError, "Payload must be from 1 to 4096, not 0"),
+    ({"payload": True}, TypeError, "Payload must be an integer, not True")])
+def test_refuses(wrong, kind, says):
+    with pytest.raises(kind, match=f"^{says}$"):
+        NetworkInterface(**TINY | wrong)
+
+
+@unit
+def test_converts_alone_and_again():
+    interface = NetworkInterface(**TINY)
+    for component in (interface, properties.InterfaceCheck(interface)):
+        text = rtlil.convert(component)
+        assert "attribute \\top 1" in text
+        assert rtlil.convert(component) == text
+
+
+@unit
+def test_address_header():
+    assert address_header(5, end=True, width=8) == 0x85
+    assert address_header(127, end=False, width=8) == 127
+    for address in (-1, 128):
+        with pytest.raises(ValueError,
+                           match=f"^address must be from 0 to 127, not {address}$"):
+            address_header(address, end=False, width=8)
+
+
+# Bounds
+
+@unit
+def test_bounds_are_those_of_the_composition():
+    """Packets of full size, Table III: the module of the paper's formulas says the same."""
+    transaction = Transaction(Path(), nbytes=4096)
+    assert bounds.window_wait(flits=66, **PAPER) == corrected.wait_for_packet(transaction).amount
+    assert bounds.window_wait(flits=66, **PAPER) == 601 > transaction.wait.amount == 512
+    sizes = packet_sizes(1024, 64)
+    assert sizes == [66] * 16
+    for ready in range(0, 1024, 11):
+        ours = [begin + 24 + 66 for begin in begins(sizes, ready, **PAPER)]
+        assert ours == corrected.arrivals(transaction, ready)
+    in_first = [begin for begin in begins(sizes, 0, **PAPER) if begin < 512]
+    assert len(in_first) == corrected.packets_in_window(transaction) == 7
+    assert Fraction(bounds.injection(words=1024, payload=64, **PAPER)) == 64 + 5 + 66 + max(
+        corrected.arrivals(transaction, ready)[-1] - 90 for ready in range(1024))
+
+
+@unit
+def test_a_window_that_is_all_of_the_period_is_none():
+    assert bounds.window_wait(flits=66, period=100, length=100, crossing=40) == 0
+    assert wait(99, 66, period=100, length=100) == 0
+    assert wait(99, 66, period=101, length=100) == 2
+    assert bounds.injection(words=5, payload=4, period=9, length=9, crossing=0) == 4 + 5 + 6 + 3
+
+
+@unit
+@pytest.mark.parametrize(("wrong", "says"), [
+    ({"period": 0}, "period must be a whole number of at least 1, not 0"),
+    ({"length": 0}, "length must be a whole number of at least 1, not 0"),
+    ({"flits": 0}, "flits must be a whole number of at least 1, not 0"),
+    ({"crossing": -1}, "crossing must be a whole number of at least 0, not -1"),
+    ({"length": 1025}, "length must be at most the period of 1024, not 1025"),
+    ({"length": 89}, "a packet of 66 flits never fits a window of 89 cycles")])
+def test_windows_without_a_bound(wrong, says):
+    with pytest.raises(NotCovered, match=f"^{says}$"):
+        bounds.window_wait(**{"flits": 66} | PAPER | wrong)
+
+
+@unit
+def test_reception():
+    assert bounds.reception(words=4, before=0) == 7
+    assert bounds.reception(words=1, before=64) == 66
+    with pytest.raises(NotCovered, match=r"^words must be a whole number of at least 1, not 0$"):
+        bounds.reception(words=0, before=0)
+
+
+@unit
+def test_model_window():
+    window = Window(10, 7, 5, 1)  # open in cycles 9 to 13, 19 to 23, ...
+    assert [window.left(cycle) for cycle in range(8, 21)] == [0, 5, 4, 3, 2, 1, *[0] * 5, 5, 4]
+    assert window.takes(4)
+    assert not window.takes(5)
+    assert window.fits(10, 3)
+    assert not window.fits(11, 3)
+    assert not Window(10, 10, 5).takes(1)
+    assert not Window(4, 0, 5).takes(1)
+
+
+# The checker fires
+
+class Tampered(wiring.Component):
+    """An interface with a fault in what it offers."""
+
+    def __init__(self, fault):
+        self.inner, self.fault = NetworkInterface(**TINY), fault
+        super().__init__(self.inner.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = self.inner
+        for name, port in self.inner.signature.members.items():
+            outer, inner = getattr(self, name), getattr(self.inner, name)
+            if not port.is_port:
+                wiring.connect(m, flipped(outer), inner)
+            elif port.flow is wiring.Out:
+                m.d.comb += outer.eq(inner)
+            else:
+                m.d.comb += inner.eq(outer)
+        m.d.comb += self.fault(self, self.inner)
+        return m
+
+
+FAULTS = {
+    "injected: outside the window":
+        lambda out, inner: out.injected.valid.eq(inner.sender.loaded),
+    "injected: in a window that is none":
+        lambda out, inner: out.injected.valid.eq(out.window.offset > out.window.period),
+    "injected: offer withdrawn or changed":
+        lambda out, inner: out.injected.payload.data.eq(inner.injected.payload.data
+                                                        ^ inner.injected.ready),
+    "received: offer withdrawn or changed":
+        lambda out, inner: out.received.payload.data.eq(inner.received.payload.data
+                                                        ^ inner.received.ready)}
+
+
+def busy(dut, cycles=90, *, offset=3):
+    """A bench that sends three packets in windows of 6 of 10 cycles, while the network stalls in
+    every third cycle, and receives them back."""
+
+    async def bench(ctx):
+        ctx.set(dut.window, {"period": 10, "offset": offset, "length": 6, "crossing": 0})
+        ctx.set(dut.transactions.payload, {"route": 1, "address": 2, "words": 6})
+        asking = 1
+        for cycle in range(cycles):
+            ctx.set(dut.transactions.valid, asking)
+            ctx.set(dut.words.valid, 1)
+            ready = cycle % 3 != 0
+            ctx.set(dut.injected.ready, ready)
+            ctx.set(dut.received.ready, cycle % 4 == 0)
+            moves = ready and ctx.get(dut.injected.valid)
+            ctx.set(dut.arriving.valid, bool(moves))
+            ctx.set(dut.arriving.payload, ctx.get(dut.injected.payload))
+            asking = asking and not ctx.get(dut.transactions.ready)
+            await ctx.tick()
+        bench.overrun, bench.refused = ctx.get(dut.overrun), ctx.get(dut.refused)
+    return bench
+
+
+def simulate(dut, bench, checker):
+    m = Module()
+    m.submodules.dut = dut
+    m.submodules.watch = watcher = Module()
+    watch(watcher, dut, checker)
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@unit
+def test_stalled_packets_stop_with_the_window_and_are_counted():
+    interface = NetworkInterface(**TINY)
+    bench = busy(interface)
+    simulate(interface, bench, properties.InterfaceWindowProof(interface))
+    assert bench.overrun >= 2
+
+
+@unit
+@pytest.mark.parametrize("says", FAULTS)
+def test_checker_fires(monkeypatch, says):
+    assert_ = properties.Assert
+    monkeypatch.setattr(properties, "Assert", lambda fact, text:
+                        assert_(fact if text == says else Const(1), text))
+    dut = Tampered(FAULTS[says])
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
+        simulate(dut, busy(dut, offset=30 if "none" in says else 3), properties.InterfaceCheck(dut))
+
+
+@unit
+def test_fit_fires_on_an_interface_that_does_not_leave_room(monkeypatch):
+    """The network does not stall, but the interface counts its header flits as none."""
+    monkeypatch.setattr("cyclebound.hdl.noc.packet_sender.HEADER_FLITS", 0)
+    dut = NetworkInterface(**TINY)
+
+    async def bench(ctx):
+        ctx.set(dut.window, {"period": 10, "offset": 3, "length": 5, "crossing": 0})
+        ctx.set(dut.transactions.payload, {"route": 1, "address": 2, "words": 6})
+        for name in (dut.transactions.valid, dut.words.valid, dut.injected.ready):
+            ctx.set(name, 1)
+        await ctx.tick().repeat(60)
+    with pytest.raises(AssertionError, match=r"^Assertion violated: (invariant: .* fit|a window "
+                                             r"closed over a packet)$"):
+        simulate(dut, bench, properties.InterfaceFitProof(dut))
+
+
+# Proofs, testbench
+
+@pytest.mark.proof
+def test_window_is_proved_for_any_number_of_cycles():
+    block = catalogue.load().find("noc.network_interface")
+    claim = next(claim for claim in block.properties if claim.name == "window")
+    found = prove(block, claim, claim.instances[0])
+    assert (found.status, found.detail) == ("proved", "")
+
+
+@pytest.mark.cosim
+def test_testbench_watched_by_the_checker_passes(tmp_path):
+    outcome = run_job(Job("noc.network_interface", "small", "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"wait", "injection", "reception"}
