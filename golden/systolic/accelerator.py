@@ -36,7 +36,7 @@ def transfer_cycles(*, count: int, delay: int = 1, interval: int = 1) -> int:
     return 2 + delay + (count - 1) * interval
 
 
-@bound(formula="(F - 1) max(pixels, s) + 3 s + pixels + 13, F = tiles strips",
+@bound(formula="(F - 1) max(pixels, s) + 3 s + pixels + 14, F = tiles strips",
        source="this project")
 def compute_cycles(*, size: int, pixels: int, tiles: int, strips: int) -> int:
     """Cycles of a computation.
@@ -48,14 +48,14 @@ def compute_cycles(*, size: int, pixels: int, tiles: int, strips: int) -> int:
     product of ``pixels`` x ``tiles * size`` x ``strips * size``. Words of windows come
     two cycles later than rows of weights do (4 cycles after the command: generator, memory,
     turning), and are wanted ``size`` >= 2 cycles later. Behind the sums are 6 registers of the
-    post-processing unit and 2 of the pooling unit.
+    post-processing unit and 3 of the pooling unit.
     """
     for thing, value in (("size", size), ("pixels", pixels), ("tiles", tiles),
                          ("strips", strips)):
         check_count(thing, value, least=2 if thing == "size" else 1)
     product = weight_completion(rows=size, columns=size, m=pixels, k=tiles * size,
                                 n=strips * size)
-    return product + 4 + 6 + 2
+    return product + 4 + 6 + 3
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _split(commands: Sequence[Mapping[str, int]], size: int, memory: Memory) -> 
         if command["operation"] == Operation.COMPUTE:
             pixels, folds = command["pixels"], command["tiles"] * command["strips"]
             part = Cycles(command=2, preload=size + 1 + (folds - 1) * max(0, size - pixels),
-                          stream=folds * pixels, fill=2 * size - 2, drain=12)
+                          stream=folds * pixels, fill=2 * size - 2, drain=13)
             assert part.total == compute_cycles(size=size, pixels=pixels, strips=1, tiles=folds)
             whole += part
     return whole + Cycles(memory=program_cycles(commands, size, memory) - whole.total)

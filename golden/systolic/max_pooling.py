@@ -21,7 +21,7 @@ def max_pool(image: NDArray[np.integer], window: int) -> NDArray[np.integer]:
     return whole.reshape(down, window, across, window, channels).max(axis=(1, 3))
 
 
-@bound(formula="(floor(height / window) window - 1) width + floor(width / window) window + 2",
+@bound(formula="(floor(height / window) window - 1) width + floor(width / window) window + 3",
        source="this project")
 def pool_cycles(*, height: int, width: int, window: int) -> int:
     """Cycles of an image, a pixel in each.
@@ -32,14 +32,14 @@ def pool_cycles(*, height: int, width: int, window: int) -> int:
 
     Derivation: the last pixel of the last window is number (height' - 1) width + width', with what
     is left of height and width without the rest that fills no window (1 for each). It is in the
-    window's register one cycle later, and is compared with the rows above, in the register behind
-    these, in the next (2).
+    window's register one cycle later, beside what memory holds of the rows above in the next,
+    and compared with that in the one after (3).
     """
     for thing, value in (("height", height), ("width", width), ("window", window)):
         check_count(thing, value)
     if window > min(height, width):
         raise NotCovered(f"window must be at most {min(height, width)}, the image, not {window}")
-    return (height // window * window - 1) * width + width // window * window + 2
+    return (height // window * window - 1) * width + width // window * window + 3
 
 
 class MaxPoolingModel:
@@ -74,6 +74,6 @@ class MaxPoolingModel:
         if offered:
             result = self._pixels.popleft()
             if result is not None:
-                self._rows.append((self._now + 2, result))
+                self._rows.append((self._now + 3, result))
         self._now += 1
         return True, shown

@@ -81,11 +81,15 @@ class Im2col(wiring.Component):
         line = Signal(self.address_width)  # of the row
         first_row = Signal(signed(_WIDTH + 1))  # of the tile
         first_line, plane_line = Signal(self.address_width), Signal(self.address_width)
-        done = Signal(_WIDTH)  # elements of the run before this tile
-        first_column = Signal(signed(_WIDTH + 1))  # of the tile: start + done
+        left_of_run = Signal(_WIDTH)  # elements from this tile on
+        first_column = Signal(signed(_WIDTH + 1))  # of the tile
+        # What is left of the row of the image: elements less `column`, and so on. Kept beside it,
+        # so that no sum is compared with anything but a constant.
+        room, first_room, start_room = (Signal(signed(_WIDTH + 2), name=name) for name in
+                                        ("room", "first_room", "start_room"))
         over = {name: Signal(name=f"{name}_over") for name in (*left, "run")}
         m.d.comb += [over[name].eq(left[name] == 1) for name in left]
-        m.d.comb += over["run"].eq(now.run - done <= self.size)
+        m.d.comb += over["run"].eq(left_of_run <= self.size)
 
         def again(*names):
             return [left[name].eq(now[name]) for name in names]
@@ -93,28 +97,34 @@ class Im2col(wiring.Component):
         with m.If(begin):
             given = self.command.payload
             m.d.sync += [
-                busy.eq(1), now.eq(given), done.eq(0),
+                busy.eq(1), now.eq(given), left_of_run.eq(given.run),
                 *(left[name].eq(given[name]) for name in left),
                 *(each.eq(given.start) for each in (column, first_column)),
+                *(each.eq(given.elements - given.start)
+                  for each in (room, first_room, start_room)),
                 *(each.eq(given.top) for each in (row, first_row)),
                 *(each.eq(given.origin) for each in (line, first_line, plane_line)),
             ]
         with m.Elif(busy & move):
             with m.If(~over["across"]):
-                m.d.sync += [left["across"].eq(left["across"] - 1), column.eq(column + now.step)]
+                m.d.sync += [left["across"].eq(left["across"] - 1), column.eq(column + now.step),
+                             room.eq(room - now.step)]
             with m.Elif(~over["down"]):
                 m.d.sync += [*again("across"), left["down"].eq(left["down"] - 1),
-                             column.eq(first_column), row.eq(row + now.stride),
-                             line.eq(line + now.jump)]
+                             column.eq(first_column), room.eq(first_room),
+                             row.eq(row + now.stride), line.eq(line + now.jump)]
             with m.Else():
                 m.d.sync += again("across", "down")
                 with m.If(~over["run"]):
-                    m.d.sync += [done.eq(done + self.size), line.eq(first_line),
+                    m.d.sync += [left_of_run.eq(left_of_run - self.size), line.eq(first_line),
                                  row.eq(first_row)]
                     m.d.sync += [each.eq(first_column + self.size)
                                  for each in (column, first_column)]
+                    m.d.sync += [each.eq(first_room - self.size) for each in (room, first_room)]
                 with m.Else():
-                    m.d.sync += [done.eq(0), column.eq(now.start), first_column.eq(now.start)]
+                    m.d.sync += [left_of_run.eq(now.run),
+                                 *(each.eq(now.start) for each in (column, first_column)),
+                                 *(each.eq(start_room) for each in (room, first_room))]
                     with m.If(~over["kernel"]):
                         m.d.sync += left["kernel"].eq(left["kernel"] - 1)
                         m.d.sync += [each.eq(first_line + now.pitch)
@@ -140,7 +150,7 @@ class Im2col(wiring.Component):
         inside, tile_ends = Signal(), Signal()
         m.d.comb += [inside.eq((row >= 0) & (row < now.height)),
                      tile_ends.eq(over["across"] & over["down"])]
-        lanes = [inside & (column + i >= 0) & (column + i < now.elements) & (done + i < now.run)
+        lanes = [inside & (column >= -i) & (room > i) & (left_of_run > i)
                  for i in range(self.size)]
         with m.If(move):
             m.d.sync += [

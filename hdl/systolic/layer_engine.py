@@ -27,7 +27,7 @@ __all__ = ["LayerEngine", "layout_of"]
 
 _WIDTH = 16
 _SUM = 32
-_BEHIND = 8  # cycles from a row of sums to its result: scale and limits, pooling
+_BEHIND = 9  # cycles from a row of sums to its result: scale and limits, pooling
 
 
 def layout_of(fields):

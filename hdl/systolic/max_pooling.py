@@ -20,7 +20,7 @@ class MaxPooling(wiring.Component):
 
     Windows lie beside each other; rows and columns of the image that fill none are left out. With
     a window of 1, pixels pass unchanged. A pixel that completes a window in cycle *t* makes
-    a result in *t* + 2. One image follows the other without a pause. While a result is on offer
+    a result in *t* + 3. One image follows the other without a pause. While a result is on offer
     and not taken, everything stands still; ``pixels.ready`` depends on ``results.ready``.
 
     Parameters
@@ -82,24 +82,30 @@ class MaxPooling(wiring.Component):
                 with m.If(image_ends):
                     m.d.sync += [y.eq(0), inner_y.eq(0)]
 
-        # The greatest of this row of the window; of the rows above it, from memory.
+        # The greatest of this row of the window. Of the rows above it, from memory, and through a
+        # register: memories are slow. What is written in the cycle of a read is read already.
         memory = Memory(shape=self._pixel, depth=self.most, init=[])
         m.submodules.memory = memory
-        write, read = memory.write_port(), memory.read_port()
-        row, above = Signal(self._pixel), read.data
-        complete, top, low = Signal(), Signal(), Signal()
-        where = Signal(range(self.most))
-        merged = Signal(self._pixel)
-        m.d.comb += [read.addr.eq(place), read.en.eq(move)]
+        write = memory.write_port()
+        read = memory.read_port(transparent_for=(write,))
+        stage = data.StructLayout({"complete": 1, "top": 1, "low": 1,
+                                   "where": range(self.most)})
+        came, here = Signal(stage), Signal(stage)
+        begins, row = Signal(), Signal(self._pixel)
+        values, above, merged = Signal(self._pixel), Signal(self._pixel), Signal(self._pixel)
+        m.d.comb += [read.addr.eq(place), read.en.eq(move), begins.eq(inner_y == 0)]
         for i in range(self.columns):
             entry = self.pixels.payload[i]
             with m.If(taken):
                 m.d.sync += row[i].eq(Mux((inner_x == 0) | (entry > row[i]), entry, row[i]))
-            m.d.comb += merged[i].eq(Mux(top | (row[i] > above[i]), row[i], above[i]))
+            m.d.comb += merged[i].eq(Mux(here.top | (values[i] > above[i]), values[i], above[i]))
         with m.If(move):
-            m.d.sync += [complete.eq(taken & window_right & (place != self.across)),
-                         top.eq(inner_y == 0), low.eq(window_low), where.eq(place),
-                         self.results.valid.eq(complete & low), self.results.payload.eq(merged)]
-        m.d.comb += [write.addr.eq(where), write.data.eq(merged),
-                     write.en.eq(complete & ~low & move)]
+            m.d.sync += [
+                came.complete.eq(taken & window_right & (place != self.across)),
+                came.top.eq(begins), came.low.eq(window_low), came.where.eq(place),
+                here.eq(came), values.eq(row), above.eq(read.data),
+                self.results.valid.eq(here.complete & here.low), self.results.payload.eq(merged),
+            ]
+        m.d.comb += [write.addr.eq(here.where), write.data.eq(merged),
+                     write.en.eq(here.complete & ~here.low & move)]
         return m

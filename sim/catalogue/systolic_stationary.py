@@ -1,7 +1,8 @@
-"""Systolic arrays in which an operand stays."""
+"""Systolic arrays in which an operand stays, and those in floating point."""
 
-from cyclebound.golden.systolic import float_weight_stationary
+from cyclebound.golden.systolic import float_output_stationary, float_weight_stationary
 from cyclebound.golden.systolic import stationary_bounds as bounds
+from cyclebound.hdl.systolic.float_output_stationary import FloatOutputStationaryArray
 from cyclebound.hdl.systolic.float_weight_stationary import FloatWeightStationaryArray
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
@@ -72,7 +73,7 @@ BLOCKS = (
                 instances=tuple(
                     {"rows": rows, "columns": columns, "operand_width": 1, "accumulator_width": 2,
                      "double_buffer": double_buffer}
-                    for rows, columns in ((2, 3), (4, 4), (3, 5))
+                    for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8), (16, 16))
                     for double_buffer in (True, False)),
                 decides=("rows", "columns", "double_buffer"),
                 induction=3,
@@ -139,5 +140,24 @@ BLOCKS = (
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.float_output_stationary",
+        summary="systolic array for bfloat16 with single precision sums; folds take turns",
+        component=FloatOutputStationaryArray,
+        configurations={
+            "2x2": Configuration({"rows": 2, "columns": 2},
+                                 domain={"m": range(1, 8), "k": range(1, 7), "n": range(7, 8)}),
+            "4x4": Configuration({"rows": 4, "columns": 4}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.float_output_stationary"),),
+        bounds=(
+            Observed("macs", float_output_stationary.turns_macs, exhaustive=True),
+            Observed("product", float_output_stationary.turns_completion, exhaustive=True),
+        ),
+        fpga=FpgaTarget("2x2"),
+        signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.active",
+                 "top.dut.results__valid", "top.dut.results__payload"),
     ),
 )

@@ -13,6 +13,24 @@ from cyclebound.tb.bench import Bench, testbench
 _SPECIAL = (0, 0x8000, 0x3F80, 0xBF80, 0x7F80, 0xFF80, 0x7FC1, 0x0001, 0x007F, 0x0080, 0x7F7F)
 
 
+def operands(bench: Bench, rows: int, columns: int) -> np.ndarray:
+    """Bits of random bfloat16: any, special ones, or numbers of about the same size."""
+    rng, count = bench.rng, rows * columns
+    kind = rng.random()
+    if kind < 0.3:
+        bits = [rng.getrandbits(16) for _ in range(count)]
+    elif kind < 0.5:
+        bits = rng.choices(_SPECIAL, k=count)
+    else:
+        bits = [rng.getrandbits(1) << 15 | rng.randint(0x3D00, 0x4200) for _ in range(count)]
+    return np.array(bits).reshape(rows, columns)
+
+
+def packed(values: Sequence[int], width: int) -> int:
+    """An array of bits on a bus."""
+    return sum(int(value) << width * n for n, value in enumerate(values))
+
+
 class Scene:
     """The array and its model."""
 
@@ -21,26 +39,11 @@ class Scene:
         self.rows, self.columns = p["rows"], p["columns"]
         self.model = FloatWeightStationaryModel(self.rows, self.columns)
 
-    def operands(self, rows: int, columns: int) -> np.ndarray:
-        """Bits of random bfloat16: any, special ones, or numbers of about the same size."""
-        rng, count = self.bench.rng, rows * columns
-        kind = rng.random()
-        if kind < 0.3:
-            bits = [rng.getrandbits(16) for _ in range(count)]
-        elif kind < 0.5:
-            bits = rng.choices(_SPECIAL, k=count)
-        else:
-            bits = [rng.getrandbits(1) << 15 | rng.randint(0x3D00, 0x4200) for _ in range(count)]
-        return np.array(bits).reshape(rows, columns)
-
-    def _packed(self, values: Sequence[int], width: int) -> int:
-        return sum(int(value) << width * n for n, value in enumerate(values))
-
     async def product(self, m: int, k: int, n: int, *, offers: Iterator[bool],
                       sinks: Iterator[bool], observe: bool = False) -> None:
         """All folds of a product, one behind the other; sums over k are for who takes them."""
         bench = self.bench
-        tiles = tiles_of(self.operands(m, k), self.operands(k, n), self.rows, self.columns)
+        tiles = tiles_of(operands(bench, m, k), operands(bench, k, n), self.rows, self.columns)
         weights = iter([row for tile in tiles for row in tile.weights])
         left = iter([step for tile in tiles for step in tile.steps()])
         offered: list = [None, None]
@@ -52,16 +55,16 @@ class Scene:
                     offered[side] = next(stream, None)
             values = {"results.ready": sink}
             if offered[0] is not None:
-                values |= {"weights.valid": 1, "weights.payload": self._packed(offered[0], 16)}
+                values |= {"weights.valid": 1, "weights.payload": packed(offered[0], 16)}
             if offered[1] is not None:
                 values |= {"left.valid": 1, "left.payload.last": offered[1][1],
-                           "left.payload.values": self._packed(offered[1][0], 16)}
+                           "left.payload.values": packed(offered[1][0], 16)}
             seen = await bench.step(bench.inputs.pack(values))
             takes, accepts, result, active = self.model.step(*offered, sink)
             want = {"weights.ready": takes, "left.ready": accepts, "active": active,
                     "results.valid": result is not None}
             if result is not None:
-                want["results.payload"] = self._packed(result, 32)
+                want["results.payload"] = packed(result, 32)
                 taken += sink
             bench.check(seen, bench.outputs.pack(want), sum(o[name].mask for name in want))
             last_mac = now if active else last_mac

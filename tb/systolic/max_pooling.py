@@ -65,7 +65,7 @@ async def every_shape(bench: Bench) -> None:
         shapes = list(itertools.product(*(range(low, high + 1)
                                           for low, high in bench.domain.values())))
     else:
-        shapes = [tuple(bench.rng.randint(least, 9) for least in (1, 1, 1)) for _ in range(20)]
+        shapes = [tuple(bench.rng.randint(1, most) for most in (12, 12, 4)) for _ in range(20)]
     for height, width, window in shapes:
         if window <= min(height, width):
             await scene.images(height, width, window, offers=always, sinks=always, observe=True)

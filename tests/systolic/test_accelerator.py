@@ -110,14 +110,14 @@ def test_bounds_by_hand():
     assert bounds.transfer_cycles(count=1) == 3
     assert bounds.transfer_cycles(count=4, delay=7, interval=2) == 2 + 7 + 6
     # one pixel, one tile: command, read, two rows of weights and the step in which they come into
-    # use, a row, 2 steps to the last sum, product and sum, sums and their register, 6 and 2
+    # use, a row, 2 steps to the last sum, product and sum, sums and their register, 6 and 3
     assert bounds.compute_cycles(size=2, pixels=1, tiles=1, strips=1) == (
-        2 + 2 + 1 + 2 + 2 + 1 + 2 + 6 + 2)
+        2 + 2 + 1 + 2 + 2 + 1 + 2 + 6 + 3)
     commands = [{"operation": Operation.LOAD, "wait": 1, "count": 3},
                 {"operation": Operation.COMPUTE, "wait": 1, "pixels": 1, "tiles": 1, "strips": 1},
                 {"operation": Operation.LOAD, "wait": 0, "count": 2},
                 {"operation": Operation.STORE, "wait": 1, "count": 1}]
-    assert bounds.schedule(commands, 2, bounds.Memory()) == [(1, 6), (6, 26), (7, 11), (26, 29)]
+    assert bounds.schedule(commands, 2, bounds.Memory()) == [(1, 6), (6, 27), (7, 11), (27, 30)]
 
 
 def test_faster_commands_never_make_a_list_slower():

@@ -34,11 +34,11 @@ def test_the_reference_by_hand():
 
 
 def test_bound_and_model_by_hand():
-    assert pool_cycles(height=3, width=3, window=2) == 7  # the fifth pixel, and two more
+    assert pool_cycles(height=3, width=3, window=2) == 8  # the fifth pixel, and three more
     image = np.arange(9).reshape(3, 3, 1)
     model = MaxPoolingModel([(image, 2)])
     assert [model.step(cycle < 9, True)[1] for cycle in range(12)] == (
-        [None] * 6 + [[4]] + [None] * 5)
+        [None] * 7 + [[4]] + [None] * 4)
     with pytest.raises(NotCovered, match=r"^window must be at most 2, the image, not 3$"):
         pool_cycles(height=2, width=5, window=3)
     with pytest.raises(NotCovered, match=r"^window must be a whole number of at least 1, not 0$"):
