@@ -18,10 +18,9 @@ from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import map_graph, utilisation
 from cyclebound.golden.dataflow.operations import Operation
-from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.placement import GridTooSmall
 from cyclebound.golden.dataflow.routing import Demand, RoutingError, Topology, route
-from cyclebound.golden.dataflow.run import Layout, run_mapped
+from cyclebound.golden.dataflow.run import Layout, run_graphs, run_mapped
 from cyclebound.golden.dataflow.wcet import estimate, longest_way
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.fabric_unit import make_unit
@@ -144,44 +143,34 @@ def test_the_same_seed_maps_alike():
 
 
 def run(name, *, threads, depth, grid=FIVE_BY_FIVE, balance=False, **memory):
-    """Cycles of a kernel on the golden fabric, its bound, and how many parts it has."""
+    """A kernel on the golden fabric: bit-equal to the reference, and within its bound."""
     each = KERNELS[name]
     graph = compile_kernel(each, **CONSTANTS.get(name, {}))
-    parts = map_parts(graph, grid, depth=depth if balance else None)
     rng = np.random.default_rng(2)
     arrays = {array: rng.standard_normal(1024).astype(np.float32).view(np.uint32)
               if each.parameters[array].__name__ == "Floats"
               else rng.integers(0, 2, 1024).astype(np.uint32) for array in each.arrays}
     wanted = {array: words.copy() for array, words in arrays.items()}
     interpret(graph, wanted, threads)
-    for part in parts:
-        for array in part.arrays:
-            arrays.setdefault(array, np.zeros(threads, np.uint32))
-    layout = Layout.of(arrays)
-    words = layout.words(arrays)
-    cycles = allowed = 0
-    for part in parts:
-        took, cache = run_mapped(part, words, layout, threads=threads, depth=depth, **memory)
-        cycles += took
-        allowed += estimate(part, threads=threads, depth=depth, memory=max(cache.worst, 2),
-                            stall=cache.longest_wait).cycles
-    found = layout.arrays(words)
-    assert all(np.array_equal(found[array], wanted[array]) for array in wanted)
-    assert cycles <= allowed
-    return cycles, allowed, len(parts)
+    found = run_graphs([graph], grid, arrays, threads=threads, depth=depth, balance=balance,
+                       **memory)
+    assert all(np.array_equal(found.arrays[array], wanted[array]) for array in wanted)
+    assert found.cycles <= found.allowed
+    assert all(set(busy.values()) <= {0, threads} for busy in found.busy)  # sinks send nothing
+    return found
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_on_the_golden_fabric(name):
     """In parts where it is too large; those of 1,024 threads: docs/dataflow.md."""
-    _, _, parts = run(name, threads=48, depth=4, banks=8, hit=3, miss=20, miss_rate=0.2)
-    assert parts == {"fan2": 4, "adjust_weights": 2, "compute_step_factor": 6,
+    found = run(name, threads=48, depth=4, banks=8, hit=3, miss=20, miss_rate=0.2)
+    assert len(found.parts) == {"fan2": 4, "adjust_weights": 2, "compute_step_factor": 6,
                      "time_step": 2}.get(name, 1)
 
 
 def test_a_balanced_graph_completes_a_thread_in_each_cycle():
-    unbalanced = [run("saxpy", threads=threads, depth=4)[0] for threads in (64, 128)]
-    balanced = [run("saxpy", threads=threads, depth=4, balance=True, grid=PAPER)[0]
+    unbalanced = [run("saxpy", threads=threads, depth=4).cycles for threads in (64, 128)]
+    balanced = [run("saxpy", threads=threads, depth=4, balance=True).cycles
                 for threads in (64, 128)]
     assert balanced[1] - balanced[0] == 64
     assert unbalanced[1] - unbalanced[0] > 4 * 64
@@ -190,7 +179,7 @@ def test_a_balanced_graph_completes_a_thread_in_each_cycle():
 
 
 def test_more_entries_hide_more_misses():
-    slow, fast = (run("vector_add", threads=256, depth=depth, hit=4, miss=40, miss_rate=0.1)[0]
+    slow, fast = (run("vector_add", threads=256, depth=depth, hit=4, miss=40, miss_rate=0.1).cycles
                   for depth in (2, 16))
     assert slow > 1.5 * fast
 
