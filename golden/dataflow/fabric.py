@@ -39,7 +39,7 @@ class FabricResult:
 
 class _Unit:
     """A unit's model with its links; ``waits``: by channel, the ports that have not had its
-    token."""
+    token; ``sent``: how many threads' results have left."""
 
     def __init__(self, kind: Kind, settings: UnitSettings, depth: int) -> None:
         self.kind, self.takes = kind, settings.takes
@@ -49,7 +49,7 @@ class _Unit:
                                 if channel == each) for each in range(2)]
         self.waits = [set(ports) for ports in self.ports]
         self.entry = {port: operand for operand, port in settings.takes.items()}
-        self.fired = 0
+        self.sent = 0
 
     def shown(self) -> tuple[Token | None, ...]:
         model = self.model
@@ -148,6 +148,7 @@ class FabricModel:
                                             if offer(node, port, token)}
                     ready[channel] = not unit.waits[channel]
                     if ready[channel]:
+                        unit.sent += channel == 0
                         unit.waits[channel] = set(unit.ports[channel])
             ready_of[node] = ready
         for node, switch in self.switches.items():

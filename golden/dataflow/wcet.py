@@ -63,8 +63,9 @@ def _costs(task: Task, depth: int, memory: int, stall: int) -> tuple[int, int]:
         waits = (depth - 1) * stall
         return depth + 1 + waits, depth + memory + 3 + waits
     if isinstance(task.function, Special):
-        rounds = -(-depth // BLOCKS) * (longest(task.function) + 2)
-        return depth + 1 + rounds, depth + 4 + rounds
+        again = longest(task.function) + BLOCKS - 1  # special_epoch
+        rounds = -(-depth // BLOCKS)
+        return depth + 1 + (rounds - 1) * again, depth + 2 + rounds * again
     if task.function == Control.DELAY:
         return 0, 1 + min(depth, task.slots)
     stages = PIPELINE_STAGES if isinstance(task.function, Operation) else 0

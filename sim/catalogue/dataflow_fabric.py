@@ -1,8 +1,10 @@
 """Dataflow: what is between the units of an SGMF core, and the core."""
 
-from cyclebound.golden.dataflow import fabric_bounds
+from cyclebound.golden.dataflow import bounds, fabric_bounds, special_bounds
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
+from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
+from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
 from cyclebound.sim.block import (
@@ -59,6 +61,42 @@ BLOCKS = (
         bounds=(Observed("done", fabric_bounds.sink_done),),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.done",),
+    ),
+    Block(
+        name="dataflow.special_unit",
+        summary="dividers or square roots behind one reservation buffer, out of order, in epochs",
+        component=SpecialUnit,
+        configurations={
+            **{name: Configuration({"function": function, "depth": 16, "tid_width": 10})
+               for name, function in (("integers", "idiv"), ("floats", "fdiv"),
+                                      ("roots", "fsqrt"))},
+            "two": Configuration({"function": "fdiv", "depth": 2, "tid_width": 6, "blocks": 2}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.special_unit"),),
+        bounds=(
+            Observed("result", special_bounds.special_result),
+            Observed("stream", special_bounds.special_stream),
+            Observed("epoch", special_bounds.special_epoch),
+        ),
+        fpga=FpgaTarget("floats"),
+        signals=("top.dut.buffer.fire__valid", "top.dut.busy", "top.dut.done", "top.dut.sent",
+                 "top.dut.result__valid"),
+    ),
+    Block(
+        name="dataflow.diamond",
+        summary="Figure 6's graph, (a + x) * (b + (c + x)), with a delay or without one",
+        component=Diamond,
+        configurations={
+            "unbalanced": Configuration({"depth": 2, "tid_width": 8, "delay": 0}),
+            "delayed": Configuration({"depth": 2, "tid_width": 8, "delay": 16}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.diamond"),),
+        bounds=(
+            Observed("balanced", bounds.diamond_balanced),
+            Observed("unbalanced", bounds.diamond_unbalanced),
+        ),
+        fpga=None,
+        signals=("top.dut.x__valid", "top.dut.product__valid"),
     ),
     Block(
         name="dataflow.fabric",
