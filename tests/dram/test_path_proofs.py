@@ -53,6 +53,7 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
     assert says in outcome.detail
 
 
+@pytest.mark.thorough
 @proof
 @pytest.mark.parametrize(("name", "claim", "parameters", "old", "new", "says"), [
     # it takes nRCD cycles to a read, so no counterexample is short; but induction does not close
