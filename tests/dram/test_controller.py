@@ -330,7 +330,7 @@ def test_every_cycle_is_the_models(tmp_path):
 
 @cosim
 @pytest.mark.parametrize("fault", [
-    ("active & entered & ~closing", "active & entered"),  # a completion is lost
+    ("active & entered & ~waits & ~closing", "active & entered & ~waits"),  # a completion is lost
     ("& ~timer.request", ""),                             # refreshes never come
 ], ids=["completion", "refresh"])
 def test_cycle_testbench_finds(tmp_path, fault):
