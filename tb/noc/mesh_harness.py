@@ -174,7 +174,7 @@ async def saturated(bench: Bench) -> None:
     scene = HarnessScene(bench)
     await alone(bench, scene, scene.mesh.tiles[0], scene.mesh.tiles[-1], 6)
     await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
-    found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+    found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=200_000, drain=2000)
     assert found.throughput > 0.2
 
 
