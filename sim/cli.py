@@ -112,9 +112,14 @@ def parameters_of(block: Block, configuration: str | None, settings: list[str] |
 
 
 @app.command("list")
-def list_blocks(as_json: AsJson = False) -> None:
+def list_blocks(
+    names: Annotated[list[str] | None, typer.Argument(
+        metavar="[BLOCK]...", help="Blocks or families, in detail; the default is all, a line each."
+    )] = None,
+    as_json: AsJson = False,
+) -> None:
     """The catalogue: blocks, configurations, bounds, and the evidence each can give."""
-    blocks = list(the_catalogue())
+    blocks = the_catalogue().select(names)
     if as_json:
         print(json.dumps([{
             "block": b.name, "family": b.family, "summary": b.summary,
@@ -123,10 +128,15 @@ def list_blocks(as_json: AsJson = False) -> None:
                         "source": o.bound.source} for o in b.bounds],
             "evidence": _evidence(b)} for b in blocks], indent=2))
         return
-    table = Table()
-    for name in ("block", "configurations", "bounds", "evidence", "what it is"):
-        table.add_column(name, overflow="fold")
+    table = Table(caption=None if names else "`cyclebound list BLOCK` (or a family) says more")
+    for heading in ("block", "configurations", "bounds", *(["evidence"] if names else []),
+                    "what it is"):
+        table.add_column(heading, overflow="fold")
     for b in blocks:
+        if not names:
+            table.add_row(b.name, ", ".join(b.configurations),
+                          ", ".join(dict.fromkeys(o.bound.name for o in b.bounds)), b.summary)
+            continue
         table.add_row(b.name, "\n".join(
             f"{n}: " + ", ".join(f"{k}={v}" for k, v in c.parameters.items())
             for n, c in b.configurations.items()),

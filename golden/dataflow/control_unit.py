@@ -34,17 +34,34 @@ class ControlUnitModel:
         Of a delay.
     split : bool
         There are two consumers.
+    epochs : bool
+        Of the token buffer.
     """
 
     def __init__(self, *, depth: int, function: Control, operands: Sequence[int] = (0, 1, 2),
-                 inverted: Sequence[int] = (), slots: int = 1, split: bool = False) -> None:
+                 inverted: Sequence[int] = (), slots: int = 1, split: bool = False,
+                 epochs: bool = False) -> None:
         self.function, self.operands, self.inverted = function, operands, inverted
         self.slots, self.split = slots, split
         self.buffer = TokenBufferModel(operands=OPERANDS, depth=depth,
-                                       needed=sum(1 << k for k in operands))
+                                       needed=sum(1 << k for k in operands), epochs=epochs)
         self._queue: deque[tuple[int, int]] = deque()
         self._owed: set[int] = set()  # consumers that have not got what is on offer
         self._all = {0, 1} if split else {0}
+
+    @property
+    def token(self) -> tuple[int, int] | None:
+        """What consumers are offered in this cycle, as far as they have not got it."""
+        if self.function == Control.DELAY:
+            return self._queue[0] if self._queue else None
+        firing = self.buffer.next_offer
+        return None if firing is None else (firing.tid, self._value(firing.values))
+
+    def takes(self, operand: int, tid: int) -> bool:
+        """Whether a token of this thread would be taken."""
+        if self.function == Control.DELAY:
+            return operand == 0 and len(self._queue) < self.slots
+        return self.buffer.takes(operand, tid)
 
     @property
     def empty(self) -> bool:
@@ -60,11 +77,7 @@ class ControlUnitModel:
              ready: Sequence[bool]) -> ControlResult:
         """One cycle: a token (thread, value) or None on each operand; who takes results."""
         delays = self.function == Control.DELAY
-        if delays:
-            token = self._queue[0] if self._queue else None
-        else:
-            firing = self.buffer.next_offer
-            token = None if firing is None else (firing.tid, self._value(firing.values))
+        token = self.token
         owed = self._owed or set(self._all)
         shown = tuple(token if k in owed else None for k in range(2))
         left = {k for k in owed if not ready[k]} if token is not None else set()

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from cyclebound.golden.dataflow.operations import FLOAT_NAN
 
-__all__ = ["INFINITY", "add", "compare", "from_int", "fused", "is_nan", "multiply", "rounded",
-           "to_int", "value_of"]
+__all__ = ["INFINITY", "add", "compare", "from_int", "fused", "is_nan", "multiply", "parts",
+           "rounded", "to_int", "value_of"]
 
 INFINITY = 0x7F80_0000
 _SIGN = 0x8000_0000
@@ -23,7 +23,7 @@ def _is_infinite(bits: int) -> bool:
     return bits & ~_SIGN == INFINITY
 
 
-def _parts(bits: int) -> tuple[int, int]:
+def parts(bits: int) -> tuple[int, int]:
     """Signed significand and exponent of a finite number: the value is the one times 2**other."""
     field, fraction = bits >> 23 & 0xFF, bits & 0x7F_FFFF
     significand = fraction | 1 << 23 if field else fraction
@@ -32,7 +32,7 @@ def _parts(bits: int) -> tuple[int, int]:
 
 def value_of(bits: int) -> Fraction:
     """The exact value of a finite number."""
-    significand, exponent = _parts(bits)
+    significand, exponent = parts(bits)
     return significand * Fraction(2) ** exponent
 
 
@@ -66,7 +66,7 @@ def fused(a: int, b: int, c: int) -> int:
         return FLOAT_NAN if zero or (_is_infinite(c) and c & _SIGN != sign) else sign | INFINITY
     if _is_infinite(c):
         return c
-    (ma, ea), (mb, eb), (mc, ec) = map(_parts, (a, b, c))
+    (ma, ea), (mb, eb), (mc, ec) = map(parts, (a, b, c))
     product, least = ma * mb, min(ea + eb, ec)
     total = (product << ea + eb - least) + (mc << ec - least)
     # an exact zero is positive, unless both terms are negative zeros
@@ -80,7 +80,7 @@ def add(a: int, b: int) -> int:
         if _is_infinite(a) and _is_infinite(b) and a != b:
             return FLOAT_NAN
         return a if _is_infinite(a) else b
-    (ma, ea), (mb, eb) = _parts(a), _parts(b)
+    (ma, ea), (mb, eb) = parts(a), parts(b)
     least = min(ea, eb)
     return rounded((ma << ea - least) + (mb << eb - least), least, bool(a & b & _SIGN))
 
@@ -92,7 +92,7 @@ def multiply(a: int, b: int) -> int:
     if _is_infinite(a) or _is_infinite(b):
         zero = a & ~_SIGN == 0 or b & ~_SIGN == 0
         return FLOAT_NAN if zero else sign | INFINITY
-    (ma, ea), (mb, eb) = _parts(a), _parts(b)
+    (ma, ea), (mb, eb) = parts(a), parts(b)
     return rounded(ma * mb, ea + eb, bool(sign))
 
 

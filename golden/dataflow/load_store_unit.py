@@ -70,6 +70,20 @@ class LoadStoreModel:
         self._outputs: list[tuple[int, int] | None] = [None, None]
 
     @property
+    def shown(self) -> tuple[tuple[int, int] | None, ...]:
+        """Result and enable token on offer in this cycle."""
+        return tuple(self._outputs)
+
+    @property
+    def request(self) -> Access | None:
+        """The request on offer in this cycle."""
+        return self._request
+
+    def takes(self, operand: int, tid: int) -> bool:
+        """Whether a token of this thread would be taken."""
+        return self.buffer.takes(operand, tid)
+
+    @property
     def empty(self) -> bool:
         return (self.buffer.empty and not self.threads and self._request is None
                 and self._outputs == [None, None])

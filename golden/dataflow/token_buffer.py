@@ -36,15 +36,20 @@ class TokenBufferModel:
         Operands of a thread, and entries for each of them.
     needed : int
         Bit *k*: a thread needs operand *k*.
+    epochs : bool
+        Nobody fires before all threads of older epochs (tid // depth) have.
     """
 
-    def __init__(self, *, operands: int, depth: int, needed: int) -> None:
+    def __init__(self, *, operands: int, depth: int, needed: int,
+                 epochs: bool = False) -> None:
         self._depth = depth
         self._needed = [k for k in range(operands) if needed >> k & 1]
         self._count = operands
         self.waiting: list[dict[int, int]] = [{} for _ in range(operands)]
         self._turn = RoundRobinModel(depth)
         self._offered: Firing | None = None
+        self._epochs = epochs
+        self._fired: dict[int, int] = {}  # by entry: how many threads have fired
 
     def complete(self) -> set[int]:
         """The threads that have all their operands."""
@@ -66,17 +71,24 @@ class TokenBufferModel:
         return operand in self._needed and all(
             (tid - other) % self._depth for other in self.waiting[operand])
 
+    def _may(self, tid: int) -> bool:
+        """Whether no entry has fired less often than this one; threads begin with number 0."""
+        fired = [self._fired.get(entry, 0) for entry in range(self._depth)]
+        return not self._epochs or fired[tid % self._depth] == min(fired)
+
     def step(self, offers: Sequence[tuple[int, int] | None], ready: bool) -> TokenBufferResult:
         """One cycle, in which each operand offers a token (thread, value), or None."""
         taken = tuple(offer is not None and self.takes(k, offer[0])
                       for k, offer in enumerate(offers))
         shown = self._offered
         if shown is None or ready:
-            by_entry = {tid % self._depth: tid for tid in self.complete()}
+            by_entry = {tid % self._depth: tid for tid in self.complete() if self._may(tid)}
             grant = self._turn.step(sum(1 << entry for entry in by_entry), accept=True)
             self._offered = None
             if grant:
                 tid = by_entry[grant.bit_length() - 1]
+                entry = tid % self._depth
+                self._fired[entry] = self._fired.get(entry, 0) + 1
                 values = [0] * self._count
                 for k in self._needed:
                     values[k] = self.waiting[k].pop(tid)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from cyclebound.golden.dram.request import Destination, Refusal
+from cyclebound.golden.dram.request import COUNT_BITS, Destination, Refusal
 
 __all__ = ["Answer", "BufferRequest", "BufferTableModel", "Mapped", "Mapping", "Offered",
            "decide", "words_of"]
@@ -66,8 +66,12 @@ class Answer:
     limit: int = 0
 
 
-def decide(mapping: Mapping | None, request: BufferRequest) -> Answer:
-    """The answer to a request of a buffer that is mapped so, or not at all."""
+def decide(mapping: Mapping | None, request: BufferRequest, *,
+           indexes: int = 1 << COUNT_BITS) -> Answer:
+    """The answer to a request of a buffer that is mapped so, or not at all.
+
+    ``indexes`` is how many words the CAM can tell apart.
+    """
     if mapping is None:
         return Answer(Refusal.UNMAPPED)
     starts: Sequence[int] = mapping.words[:: mapping.x] if mapping.x else range(0)
@@ -77,6 +81,8 @@ def decide(mapping: Mapping | None, request: BufferRequest) -> Answer:
         return Answer(Refusal.NONE, mapping.address, mapping.x, pitch, limit)
     if not (request.words and request.count):
         return Answer(Refusal.EMPTY)
+    if request.destination == Destination.CAM and mapping.words[indexes:]:
+        return Answer(Refusal.SNOOP)
     line = range(mapping.x)[request.x:][: request.words]
     lines = range(mapping.y)[request.y:][: request.count]
     if len(line) < request.words:
@@ -125,11 +131,13 @@ class BufferTableModel:
         Words of the device.
     latency : int
         Cycles from taking a mapping or request to its report or answer, both included.
+    indexes : int
+        Words that the CAM can tell apart.
     """
 
-    def __init__(self, *, capacity: int, latency: int) -> None:
+    def __init__(self, *, capacity: int, latency: int, indexes: int = 1 << COUNT_BITS) -> None:
         self.buffers: dict[int, Mapping] = {}
-        self._device, self._latency = range(capacity + 1), latency
+        self._device, self._latency, self._indexes = range(capacity + 1), latency, indexes
         self._job: Mapping | BufferRequest | None = None
         self._wait = 0
         self._turns: list[type] = [Mapping, BufferRequest]
@@ -147,7 +155,7 @@ class BufferTableModel:
         if isinstance(job, Mapping):
             self._job = None
             return Offered(False, False, mapped=Mapped(self._map(job)))
-        answer = decide(self.buffers.get(job.buffer), job)
+        answer = decide(self.buffers.get(job.buffer), job, indexes=self._indexes)
         if refusal_ready if answer.refusal else tile_ready:
             self._job = None
         return Offered(False, False, job, answer)

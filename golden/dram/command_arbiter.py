@@ -9,6 +9,7 @@ Ref: Sim-D, section 3.2.2, rules 1 to 6; their tie-breaks as in its authors' mod
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cyclebound.golden.dram.command_generator import CommandGeneratorModel, Entry
 from cyclebound.golden.dram.request import FIFO_DEPTH
@@ -21,8 +22,7 @@ _NEVER = 1 << 62
 _LONG_AGO = -(1 << 30)
 
 
-@dataclass(frozen=True, slots=True)
-class Issued:
+class Issued(NamedTuple):
     """A command on the pins; ``row`` of an activate, ``column`` of a read or write."""
 
     cycle: int
@@ -46,6 +46,11 @@ class CommandArbiterModel:
 
     Attributes
     ----------
+    queues : list of deque of Entry
+        What each bank has to do.
+    due : dict
+        Of each bank that has something to do, the first cycle in which the next of it is legal. A
+        command moves the times of its own kind alone, and those of its bank.
     rest : int
         The first cycle in which a refresh, and so the next request's first command, is legal.
     """
@@ -54,6 +59,7 @@ class CommandArbiterModel:
         self.part = part
         banks = range(part.banks)
         self.queues: list[deque[Entry]] = [deque() for _ in banks]
+        self.due: dict[int, int] = {}
         self._step = [0] * part.banks  # of the head: what it does next
         self._activated = [_LONG_AGO] * part.banks
         self._precharge = [0] * part.banks  # earliest times, by bank
@@ -70,16 +76,18 @@ class CommandArbiterModel:
 
     def push(self, bank: int, entry: Entry) -> None:
         """Append to a bank's FIFO; the caller respects its depth."""
-        if not self.queues[bank]:
+        queue = self.queues[bank]
+        queue.append(entry)
+        if len(queue) == 1:
             self._step[bank] = self._first_step(entry)
-        self.queues[bank].append(entry)
+            self.due[bank] = self._earliest(bank)
 
     @staticmethod
     def _first_step(entry: Entry) -> int:
         return (_ALONE if entry.alone else _CONFLICT if entry.conflict
                 else _ACTIVATE if entry.activate else _CAS)
 
-    def earliest(self, bank: int) -> int:
+    def _earliest(self, bank: int) -> int:
         """The first cycle in which what the head of ``bank`` does next is legal."""
         step = self._step[bank]
         if step == _CAS:
@@ -93,23 +101,20 @@ class CommandArbiterModel:
 
     def next_time(self) -> int:
         """The first cycle in which any head is legal; far away if all are empty."""
-        return min((self.earliest(bank) for bank, queue in enumerate(self.queues) if queue),
-                   default=_NEVER)
+        return min(self.due.values(), default=_NEVER)
 
     # -- the choice ----------------------------------------------------------------------------
 
     def choose(self, cycle: int) -> int | None:
         """The bank whose head has its turn in ``cycle``."""
-        by_step: dict[int, list[int]] = {}
-        for bank, queue in enumerate(self.queues):
-            if queue and self.earliest(bank) <= cycle:
-                by_step.setdefault(self._step[bank], []).append(bank)
-        if not by_step:
-            return None
-        step = min(by_step)
-        if step == _ACTIVATE:
-            return self._choose_activate(by_step[step])
-        return min(by_step[step], key=self._distance)
+        ready = [bank for bank, due in self.due.items() if due <= cycle]
+        if len(ready) < 2:
+            return ready[0] if ready else None
+        first = min(self._step[bank] for bank in ready)
+        ready = [bank for bank in ready if self._step[bank] == first]
+        if first == _ACTIVATE:
+            return self._choose_activate(sorted(ready))
+        return min(ready, key=self._distance)
 
     def _distance(self, bank: int) -> int:
         return (bank - self._current) % self.part.banks
@@ -132,38 +137,50 @@ class CommandArbiterModel:
 
     def issue(self, cycle: int, bank: int) -> Issued:
         """Do the next step of the head of ``bank``."""
-        part, entry, step = self.part, self.queues[bank][0], self._step[bank]
-        group = part.bank_group(bank)
-        if step == _ACTIVATE:
-            self._step[bank] = _CAS
-            self._activated[bank] = cycle
-            self._window.append(cycle)
-            self._cas[bank] = cycle + part.nRCD
-            self._precharge[bank] = cycle + part.nRAS
-            self._activate[bank] = cycle + part.nRC
-            self._rank_activate = cycle + part.nRRD_S
-            self._group_activate[group] = cycle + part.nRRD_L
-            return Issued(cycle, Command.ACT, bank, entry.row)
+        entry, step = self.queues[bank][0], self._step[bank]
         if step == _CAS:
-            self._current = bank & ~1
-            self._rank_cas = cycle + part.nCCD_S
-            self._group_cas[group] = cycle + part.nCCD_L
-            recovered = cycle + (part.nCWD + part.nBURST + part.nWR if entry.write
-                                 else part.nRTP)
-            if entry.close:
-                self._closed(bank, recovered)
-            else:
-                self._precharge[bank] = max(self._precharge[bank], recovered)
-            self._pop(bank)
-            op = ((Command.WRA if entry.close else Command.WR) if entry.write
-                  else (Command.RDA if entry.close else Command.RD))
-            return Issued(cycle, op, bank, 0, entry.column)
-        self._closed(bank, cycle)
-        if step == _CONFLICT:
-            self._step[bank] = _ACTIVATE
+            issued = self._access(cycle, bank, entry)
+        elif step == _ACTIVATE:
+            issued = self._activates(cycle, bank, entry)
         else:
-            self._pop(bank)
-        return Issued(cycle, Command.PRE, bank)
+            self._closed(bank, cycle)
+            if step == _CONFLICT:
+                self._step[bank] = _ACTIVATE
+            else:
+                self._pop(bank)
+            issued = Issued(cycle, Command.PRE, bank)
+        due = self.due
+        for other in due:
+            if other == bank or (self._step[other] == step and step <= _ACTIVATE):
+                due[other] = self._earliest(other)
+        return issued
+
+    def _activates(self, cycle: int, bank: int, entry: Entry) -> Issued:
+        part = self.part
+        self._step[bank] = _CAS
+        self._activated[bank] = cycle
+        self._window.append(cycle)
+        self._cas[bank] = cycle + part.nRCD
+        self._precharge[bank] = cycle + part.nRAS
+        self._activate[bank] = cycle + part.nRC
+        self._rank_activate = cycle + part.nRRD_S
+        self._group_activate[part.bank_group(bank)] = cycle + part.nRRD_L
+        return Issued(cycle, Command.ACT, bank, entry.row)
+
+    def _access(self, cycle: int, bank: int, entry: Entry) -> Issued:
+        part = self.part
+        self._current = bank & ~1
+        self._rank_cas = cycle + part.nCCD_S
+        self._group_cas[part.bank_group(bank)] = cycle + part.nCCD_L
+        recovered = cycle + (part.nCWD + part.nBURST + part.nWR if entry.write else part.nRTP)
+        if entry.close:
+            self._closed(bank, recovered)
+        else:
+            self._precharge[bank] = max(self._precharge[bank], recovered)
+        self._pop(bank)
+        op = ((Command.WRA if entry.close else Command.WR) if entry.write
+              else (Command.RDA if entry.close else Command.RD))
+        return Issued(cycle, op, bank, 0, entry.column)
 
     def _closed(self, bank: int, precharged: int) -> None:
         """``bank`` is precharged in cycle ``precharged``, by a command or by itself.
@@ -179,6 +196,8 @@ class CommandArbiterModel:
         queue.popleft()
         if queue:
             self._step[bank] = self._first_step(queue[0])
+        else:
+            del self.due[bank]
 
 
 _CAS, _CONFLICT, _ACTIVATE, _ALONE = range(4)  # by priority
@@ -211,11 +230,10 @@ def schedule(part: Part, bursts: Sequence[int], *, write: bool = False, indexed:
     if not bursts:
         raise ValueError("a request must have at least one burst")
     arbiter = CommandArbiterModel(part, current)
-    issued = list(_run(arbiter, CommandGeneratorModel(part).steps(
+    # The first burst is at its head in cycle 0, and nothing keeps its activate: all counts from it.
+    issued = tuple(_run(arbiter, CommandGeneratorModel(part).steps(
         bursts, write=write, indexed=indexed)))
-    first = issued[0].cycle
-    return Schedule(tuple(Issued(each.cycle - first, each.op, each.bank, each.row, each.column)
-                          for each in issued), arbiter.rest - first)
+    return Schedule(issued, arbiter.rest)
 
 
 def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]]
@@ -225,13 +243,12 @@ def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]]
     room = True  # a FIFO that is full in one cycle takes nothing in the next
     cycle, wake = 0, _NEVER
     while coming is not None or wake < _NEVER:
-        if coming is not None and room:
+        if room and coming is not None:
             for bank, entry in coming:
                 arbiter.push(bank, entry)
-                if len(queues[bank]) == 1:
-                    wake = min(wake, arbiter.earliest(bank))
+                wake = min(wake, arbiter.due[bank])
             coming = next(steps, None)
-        room = coming is not None and all(len(queues[bank]) <= FIFO_DEPTH for bank, _ in coming)
+        room = coming is not None and not any(len(queues[bank]) > FIFO_DEPTH for bank, _ in coming)
         again = room
         if wake <= cycle:
             bank = arbiter.choose(cycle)

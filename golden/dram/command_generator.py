@@ -10,8 +10,9 @@ Ref: Sim-D, section 3.2.2.
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.address import Place, place_of
 from cyclebound.golden.dram.request import FIFO_DEPTH, SLOTS, Burst
 from cyclebound.golden.dram.timing import Part
 
@@ -19,8 +20,7 @@ __all__ = ["CommandGeneratorCycleModel", "CommandGeneratorModel", "Described", "
            "GeneratorCycle"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """Work for one bank, in this order: ``conflict`` precharge, ``activate``, the read or write,
     ``close``. An entry that is ``alone`` is a single precharge."""
 
@@ -50,6 +50,7 @@ class CommandGeneratorModel:
     def __init__(self, part: Part) -> None:
         self.part = part
         self.open: dict[int, int] = {}  # bank: row
+        self._ahead: tuple[int, Place] | None = None  # the burst that came last as ``after``
 
     def steps(self, bursts: Iterable[int], *, write: bool, indexed: bool
               ) -> Iterator[list[tuple[int, Entry]]]:
@@ -64,7 +65,9 @@ class CommandGeneratorModel:
     def step(self, burst: int, after: int | None, *, write: bool, indexed: bool
              ) -> list[tuple[int, Entry]]:
         """One burst; ``after`` is the one behind it, None if it is the request's last."""
-        part, place = self.part, place_of(self.part, burst)
+        part = self.part
+        ahead, self._ahead = self._ahead, None
+        place = ahead[1] if ahead and ahead[0] == burst else place_of(part, burst)
         bank, row = place.bank, place.row
         was = self.open.get(bank)
         self.open[bank] = row
@@ -72,7 +75,10 @@ class CommandGeneratorModel:
             close = after is None
             leave = [(bank + 1 + i) % part.banks for i in range(part.banks - 1)] if close else []
         else:
-            then = None if after is None else place_of(part, after)
+            then = None
+            if after is not None:
+                then = place_of(part, after)
+                self._ahead = after, then
             close = then is None or then.bank | 1 != bank | 1 or then.row != row
             leave = [bank ^ 1] if close else []
         alone = [other for other in leave if other in self.open]

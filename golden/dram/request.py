@@ -48,7 +48,7 @@ class Refusal(enum.IntEnum):
     NONE = 0
     UNMAPPED = 1       # the buffer has no mapping
     EMPTY = 2          # no words, or no lines
-    OVERLAP = 3        # the period is shorter than the words: never from a buffer request
+    SNOOP = 3          # a tile for the CAM, of a buffer with more words than there are indexes
     WIDTH = 4          # a line ends beyond the buffer's line
     HEIGHT = 5         # the last line lies beyond the buffer
     INDEX = 6          # an index lies beyond the buffer; the other words of its request are moved

@@ -47,6 +47,8 @@ class ComputeUnit(wiring.Component):
         Entries of the token buffer: 2, 4, 8 or 16.
     tid_width : int
         Bits of a thread identifier.
+    epochs : bool
+        Of the token buffer.
 
     Members
     -------
@@ -58,10 +60,11 @@ class ComputeUnit(wiring.Component):
         Results.
     """
 
-    def __init__(self, *, depth, tid_width):
+    def __init__(self, *, depth, tid_width, epochs=False):
         check_depth(depth, tid_width)
         self.depth, self.tid_width = depth, tid_width
-        self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=WIDTH)
+        self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=WIDTH,
+                                  epochs=epochs)
         token = stream.Signature(TokenLayout(tid_width=tid_width, width=WIDTH))
         super().__init__({
             "configuration": In(ComputeUnitConfiguration()),

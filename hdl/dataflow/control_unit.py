@@ -47,6 +47,8 @@ class ControlUnit(wiring.Component):
         Bits of a thread identifier.
     width : int
         Bits of a value.
+    epochs : bool
+        Of the token buffer.
 
     Members
     -------
@@ -58,11 +60,12 @@ class ControlUnit(wiring.Component):
         Results; the second only if ``split``.
     """
 
-    def __init__(self, *, depth, tid_width, width=WIDTH):
+    def __init__(self, *, depth, tid_width, width=WIDTH, epochs=False):
         check_depth(depth, tid_width)
         check_integer("width", width, least=1)
         self.depth, self.tid_width, self.width = depth, tid_width, width
-        self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=width)
+        self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=width,
+                                  epochs=epochs)
         self.layout = TokenLayout(tid_width=tid_width, width=width)
         token = stream.Signature(self.layout)
         super().__init__({

@@ -40,6 +40,9 @@ class TokenBuffer(wiring.Component):
         Bits of a thread identifier, more than index an entry.
     width : int
         Bits of a value.
+    epochs : bool
+        Threads fire in epochs of ``depth``: an entry that has fired waits until all have, so that
+        no thread overtakes one of an older epoch. A graph of units that keep to it cannot deadlock.
 
     Members
     -------
@@ -59,16 +62,21 @@ class TokenBuffer(wiring.Component):
         By operand: the entries in use.
     complete : Signal
         The entries whose thread can fire.
+    sent : Signal
+        With epochs, the entries whose thread of this epoch has fired.
     turn : Turn
         Whose turn it is among them.
     stores, tags : list of amaranth.lib.memory.Memory
         By operand: the values, and the upper bits of their threads' identifiers.
     """
 
-    def __init__(self, *, operands, depth, tid_width, width):
+    def __init__(self, *, operands, depth, tid_width, width, epochs=False):
         check_integer("operand count", operands, least=1, most=4)
         check_depth(depth, tid_width)
         check_integer("width", width, least=1)
+        if not isinstance(epochs, bool):
+            raise TypeError(f"epochs must be a bool, not {epochs!r}")
+        self.epochs = epochs
         self.count, self.depth = operands, depth
         self.tid_width, self.width = tid_width, width
         token = stream.Signature(TokenLayout(tid_width=tid_width, width=width))
@@ -80,6 +88,7 @@ class TokenBuffer(wiring.Component):
         })
         self.present = [Signal(depth, name=f"present_{k}") for k in range(operands)]
         self.complete = Signal(depth)
+        self.sent = Signal(depth)
         self.turn = Turn(depth=depth)
 
     @cached_property
@@ -121,11 +130,15 @@ class TokenBuffer(wiring.Component):
         m.d.comb += free.eq(~self.fire.valid | self.fire.ready)
         m.submodules.turn = turn = self.turn
         grant, entry = turn.grant, turn.entry
-        m.d.comb += [turn.requests.eq(self.complete), turn.take.eq(free)]
+        able = self.complete & ~self.sent if self.epochs else self.complete
+        m.d.comb += [turn.requests.eq(able), turn.take.eq(free)]
         with m.If(free):
-            m.d.sync += self.fire.valid.eq(self.complete.any())
+            m.d.sync += self.fire.valid.eq(turn.requests.any())
         leaves = Signal(self.depth)
         m.d.comb += leaves.eq(Mux(free, grant, 0))
+        if self.epochs:
+            sent = self.sent | leaves
+            m.d.sync += self.sent.eq(Mux(sent.all(), 0, sent))
 
         # Tokens: each looks for its companions in the same entry of the other stores, and among
         # those that arrive with it.

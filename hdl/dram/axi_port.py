@@ -124,6 +124,7 @@ class AxiPort(wiring.Component):
             raise ValueError(f"words must be a multiple of {BEAT_WORDS}, and beyond {LINE_WORDS} "
                              f"a multiple of that, not {words}")
         self.words, self.id_width = words, id_width
+        self.depth = _ROWS  # of the memories; what they hold decides nothing but data
         super().__init__({
             **axi_members(id_width=id_width),
             "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
@@ -176,8 +177,8 @@ class AxiPort(wiring.Component):
                 m.d.comb += legal.eq(length < 16)
 
         # -- the rows --------------------------------------------------------------------------
-        m.submodules.rows = rows = Memory(shape=unsigned(8 * DATA_BYTES), depth=_ROWS, init=[])
-        m.submodules.marks = marks = Memory(shape=unsigned(DATA_BYTES), depth=_ROWS, init=[])
+        m.submodules.rows = rows = Memory(shape=unsigned(8 * DATA_BYTES), depth=self.depth, init=[])
+        m.submodules.marks = marks = Memory(shape=unsigned(DATA_BYTES), depth=self.depth, init=[])
         put, look = rows.write_port(granularity=8), rows.read_port()
         mark, marked = marks.write_port(), marks.read_port()
         row, deliver, fetch = Signal(_ROW_BITS), Signal(_ROW_BITS), Signal(_ROW_BITS)

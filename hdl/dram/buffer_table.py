@@ -5,7 +5,7 @@ Ref: Sim-D, section 3.2.4 (BufToPhysXlat). golden/dram/request.py says what the 
 
 from functools import cached_property
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -37,8 +37,11 @@ class BufferTable(wiring.Component):
 
     A legal tile request leaves on ``tile``, with its address in the device and the buffer's line as
     its period. One that is not, leaves on ``refusal`` instead, with the first reason that applies:
-    unmapped, empty, width, height. Of an indexed request only the mapping is checked; ``limit`` is
-    for the index iterator. Answers are in the order of the requests, one each.
+    unmapped, empty, snoop, width, height. Of an indexed request only the mapping is checked;
+    ``limit`` is for the index iterator. Answers are in the order of the requests, one each.
+
+    A tile for the CAM is a snoop: its words are known by their indexes in the buffer. It is refused
+    if the buffer has more words than an index of ``count_bits`` can tell apart.
 
     Latency: 7 cycles from a request to its answer, from a mapping to its report, both included;
     refusals too. Throughput: one request or mapping in 7 cycles; where both wait, they take turns.
@@ -168,7 +171,7 @@ class BufferTable(wiring.Component):
         # A tile's end in its buffer, and the room that the device has for a buffer.
         right, bottom = Signal(self.count_bits + 1), Signal(self.count_bits + 1)
         start, room = Signal(self.address_bits), Signal(signed(self.address_bits + 2))
-        wide, high, empty = Signal(), Signal(), Signal()
+        wide, high, empty, vast = Signal(), Signal(), Signal(), Signal()
         m.d.sync += [
             right.eq(wanted.x + wanted.words),
             bottom.eq(wanted.y + wanted.count),
@@ -177,11 +180,13 @@ class BufferTable(wiring.Component):
             wide.eq(right > entry.x),
             high.eq(bottom > entry.y),
             empty.eq((wanted.words == 0) | (wanted.count == 0)),
+            vast.eq((wanted.destination == Destination.CAM) & self._beyond(entry.size)),
         ]
 
         code = Signal(_REFUSAL_BITS)
         reasons = ((~self.known, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
-                   (empty, Refusal.EMPTY), (wide, Refusal.WIDTH), (high, Refusal.HEIGHT))
+                   (empty, Refusal.EMPTY), (vast, Refusal.SNOOP), (wide, Refusal.WIDTH),
+                   (high, Refusal.HEIGHT))
         m.d.sync += code.eq(Refusal.NONE)
         for applies, reason in reversed(reasons):  # the first one is assigned last
             with m.If(applies):
@@ -222,6 +227,11 @@ class BufferTable(wiring.Component):
             m.d.sync += self.valid.bit_select(coming.buffer, 1).eq(
                 coming.valid & (self.mapping_refusal == Refusal.NONE))
         return m
+
+    def _beyond(self, size):
+        """Whether a buffer has more words than there are indexes; its size is in memory."""
+        most = 1 << self.count_bits
+        return size > most if most < 1 << self.address_bits else Const(0)
 
     def _multiply(self, m):
         """``product``, three cycles behind the entry: DSP blocks have no more than 18 bits."""

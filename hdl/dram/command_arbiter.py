@@ -85,6 +85,8 @@ class CommandArbiter(wiring.Component):
         Banks whose read or write, precharge to make way, activate, other precharge is chosen.
     behind : Signal
         Banks at or behind the active pair.
+    legal_cas : Signal
+        Banks whose timing allows a read or write.
     counters : dict of Countdown
         By rule, and number of the bank or bank group.
     """
@@ -115,6 +117,7 @@ class CommandArbiter(wiring.Component):
         self.precharged, self.activated = Signal(part.banks), Signal(part.banks)
         self.behind = Signal(part.banks, init=(1 << part.banks) - 1)
         self.choices = [Signal(part.banks, name=f"do_{name}") for name in _KINDS]
+        self.legal_cas = Signal(part.banks, init=(1 << part.banks) - 1)
 
     @cached_property
     def counters(self):  # made late: an arbiter that is only asked for its ports has none
@@ -141,9 +144,9 @@ class CommandArbiter(wiring.Component):
 
         # -- what is legal, and who of them is chosen ------------------------------------------
         # Of each kind, who would have its turn; beside that, which kind has its turn.
-        legal_pre, legal_act, legal_cas = (
-            Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
-            for name in ("pre", "act", "cas"))
+        legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
+                                for name in ("pre", "act"))
+        legal_cas = self.legal_cas
         behind = self.behind
         ready = [cas & legal_cas, conflict & legal_pre, activate & legal_act, alone & legal_pre]
         nearer, fuller = self._orders(m, behind)

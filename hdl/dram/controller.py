@@ -139,13 +139,15 @@ class DramController(wiring.Component):
 
         # -- one request at a time -------------------------------------------------------------
         active, indexed = Signal(), Signal()  # a request is under way, and of which kind
-        entered = Signal()                    # its last burst is in the generator, or there is none
+        entered = Signal()                    # its last burst left the front end, or there is none
+        waits = Signal()                      # a burst waits for the generator
         over = Signal()                       # its last command was chosen in the cycle before
         closing = Signal()                    # a request is over, its banks are not closed yet
         refused, verdict = Signal(), Signal(3)
         tile = table.tile.payload
         nothing = iterator.done & iterator.empty
-        m.d.comb += over.eq(active & entered & ~closing & ~generator.busy
+        source = stream.Signature(data.Layout.cast(BurstLayout)).flip().create()
+        m.d.comb += over.eq(active & entered & ~waits & ~closing & ~generator.busy
                             & ~Cat(head.valid for head in generator.heads).any())
         start = self.started
         m.d.comb += [
@@ -161,28 +163,27 @@ class DramController(wiring.Component):
         with m.Else():
             with m.If(over):
                 m.d.sync += active.eq(0)
-            with m.If((generator.bursts.valid & generator.bursts.ready
-                       & generator.bursts.payload.last) | nothing):
+            with m.If((source.valid & ~waits & source.payload.last) | nothing):
                 m.d.sync += entered.eq(1)
             with m.If(iterator.done):
                 m.d.sync += refused.eq(iterator.refused)
 
         # -- bursts and refreshes --------------------------------------------------------------
-        waits, waiting = Signal(), Signal(BurstLayout, reset_less=True)
+        # A place for the burst that has to wait, or full queues would hold up all of the front end
+        # in the same cycle. A burst that need not wait goes past it.
         with m.If(indexed):
-            wiring.connect(m, iterator.bursts, generator.bursts)
+            wiring.connect(m, iterator.bursts, source)
         with m.Else():
-            # A place for the tile's burst that has to wait, or full queues would hold up all
-            # of the sequencer in the same cycle. A burst that need not wait goes past it.
-            source, sink = sequencer.bursts, generator.bursts
-            m.d.comb += [
-                sink.valid.eq(waits | source.valid),
-                sink.payload.eq(Mux(waits, waiting, source.payload)),
-                source.ready.eq(~waits),
-            ]
-            m.d.sync += waits.eq((waits | source.valid) & ~sink.ready)
-            with m.If(~waits):
-                m.d.sync += waiting.eq(source.payload)
+            wiring.connect(m, sequencer.bursts, source)
+        sink, waiting = generator.bursts, Signal(BurstLayout, reset_less=True)
+        m.d.comb += [
+            sink.valid.eq(waits | source.valid),
+            sink.payload.eq(Mux(waits, waiting, source.payload)),
+            source.ready.eq(~waits),
+        ]
+        m.d.sync += waits.eq(sink.valid & ~sink.ready)
+        with m.If(~waits):
+            m.d.sync += waiting.eq(source.payload)
         m.d.comb += [
             arbiter.within.eq(active & ~over),
             arbiter.refresh.eq(timer.request),  # nothing starts while it is set

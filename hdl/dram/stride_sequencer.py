@@ -75,8 +75,15 @@ class StrideSequencer(wiring.Component):
     ----------
     taken : Signal
         A tile was taken in the cycle before.
-    valids, lasts : list of Signal
-        Of the registers before the port, from the walk on: whether they hold a burst, and the last.
+    valids, lasts, addresses, masks : list of Signal
+        Of the registers before the port, from the walk on: whether they hold a burst, and the last;
+        and which (the walk has no mask, but what it is made of).
+    wanted : View of TileLayout
+        The tile under way.
+    at : SimpleNamespace
+        State of the walk, see ``_walk``.
+    constants : SimpleNamespace
+        What is known about the tile, for proofs: from the cycle behind it on, or one more.
     """
 
     tile: In(stream.Signature(TileLayout))
@@ -88,11 +95,25 @@ class StrideSequencer(wiring.Component):
         self.taken = Signal()
         self.valids = [Signal(name=f"valid_{stage}") for stage in range(_STAGES)]
         self.lasts = [Signal(name=f"last_{stage}") for stage in range(_STAGES)]
+        self.addresses = [Signal(BURST_BITS, name=f"address_{stage}") for stage in range(_STAGES)]
+        self.masks = [None, *(Signal(BURST_WORDS, name=f"mask_{stage}")
+                              for stage in range(1, _STAGES))]
+        self.wanted = Signal(TileLayout)
+        self.at = SimpleNamespace(
+            valid=self.valids[0], last=self.lasts[0], address=self.addresses[0],
+            end=Signal(_LENGTH_BITS), next=Signal(COUNT_BITS + 1), low=Signal(4), phase=Signal(4),
+            left=Signal(COUNT_BITS), last_line=Signal(), wrapped=Signal(), anchor=Signal(),
+            before=Signal(signed(6)))
+        self.constants = SimpleNamespace(
+            narrow=Signal(), short=Signal(signed(6)), count3=Signal(COUNT_BITS + 2),
+            reach=Signal(COUNT_BITS + 1),
+            advances=Signal(4, name="advances"), wraps=Signal(4, name="wraps"),
+            pattern=Signal(31, name="pattern"))
 
     def elaborate(self, platform):
         m = Module()
 
-        tile = Signal(TileLayout)  # the one under way
+        tile = self.wanted
         advance = Signal()         # whether the pipeline moves
         m.d.comb += [
             self.tile.ready.eq(~self.busy),
@@ -105,8 +126,8 @@ class StrideSequencer(wiring.Component):
             m.d.sync += self.busy.eq(0)
 
         known = self._constants(m, tile)
-        at = self._walk(m, tile, known, advance)
-        self._lanes(m, tile, known, at, advance)
+        self._walk(m, tile, known, advance)
+        self._lanes(m, tile, known, advance)
 
         return m
 
@@ -120,8 +141,9 @@ class StrideSequencer(wiring.Component):
             return signal
 
         # Cycle 0, from the ports: they may change behind it.
-        extra, narrow, short = Signal(TARGET_BITS), Signal(), Signal(signed(6))
-        count3, reach = Signal(COUNT_BITS + 2), Signal(COUNT_BITS + 1)
+        kept = self.constants
+        extra, narrow, short = Signal(TARGET_BITS), kept.narrow, kept.short
+        count3, reach = kept.count3, kept.reach
         with m.If(self.tile.ready):
             sync += [
                 extra.eq(offered.pitch - offered.period),  # what each line adds to the targets
@@ -177,12 +199,11 @@ class StrideSequencer(wiring.Component):
                   for lane in range(1, _GROUP)
                   for lines, value in enumerate((0, extra, extra << 1, triple)[:lane + 1])}
 
+        m.d.sync += [kept.advances.eq(advances), kept.wraps.eq(period - advances),
+                     kept.pattern.eq(Mux(narrow, pattern, -1))]
         return SimpleNamespace(
             narrow=narrow, length=length, phase=phase, extra=extra, triple=triple, ahead=ahead,
-            column=column,
-            advances=register("advances", 4, advances),
-            wraps=register("wraps", 4, period - advances),
-            pattern=register("pattern", 31, Mux(narrow, pattern, -1)),
+            column=column, advances=kept.advances, wraps=kept.wraps, pattern=kept.pattern,
             begins=register("begins", 31, Mux(narrow, begins, 0)),
             step=register("step", TARGET_BITS, burst_lines + BURST_WORDS),
             step_wrap=register("step_wrap", TARGET_BITS, burst_lines + next_line))
@@ -193,14 +214,9 @@ class StrideSequencer(wiring.Component):
         ``end`` and ``next`` are the lanes, possibly far behind the burst, in which its line ends
         and the next one begins. At a line's end, the walk goes on by ``whole`` bursts; there, the
         next line begins in lane ``before``, or, if that is negative, began before the burst.
+        ``left`` counts the lines behind this one.
         """
-        at = SimpleNamespace(
-            valid=self.valids[0], last=self.lasts[0], address=Signal(BURST_BITS),
-            end=Signal(_LENGTH_BITS), next=Signal(COUNT_BITS + 1), low=Signal(4),
-            phase=Signal(4), last_line=Signal(), wrapped=Signal(), anchor=Signal(),
-            before=Signal(signed(6)))
-        left = Signal(COUNT_BITS)  # lines behind this one
-
+        at, left = self.at, self.at.left
         more, near, whole, before = Signal(), Signal(), Signal(COUNT_BITS), Signal(signed(6))
         wraps = Signal()
         m.d.comb += [
@@ -233,30 +249,20 @@ class StrideSequencer(wiring.Component):
                 m.d.sync += [at.end.eq(tile.words + before), at.next.eq(tile.period + before),
                              at.low.eq(Mux(near, 0, at.next[:4])), left.eq(left - 1),
                              at.last_line.eq(left == 1)]
-        return at
 
-    def _lanes(self, m, tile, known, at, advance):
+    def _lanes(self, m, tile, known, advance):
         """Masks and targets, behind the walk: five registers, one each for
 
         which words, and target of lane 0; lines that begin before each lane; two for the first lane
         of each group, by the two digits of their number; and all other lanes.
         """
-        out = self.bursts.payload
+        out, at, mask = self.bursts.payload, self.at, self.masks[1]
         lanes, groups = range(BURST_WORDS), range(0, BURST_WORDS, _GROUP)
-        control = [at]
-        for stage in range(1, _STAGES):
-            here = SimpleNamespace(
-                valid=self.valids[stage], last=self.lasts[stage],
-                address=Signal(BURST_BITS, name=f"address_{stage}"))
-            if stage > 1:
-                here.mask = Signal(BURST_WORDS, name=f"mask_{stage}")
-            control.append(here)
 
         # 1: words before `end` and not before `low`, where the pattern has a word, and those of
         # the next line. Target of lane 0: from the line's, where the walk comes to a new one.
         placed, line = Signal(TARGET_BITS), Signal(TARGET_BITS)
-        mask, begins = (Signal(BURST_WORDS, name=name) for name in ("mask_1", "begins_1"))
-        control[1].mask = mask
+        begins = Signal(BURST_WORDS, name="begins_1")
         far_end, far_next = at.end[4:].any(), at.next[4:].any()
         words = [(far_end | ~_reaches(lane, at.end)) & _reaches(lane, at.low)
                  | ~far_next & _reaches(lane, at.next) & ~at.last_line for lane in lanes]
@@ -326,12 +332,9 @@ class StrideSequencer(wiring.Component):
 
         # The rest moves along.
         with m.If(advance):
-            for earlier, later in itertools.pairwise(control):
-                m.d.sync += [later.valid.eq(earlier.valid), later.last.eq(earlier.last),
-                             later.address.eq(earlier.address)]
-                if earlier is not at:
-                    m.d.sync += later.mask.eq(earlier.mask)
-            m.d.sync += [self.bursts.valid.eq(control[-1].valid), out.last.eq(control[-1].last),
-                         out.address.eq(control[-1].address), out.mask.eq(control[-1].mask)]
+            for registers, port in ((self.valids, self.bursts.valid), (self.lasts, out.last),
+                                    (self.addresses, out.address), (self.masks[1:], out.mask)):
+                m.d.sync += [later.eq(earlier) for earlier, later
+                             in itertools.pairwise([*registers, port])]
         m.d.comb += [out.write.eq(tile.write), out.destination.eq(tile.destination),
                      out.transform.eq(tile.transform)]

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.hdl.systolic.parts import check_count
+from cyclebound.hdl.systolic.sum_memory import SumMemory
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
 
@@ -164,45 +165,26 @@ class Matmul(wiring.Component):
     def _sums(self, m, begin, length, array, ends):
         """Rows of the array added to those of the folds before; the last fold's leave."""
         tiles = self._walk(m, "sums", begin)
-        m.submodules.sums_memory = memory = Memory(
-            shape=self._words["sums"], depth=self.depths["sums"], init=[])
-        write = memory.write_port()
-        read = memory.read_port(transparent_for=(write,))
-        row, move, taken, final_row = Signal(_DIMENSION), Signal(), Signal(), Signal()
+        m.submodules.sums = sums = SumMemory(
+            columns=self.columns, width=len(self.results.payload[0]), depth=self.depths["sums"],
+            row_width=_DIMENSION)
+        row, taken, final_row = Signal(_DIMENSION), Signal(), Signal()
+        rows = sums.rows.payload
         m.d.comb += [
-            move.eq(~self.results.valid | self.results.ready),
-            array.results.ready.eq(move),
-            taken.eq(array.results.valid & move),
+            sums.rows.valid.eq(array.results.valid),
+            array.results.ready.eq(sums.rows.ready),
+            taken.eq(sums.rows.valid & sums.rows.ready),
             final_row.eq(row == length - 1),
             tiles.ready.eq(taken & final_row),
-            read.addr.eq(row),
-            read.en.eq(move),
+            rows["values"].eq(array.results.payload),
+            rows.row.eq(row),
+            rows.first.eq(tiles.payload.first),
+            rows.last.eq(tiles.payload.last),
+            rows.final.eq(tiles.payload.final & final_row),
+            self.results.valid.eq(sums.results.valid),
+            sums.results.ready.eq(self.results.ready),
+            self.results.payload.eq(sums.results.payload["values"]),
+            ends.eq(self.results.valid & self.results.ready & sums.results.payload.final),
         ]
         with m.If(taken):
             m.d.sync += row.eq(Mux(final_row, 0, row + 1))
-
-        # The row that was taken, and what becomes of it.
-        came = Signal(data.StructLayout({"valid": 1, "first": 1, "last": 1, "final": 1,
-                                         "row": _DIMENSION, "values": self._words["sums"]}))
-        with m.If(move):
-            m.d.sync += [
-                came.valid.eq(taken),
-                came.first.eq(tiles.payload.first),
-                came.last.eq(tiles.payload.last),
-                came.final.eq(tiles.payload.final & final_row),
-                came.row.eq(row),
-                came["values"].eq(array.results.payload),
-            ]
-        added = Signal(self._words["sums"])
-        m.d.comb += [total.eq(value + Mux(came.first, 0, before)) for total, value, before in
-                     zip(added, came["values"], read.data, strict=True)]
-        leaving = Signal()
-        m.d.comb += [
-            write.addr.eq(came.row),
-            write.data.eq(added),
-            write.en.eq(came.valid & move),
-            ends.eq(self.results.valid & self.results.ready & leaving),
-        ]
-        with m.If(move):
-            m.d.sync += [self.results.valid.eq(came.valid & came.last), leaving.eq(came.final),
-                         self.results.payload.eq(added)]

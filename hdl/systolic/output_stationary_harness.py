@@ -13,10 +13,9 @@ from amaranth.utils import ceil_log2
 
 from cyclebound.hdl.systolic.array_harness import ArrayHarness, Place, Side, Traffic
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
+from cyclebound.hdl.systolic.overlapped_output import OverlappedOutputArray
 
-__all__ = ["OutputStationaryHarness"]
-
-_FOLDS = 4  # whose checksums may wait
+__all__ = ["OutputStationaryHarness", "OverlappedOutputHarness"]
 
 
 class OutputStationaryHarness(ArrayHarness):
@@ -33,10 +32,17 @@ class OutputStationaryHarness(ArrayHarness):
         Of the histograms of latencies.
     """
 
+    _make = OutputStationaryArray
+
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32, bins=64):
-        super().__init__(OutputStationaryArray(
+        super().__init__(self._make(
             rows=rows, columns=columns, operand_width=operand_width,
-            accumulator_width=accumulator_width), bins=bins)
+            accumulator_width=accumulator_width), bins=bins,
+            in_flight=self._in_flight(rows, columns))
+
+    def _in_flight(self, rows, columns):
+        """Products that may be under way at once, and folds whose checksums may wait."""
+        return 4
 
     def traffic(self, m, kept, clear):
         """Both streams are taken together."""
@@ -83,7 +89,7 @@ class OutputStationaryHarness(ArrayHarness):
             m.d.sync += [expected[j].eq(Mux(first, 0, expected[j]) + column * across[j])
                          for j in range(array.columns)]
 
-        m.submodules.queue = queue = SyncFIFO(width=len(Value.cast(expected)), depth=_FOLDS)
+        m.submodules.queue = queue = SyncFIFO(width=len(Value.cast(expected)), depth=self.in_flight)
         m.d.comb += [queue.w_data.eq(expected), queue.w_en.eq(closed)]
 
         # From the results: the sum of the rows, and the sum of these sums.
@@ -103,3 +109,13 @@ class OutputStationaryHarness(ArrayHarness):
                        for j in range(array.columns))).any()
         m.d.sync += self.checked.eq(self.checked + (due & queue.r_rdy))
         return due & queue.r_rdy & differ, due & ~queue.r_rdy, closed & ~queue.w_rdy
+
+
+class OverlappedOutputHarness(OutputStationaryHarness):
+    """The output-stationary array whose folds overlap in the same harness."""
+
+    _make = OverlappedOutputArray
+
+    def _in_flight(self, rows, columns):
+        """Folds are at least ``rows`` apart, and a row is 2 rows + columns + 3 under way."""
+        return (2 * rows + columns + 3) // rows + 4

@@ -12,7 +12,7 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cyclebound.sim.block import Block
 from cyclebound.sim.errors import UserError, unknown
@@ -41,6 +41,14 @@ class Catalogue:
         if len(short) == 1:
             return short[0]
         raise unknown("block", name, self._blocks)
+
+    def select(self, names: Iterable[str] | None) -> list[Block]:
+        """The blocks of these names, or of the families; all of them if none is named."""
+        found: dict[str, Block] = {}
+        for name in names or ():
+            family = [block for block in self if block.family == name]
+            found |= {block.name: block for block in family or [self.find(name)]}
+        return list(found.values()) or list(self)
 
 
 def more_pages() -> tuple[str, ...]:

@@ -1,9 +1,17 @@
 """The DRAM controller behind AXI4."""
 
 from cyclebound.golden.dram import axi_bounds as bounds
-from cyclebound.hdl.dram.axi_port import AxiController
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
-from cyclebound.tb.dram.axi_port_properties import AxiPortCheck
+from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof
+
+
+def small_port(**parameters):
+    """The port alone, with memories of two rows: what they hold decides nothing but R's data."""
+    port = AxiPort(**parameters)
+    port.depth = 2
+    return port
+
 
 BLOCKS = (
     Block(
@@ -25,6 +33,20 @@ BLOCKS = (
             Observed("refresh", bounds.axi_refresh),
             Observed("read_refused", bounds.axi_refused_read),
             Observed("write_refused", bounds.axi_refused_write),
+        ),
+        properties=(
+            Property(
+                name="handshakes",
+                says="offers stay as they are, B comes behind a write's last word, RLAST with a "
+                     "read's, each with its burst's identifier; one burst at a time, and none is "
+                     "passed over twice; whatever the controller behind the port does",
+                checker=AxiPortProof,
+                instances=({"id_width": 1, "words": 1 << 19},),
+                decides=(),
+                depth=8,
+                induction=2,
+                top=small_port,
+            ),
         ),
         checker=AxiPortCheck,
         fpga=FpgaTarget("2bg"),

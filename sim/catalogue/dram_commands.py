@@ -13,7 +13,11 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck, CommandArbiterProof
+from cyclebound.tb.dram.command_arbiter_properties import (
+    CommandArbiterBursts,
+    CommandArbiterCheck,
+    CommandArbiterProof,
+)
 from cyclebound.tb.dram.command_generator_properties import (
     CommandGeneratorCheck,
     CommandGeneratorProof,
@@ -83,6 +87,16 @@ BLOCKS = (
                 checker=CommandArbiterProof,
                 # of 16 banks, the bounded check takes more than five minutes
                 instances=({"part": "ddr4-3200aa-x16"},),
+                decides=("part",),
+                depth=4,
+                induction=2,
+            ),
+            Property(
+                name="bursts",
+                says="the data of no two reads or writes overlap on the bus; given that requests "
+                     "have one direction each, and open the banks that they use",
+                checker=CommandArbiterBursts,
+                instances=tuple({"part": part} for part in _PARTS.values()),
                 decides=("part",),
                 depth=4,
                 induction=2,

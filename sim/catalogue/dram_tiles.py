@@ -1,5 +1,7 @@
 """Blocks of the DRAM path: from tiles to bursts."""
 
+from functools import partial
+
 from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
 from cyclebound.sim.block import (
@@ -12,6 +14,7 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.dram.stride_sequencer_properties import (
     StrideSequencerCheck,
+    StrideSequencerInside,
     StrideSequencerProof,
 )
 
@@ -42,6 +45,18 @@ BLOCKS = (
                 depth=9,
                 induction=4,
             ),
+            *(Property(
+                name=f"inside_{periods[0]}",
+                says="every word enabled is a word of the tile: its line is below the lines, its "
+                     "column below the words of a line; for every legal tile with a period from "
+                     f"{periods[0]} to {periods[-1]}",
+                checker=partial(StrideSequencerInside, periods=periods),
+                instances=({},),
+                decides=(),
+                depth=3,
+                induction=2,
+            ) for periods in (*(range(period, period + 1) for period in range(1, 16)),
+                              range(16, 1 << 20))),
         ),
         checker=StrideSequencerCheck,
         fpga=FpgaTarget("paper"),

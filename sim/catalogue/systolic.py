@@ -2,9 +2,15 @@
 
 import functools
 
-from cyclebound.golden.systolic import bounds
+from cyclebound.golden.systolic import bounds, no_local_reuse, overlapped_output, row_stationary
+from cyclebound.hdl.systolic.no_local_reuse import NoLocalReuseArray
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
-from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
+from cyclebound.hdl.systolic.output_stationary_harness import (
+    OutputStationaryHarness,
+    OverlappedOutputHarness,
+)
+from cyclebound.hdl.systolic.overlapped_output import OverlappedOutputArray
+from cyclebound.hdl.systolic.row_stationary import RowStationaryArray
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryCheck,
@@ -15,6 +21,8 @@ from cyclebound.tb.systolic.output_stationary_properties import (
 def _square(low: int, high: int) -> dict[str, range]:
     return {name: range(low, high + 1) for name in "mkn"}
 
+
+_QUICK = ("2x3", "3x3", "4x4", "3x5", "8x8", "16x16")
 
 BLOCKS = (
     Block(
@@ -29,14 +37,18 @@ BLOCKS = (
             "3x5": Configuration({"rows": 3, "columns": 5}, domain=_square(1, 9)),
             "8x8": Configuration({"rows": 8, "columns": 8}, domain=_square(1, 9)),
             "16x16": Configuration({"rows": 16, "columns": 16}),
+            **{f"{rows}x32": Configuration({"rows": rows, "columns": 32}) for rows in (8, 32)},
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.output_stationary"),
+            Testbench("cycle", "cyclebound.tb.systolic.output_stationary", configurations=_QUICK),
             Testbench("harness", "cyclebound.tb.systolic.output_stationary_harness",
-                      top=OutputStationaryHarness),
+                      top=OutputStationaryHarness, configurations=_QUICK),
+            Testbench("wide", "cyclebound.tb.systolic.output_stationary_harness",
+                      top=OutputStationaryHarness, thorough=True,
+                      configurations=("8x32", "32x32")),
             Testbench("long", "cyclebound.tb.systolic.output_stationary_long",
                       top=OutputStationaryHarness, thorough=True,
-                      configurations=("4x4", "8x8", "16x16")),
+                      configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
         ),
         # `timing` says Eq. 5.5 of each fold; that the next one begins as soon as it is over, so
         # that folds add up to Eq. 5.6; and that r rows follow the capture without a gap. With
@@ -73,5 +85,65 @@ BLOCKS = (
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.overlapped_output",
+        summary="output-stationary array whose folds overlap: one in max(k, r) cycles",
+        component=OverlappedOutputArray,
+        configurations={
+            **{name: Configuration({"rows": rows, "columns": columns}, domain=_square(1, 9))
+               for name, (rows, columns) in {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5)}.items()},
+            "8x8": Configuration({"rows": 8, "columns": 8}),
+            "16x16": Configuration({"rows": 16, "columns": 16}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.overlapped_output"),
+            Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
+                      top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5")),
+            Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",
+                      top=OverlappedOutputHarness, thorough=True,
+                      configurations=("8x8", "16x16")),
+        ),
+        bounds=(
+            Observed("fold", bounds.eq5_5),
+            Observed("macs", overlapped_output.overlapped_macs, exhaustive=True),
+            Observed("product", overlapped_output.overlapped_completion, exhaustive=True),
+        ),
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
+                 "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.row_stationary",
+        summary="convolution with a row of the filter in each PE; rows of the image on diagonals",
+        component=RowStationaryArray,
+        configurations={
+            f"{rows}x{columns}x{taps}": Configuration(
+                {"rows": rows, "columns": columns, "taps": taps},
+                domain={"width": range(1, 16), "passes": range(1, 4)})
+            for rows, columns, taps in ((1, 1, 1), (2, 3, 2), (3, 4, 3), (5, 7, 5))},
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary"),),
+        bounds=(
+            Observed("pass", row_stationary.row_completion, exhaustive=True),
+            Observed("macs", row_stationary.row_macs, exhaustive=True),
+        ),
+        fpga=FpgaTarget("3x4x3"),
+        signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
+                 "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.no_local_reuse",
+        summary="matrix products with every operand from outside in every cycle",
+        component=NoLocalReuseArray,
+        configurations={
+            "2x3": Configuration({"rows": 2, "columns": 3},
+                                 domain={"m": range(1, 5), "k": range(1, 7), "n": range(1, 8)}),
+            "8x8": Configuration({"rows": 8, "columns": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.no_local_reuse"),),
+        bounds=(Observed("product", no_local_reuse.reuse_free_cycles, exhaustive=True),),
+        fpga=FpgaTarget("8x8"),
+        signals=("top.dut.operands__valid", "top.dut.active", "top.dut.results__valid",
+                 "top.dut.results__payload"),
     ),
 )

@@ -1,6 +1,9 @@
-"""Systolic arrays in which an operand stays."""
+"""Systolic arrays in which an operand stays, and those in floating point."""
 
+from cyclebound.golden.systolic import float_output_stationary, float_weight_stationary
 from cyclebound.golden.systolic import stationary_bounds as bounds
+from cyclebound.hdl.systolic.float_output_stationary import FloatOutputStationaryArray
+from cyclebound.hdl.systolic.float_weight_stationary import FloatWeightStationaryArray
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
 from cyclebound.hdl.systolic.weight_stationary_harness import (
@@ -15,10 +18,14 @@ from cyclebound.tb.systolic.weight_stationary_properties import (
 )
 
 _UP_TO_9 = {name: range(1, 10) for name in "mkn"}
-_SHAPES = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5), "8x8": (8, 8), "16x16": (16, 16)}
+_SHAPES = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5), "8x8": (8, 8), "16x16": (16, 16),
+           "8x32": (8, 32), "32x32": (32, 32)}
 _SMALL = ("2x3", "4x4", "3x5")
 _SMALL_ONES = tuple(name + suffix for name in _SMALL for suffix in ("", "_serial"))
 _LARGE_ONES = tuple(name + suffix for name in ("4x4", "8x8", "16x16") for suffix in ("", "_serial"))
+# All shapes in the figures of a public simulator, whose folds are serial; two of them take minutes.
+_PUBLIC = ("4x4_serial", "8x8_serial", "16x16_serial", "8x32_serial", "32x32_serial")
+_WIDE = ("8x32_serial", "32x32_serial")
 
 
 def _configurations() -> dict[str, Configuration]:
@@ -27,7 +34,11 @@ def _configurations() -> dict[str, Configuration]:
                 {"rows": rows, "columns": columns, "double_buffer": double_buffer},
                 domain=_UP_TO_9 if name in _SMALL else {})
             for name, (rows, columns) in _SHAPES.items()
-            for suffix, double_buffer in (("", True), ("_serial", False))}
+            for suffix, double_buffer in (("", True), ("_serial", False))
+            if suffix or max(rows, columns) <= 16}
+
+
+_QUICK = tuple(name for name in _configurations() if name not in _WIDE)
 
 
 BLOCKS = (
@@ -37,11 +48,14 @@ BLOCKS = (
         component=WeightStationaryArray,
         configurations=_configurations(),
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.weight_stationary"),
+            Testbench("cycle", "cyclebound.tb.systolic.weight_stationary", configurations=_QUICK),
+            Testbench("wide", "cyclebound.tb.systolic.weight_stationary", thorough=True,
+                      configurations=_WIDE),
             Testbench("harness", "cyclebound.tb.systolic.weight_stationary_harness",
                       top=WeightStationaryHarness, configurations=_SMALL_ONES),
             Testbench("long", "cyclebound.tb.systolic.weight_stationary_long",
-                      top=WeightStationaryHarness, thorough=True, configurations=_LARGE_ONES),
+                      top=WeightStationaryHarness, thorough=True,
+                      configurations=(*_LARGE_ONES, *_WIDE)),
         ),
         bounds=(
             Observed("fold", bounds.weight_fold, proved_by=("timing",)),
@@ -55,10 +69,11 @@ BLOCKS = (
                      "a row of sums follows each row of operands after r + c + 1 steps; none is "
                      "lost or invented",
                 checker=WeightStationaryProof,
+                # Nothing that the property speaks of depends on an operand: one bit of each.
                 instances=tuple(
-                    {"rows": rows, "columns": columns, "operand_width": 2, "accumulator_width": 8,
+                    {"rows": rows, "columns": columns, "operand_width": 1, "accumulator_width": 2,
                      "double_buffer": double_buffer}
-                    for rows, columns in ((2, 3), (4, 4), (3, 5))
+                    for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8), (16, 16))
                     for double_buffer in (True, False)),
                 decides=("rows", "columns", "double_buffer"),
                 induction=3,
@@ -86,11 +101,17 @@ BLOCKS = (
         summary="systolic array for matrix products; the inputs stay in place",
         component=InputStationaryArray,
         configurations={name: configuration for name, configuration in _configurations().items()
-                        if name in (*_SMALL_ONES, "8x8")},
+                        if name in (*_SMALL_ONES, "8x8", *_PUBLIC)},
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.input_stationary"),
+            Testbench("cycle", "cyclebound.tb.systolic.input_stationary",
+                      configurations=(*_SMALL_ONES, "8x8", "8x8_serial")),
+            Testbench("wide", "cyclebound.tb.systolic.input_stationary", thorough=True,
+                      configurations=("16x16_serial", *_WIDE)),
             Testbench("harness", "cyclebound.tb.systolic.input_stationary_harness",
                       top=InputStationaryHarness, configurations=_SMALL_ONES),
+            Testbench("long", "cyclebound.tb.systolic.input_stationary_long",
+                      top=InputStationaryHarness, thorough=True,
+                      configurations=("8x8", *_PUBLIC)),
         ),
         bounds=(
             Observed("fold", bounds.input_fold),
@@ -99,6 +120,44 @@ BLOCKS = (
         ),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.inputs__valid", "top.dut.left__valid", "top.dut.active",
+                 "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.float_weight_stationary",
+        summary="systolic array for bfloat16 with single precision sums; the weights stay in place",
+        component=FloatWeightStationaryArray,
+        configurations={
+            "2x2": Configuration({"rows": 2, "columns": 2},
+                                 domain={"m": range(1, 6), "k": range(1, 6), "n": range(1, 5)}),
+            "4x4": Configuration({"rows": 4, "columns": 4}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.float_weight_stationary"),),
+        bounds=(
+            Observed("steps", float_weight_stationary.float_steps, exhaustive=True),
+            Observed("product", float_weight_stationary.float_completion, exhaustive=True),
+        ),
+        fpga=FpgaTarget("2x2"),
+        signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
+                 "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.float_output_stationary",
+        summary="systolic array for bfloat16 with single precision sums; folds take turns",
+        component=FloatOutputStationaryArray,
+        configurations={
+            "2x2": Configuration({"rows": 2, "columns": 2},
+                                 domain={"m": range(1, 8), "k": range(1, 7), "n": range(7, 8)}),
+            "4x4": Configuration({"rows": 4, "columns": 4}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.float_output_stationary"),),
+        bounds=(
+            Observed("macs", float_output_stationary.turns_macs, exhaustive=True),
+            Observed("product", float_output_stationary.turns_completion, exhaustive=True),
+        ),
+        fpga=FpgaTarget("2x2"),
+        signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.active",
                  "top.dut.results__valid", "top.dut.results__payload"),
     ),
 )

@@ -10,7 +10,7 @@ Ref: Sim-D, section 3.2.4.
 from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.dram.pipeline_bounds import buffer_lookup, buffer_wait
-from cyclebound.golden.dram.request import Refusal
+from cyclebound.golden.dram.request import Destination, Refusal
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof"]
@@ -140,6 +140,8 @@ class BufferTableCheck(BufferTableTiming):
         code, reasons = Signal(3), (
             (~known, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
             ((wanted.words == 0) | (wanted.count == 0), Refusal.EMPTY),
+            ((wanted.destination == Destination.CAM)
+             & (mine.x * mine.y > (1 << len(mine.x))), Refusal.SNOOP),
             (wanted.x + wanted.words > mine.x, Refusal.WIDTH),
             (wanted.y + wanted.count > mine.y, Refusal.HEIGHT))
         for applies, reason in reversed(reasons):

@@ -3,13 +3,15 @@
 Ref: Sim-D, section 3.2.2; golden/dram/rules.py for what is legal.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value
 
+from cyclebound.golden.dram.request import BEATS
 from cyclebound.golden.dram.rules import CAS, Command
+from cyclebound.tb.dram.dq_scheduler_properties import overlapping
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["CommandArbiterCheck", "CommandArbiterProof"]
+__all__ = ["CommandArbiterBursts", "CommandArbiterCheck", "CommandArbiterProof"]
 
 
 class CommandArbiterCheck(Watcher):
@@ -116,3 +118,129 @@ class CommandArbiterProof(CommandArbiterCheck):
             Cover(self.issue.valid, "a read or write"),
         ]
         return m
+
+
+class CommandArbiterBursts(Watcher):
+    """No two bursts meet on the data bus: what the DQ scheduler takes for granted.
+
+    Assumes what generator and controller see to: a head stays until it is popped; all of a request
+    have one direction, and another one begins behind a cycle without any; and no bank is open by
+    then, so that the first head of each bank has to activate. For induction.
+
+    Bursts of one direction are kept apart by the rank's nCCD_S. A write comes at least nRCD after
+    the last read of another request: its own request had to activate first.
+
+    Parameters
+    ----------
+    target : CommandArbiter
+        The arbiter; nCCD_S of its part is at least a burst's beats, and nRCD covers the turn of the
+        bus from reads to writes.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    reads, writes : Signal
+        Bit *n*: such a command was on the pins *n* + 1 cycles ago.
+    first : Signal
+        No head of this request has come yet.
+    write : Signal
+        The direction of the last head.
+    fresh : Signal
+        Banks without a read or write in this request.
+    since : list of Signal
+        By bank, cycles since its activate was chosen; nRCD at most.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.part, self._target = target.part, target
+        part = self.part
+        self.window = part.nCAS - part.nCWD + BEATS - 1  # of reads that a write might meet
+        if part.nCCD_S < BEATS or part.nCAS < part.nCWD + BEATS - 1 or part.nRCD <= self.window:
+            raise ValueError(f"{part.name}: nCCD_S, nCAS and nRCD must keep bursts apart")
+        self.reads, self.writes = Signal(self.window), Signal(self.window)
+        self.first, self.write = Signal(init=1), Signal()
+        self.fresh = Signal(part.banks, init=(1 << part.banks) - 1)
+        self.since = [Signal(range(part.nRCD + 1), init=part.nRCD, name=f"since_{bank}")
+                      for bank in range(part.banks)]
+
+    def elaborate(self, platform):
+        m = Module()
+        part, target = self.part, self._target
+        valid = Cat(head.valid for head in self.heads)
+        writes = Cat(head.valid & head.entry.write for head in self.heads)
+        write = Mux(valid.any(), writes.any(), self.write)
+        reading = self.issue.valid & ~self.issue.payload.write
+        writing = self.issue.valid & self.issue.payload.write
+        m.d.sync += [self.reads.eq(Cat(reading, self.reads)),
+                     self.writes.eq(Cat(writing, self.writes))]
+
+        # -- assumed -----------------------------------------------------------------------------
+        stays = Signal(part.banks)
+        m.d.sync += [stays.eq(valid & ~self.pop), self.write.eq(write),
+                     self.first.eq(self.idle | (self.first & ~valid.any()))]
+        m.d.sync += [
+            Assume((stays & ~valid) == 0, "a head left without being popped"),
+            Assume((writes == 0) | (writes == valid), "heads of a request disagree"),
+            Assume(self.first | (write == self.write), "the direction changes within a request"),
+        ]
+        for bank, head in enumerate(self.heads):
+            entry = Signal.like(Value.cast(head.entry), name=f"entry_{bank}", reset_less=True)
+            m.d.sync += [
+                entry.eq(head.entry),
+                Assume(~stays[bank] | (entry == Value.cast(head.entry)), f"head {bank} changed"),
+                Assume(~(head.valid & self.fresh[bank]) | head.entry.alone | head.entry.activate,
+                       f"bank {bank} is open before its request"),
+            ]
+
+        # -- claimed -----------------------------------------------------------------------------
+        m.d.sync += [Assert(~overlap, says) for says, overlap in
+                     overlapping(part, self.issue, self.reads, self.writes).items()]
+
+        # -- why ---------------------------------------------------------------------------------
+        did_cas, _, did_act, _ = target.choices
+        m.d.sync += self.fresh.eq(Mux(self.idle, Const(-1, part.banks), self.fresh & ~did_cas))
+        last = Cat(reading, self.reads)  # bit n: a read was chosen n + 1 cycles ago
+        some = last[:BEATS] | Cat(writing, self.writes)[:BEATS]
+        self._counts(m, "ccd_s", [some[cycles - 1] for cycles in range(1, part.nCCD_S)],
+                     [~some[:part.nCCD_S - 1].any()])
+        m.d.sync += [
+            Assert((some & (some - 1))[:BEATS - 1] == 0, "invariant: bursts are apart"),
+            Assert(~some[:part.nCCD_S - 1].any() | (target.legal_cas == 0),
+                   "invariant: rank is held back"),
+            Assert((target.activated & ~valid) == 0, "invariant: what was activated, is needed"),
+            Assert(~self.first | (self.fresh == (1 << part.banks) - 1),
+                   "invariant: a request without a head"),
+            Assert(self.first | ~write | (self.fresh == (1 << part.banks) - 1)
+                   | ~last[:self.window].any(), "invariant: first write behind all reads"),
+        ]
+        for bank, since in enumerate(self.since):
+            m.d.sync += since.eq(Mux(did_act[bank], 1, Mux(since == part.nRCD, since, since + 1)))
+            self._counts(m, f"rcd_{bank}", [since == cycles for cycles in range(1, part.nRCD)],
+                         [since == part.nRCD])
+            waits = target.activated[bank] & self.fresh[bank] & write & ~self.first
+            sooner = Cat(last[cycles - 1] & (cycles <= since)
+                         for cycles in range(1, self.window + 1)).any()
+            m.d.sync += [
+                Assert((since != 0) & (since <= part.nRCD), f"invariant: activate of bank {bank}"),
+                Assert(~target.legal_cas[bank] | (since == part.nRCD),
+                       f"invariant: bank {bank} is held back"),
+                Assert(~waits | ~sooner, f"invariant: bank {bank} is activated behind all reads"),
+            ]
+        opened = (target.activated & self.fresh).any()
+        m.d.sync += [Cover(opened & write, "a row is open for a write"),
+                     Cover(opened & ~write, "a row is open for a read")]
+        return m
+
+    def _counts(self, m, name, ago, ready):
+        """A counter's state: 1, 2, ... cycles behind the command that starts it; and afterwards."""
+        counter = self._target.counters[name]
+        m.d.sync += Assert(counter.start == ago[0], f"invariant: start of {name}")
+        for cycles, then in enumerate(ago[1:], 2):
+            m.d.sync += Assert(~then | (~counter.ready
+                                        & (counter.left == counter.cycles - cycles)),
+                               f"invariant: {name} after {cycles} cycles")
+        m.d.sync += Assert(~ready[0] | counter.ready, f"invariant: {name} ready")

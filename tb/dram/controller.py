@@ -114,7 +114,8 @@ async def _play(bench: Bench, *, idle: float = 0.0, starve: float = 0.0) -> Scen
 def _varied(scene: Scene) -> None:
     """Nothing that the test is about was missing."""
     counts = scene.counts
-    refused = (Refusal.UNMAPPED, Refusal.EMPTY, Refusal.WIDTH, Refusal.HEIGHT, Refusal.INDEX)
+    refused = (Refusal.UNMAPPED, Refusal.EMPTY, Refusal.SNOOP, Refusal.WIDTH, Refusal.HEIGHT,
+               Refusal.INDEX)
     for what in ("read tile", "write tile", "read indexed", "write indexed", "delivered", "driven",
                  "refreshes", *(f"refused {int(each)}" for each in (Refusal.NONE, *refused))):
         assert counts[what], (what, counts)

@@ -9,7 +9,24 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 from cyclebound.golden.dram.request import BEATS, WORD_BITS
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["DqSchedulerCheck", "DqSchedulerProof"]
+__all__ = ["DqSchedulerCheck", "DqSchedulerProof", "overlapping"]
+
+
+def overlapping(part, issue, reads, writes):
+    """Whether the data of a command overlap those of one before it, by what is wrong.
+
+    Bit *n* of ``reads`` and ``writes``: such a command was on the pins *n* + 1 cycles ago; at least
+    ``nCAS - nCWD + 3`` bits. ``issue`` is the command that is there now.
+    """
+    read, write = issue.valid & ~issue.payload.write, issue.valid & issue.payload.write
+    later = part.nCAS - part.nCWD  # by how much a read's data come later than a write's
+    return {
+        "a read's data overlap others":
+            read & (reads[:BEATS - 1].any() | writes[:max(0, BEATS - 1 - later)].any()),
+        "a write's data overlap others":
+            write & (writes[:BEATS - 1].any()
+                     | reads[max(0, later - BEATS):later + BEATS - 1].any()),
+    }
 
 
 class DqSchedulerCheck(Watcher):
@@ -54,15 +71,8 @@ class DqSchedulerCheck(Watcher):
         write = self.issue.valid & self.issue.payload.write
         m.d.sync += [reads.eq(Cat(read, reads)), writes.eq(Cat(write, writes))]
 
-        # By how much a read's data come later than a write's; then the bits to keep clear of.
-        later = part.nCAS - part.nCWD
-        m.d.sync += [
-            Assume(~(read & (reads[:BEATS - 1].any() | writes[:max(0, BEATS - 1 - later)].any())),
-                   "a read's data overlap others"),
-            Assume(~(write & (writes[:BEATS - 1].any()
-                              | reads[max(0, later - BEATS):later + BEATS - 1].any())),
-                   "a write's data overlap others"),
-        ]
+        m.d.sync += [Assume(~overlap, says) for says, overlap in
+                     overlapping(part, self.issue, reads, writes).items()]
 
         delivers, drives, fetches = Signal(), Signal(), Signal()
         m.d.comb += [

@@ -1,18 +1,21 @@
 """Bound checkers of the stride sequencer: they read its ports and drive none.
 
 `StrideSequencerTiming` knows when bursts have to be there, and is what is proved: by
-`StrideSequencerProof`, which looks inside the sequencer as well. `StrideSequencerCheck` watches
-simulations, and adds what the bursts of a tile have in common.
+`StrideSequencerProof`, which looks inside the sequencer as well. `StrideSequencerInside` adds where
+words may lie, and is the other half of memory protection: the table of buffers lets no tile out
+that leaves its buffer. `StrideSequencerCheck` watches simulations, and adds what the bursts of a
+tile have in common.
 
 Ref: Sim-D, section 3.2.1.
 """
 
-from amaranth.hdl import Assert, Assume, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, signed
 
-from cyclebound.golden.dram.request import BURST_BITS
+from cyclebound.golden.dram.request import BURST_BITS, BURST_WORDS, COUNT_BITS
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["StrideSequencerCheck", "StrideSequencerProof", "StrideSequencerTiming"]
+__all__ = ["StrideSequencerCheck", "StrideSequencerInside", "StrideSequencerProof",
+           "StrideSequencerTiming"]
 
 _FIRST = 7  # cycles behind the tile's, the first burst is on offer
 
@@ -158,5 +161,177 @@ class StrideSequencerProof(StrideSequencerTiming):
                        | valids[stage] & ~lasts[stage],
                        f"invariant: register {stage - 1} follows the last"),
             ]
-        m.d.sync += Cover(self.ended, "a tile's last burst is taken")
+        self._covers(m)
         return m
+
+    def _covers(self, m):
+        m.d.sync += Cover(self.ended, "a tile's last burst is taken")
+
+
+class _Place:
+    """Where a burst lies, as its ghost knows: the line that it is in.
+
+    Line ``number`` begins in ``lane``, counted from lane 0 of burst ``address``, be it far behind
+    the burst or in front of it. The ghost begins with line 0, in the tile's first word. A step to
+    another burst adds to ``address``, and takes 16 times as much from ``lane``; a step to
+    the next line adds 1 to ``number`` and the period to ``lane``. So word ``n`` of the burst has
+    column ``n - lane`` in that line, whatever the steps are. ``column`` is that of lane 0, and
+    matters for periods below 16 only, where a burst has words of many lines: ``number`` is 0 there,
+    ``lane`` the tile's first word, and lines are told apart by their columns.
+    """
+
+    def __init__(self, stage):
+        self.address = Signal(BURST_BITS, name=f"line_address_{stage}")
+        self.number = Signal(COUNT_BITS, name=f"line_number_{stage}")
+        self.lane = Signal(signed(COUNT_BITS + 6), name=f"line_lane_{stage}")
+        self.column = Signal(4, name=f"line_column_{stage}")
+
+    def follows(self, other):
+        """Takes over the place of another stage."""
+        return [getattr(self, name).eq(getattr(other, name))
+                for name in ("address", "number", "lane", "column")]
+
+
+class StrideSequencerInside(StrideSequencerProof):
+    """`StrideSequencerProof`, and: every word enabled is a word of the tile.
+
+    That is, it has a line below ``count`` and a column below ``words``. It is claimed of the first
+    register behind the walk, and of the others, and of the port, that they hold the same bursts
+    later. Addresses are taken modulo the address space, so that nothing needs to be said about the
+    tile's end. Assumes that tiles are legal otherwise.
+
+    Parameters
+    ----------
+    target : StrideSequencer
+        The sequencer itself.
+    periods : range
+        Assume that periods lie in here, all of them below 16 or none: each is a proof of its own.
+    """
+
+    def __init__(self, target, *, periods):
+        super().__init__(target)
+        self._target, self._periods = target, periods
+
+    def _covered(self, tile):
+        return (tile.period >= self._periods[0]) & (tile.period <= self._periods[-1])
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        target, offered = self._target, self.tile.payload
+        tile, at, known = target.wanted, target.at, target.constants
+        lane = tile.address[:4]  # of the first word
+        m.d.sync += [
+            Assume(~self.tile.valid | ((offered.words != 0) & (offered.count != 0)),
+                   "tile without words"),
+            Assume(~self.tile.valid | (offered.period >= offered.words), "lines overlap"),
+            Assume(~self.tile.valid | self._covered(offered), "another period"),
+        ]
+
+        # What the period makes of it, if it is below 16: columns of lanes, and the tile's length.
+        narrow, length = Signal(), Signal(COUNT_BITS + 4)
+        pattern, advances, first = Signal(31), Signal(4), Signal(4)
+        columns = Cat(column < tile.words[:4] for column in range(15))
+        once, twice, thrice = tile.count, tile.count << 1, tile.count + (tile.count << 1)
+        lines = sum(Mux(high, Mux(low, thrice, twice), Mux(low, once, 0)) << place  # * period
+                    for place, (low, high) in ((0, tile.period[:2]), (2, tile.period[2:4])))
+        m.d.comb += [
+            narrow.eq(self._periods[-1] < BURST_WORDS),
+            length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
+        ]
+        next_column = Signal(4)  # of lane 0 in the burst behind
+        walk = _Place("walk")
+        with m.Switch(tile.period[:4]):
+            for period in range(1, 16):
+                with m.Case(period):
+                    m.d.comb += [advances.eq(16 % period),
+                                 pattern.eq(Cat(columns[j % period] for j in range(31)))]
+                    with m.Switch(lane):
+                        for number in range(16):
+                            with m.Case(number):
+                                m.d.comb += first.eq(-number % period)
+                    with m.Switch(walk.column):
+                        for number in range(16):
+                            with m.Case(number):
+                                m.d.comb += next_column.eq((number + 16) % period)
+
+        # The ghost goes with its burst.
+        more, here = at.end > BURST_WORDS, _Place("mask")
+        advance = ~self.bursts.valid | self.bursts.ready
+        with m.If(target.taken):
+            m.d.sync += [walk.address.eq(tile.address[4:]), walk.number.eq(0),
+                         walk.lane.eq(lane), walk.column.eq(first)]
+        with m.Elif(advance & at.valid & more):
+            m.d.sync += [walk.address.eq(walk.address + 1), walk.lane.eq(walk.lane - BURST_WORDS),
+                         walk.column.eq(next_column)]
+        with m.Elif(advance & at.valid):
+            # to the burst in which the next line begins, or to the next one, if that is this one
+            begins, steps = Signal.like(walk.lane), Signal(COUNT_BITS)
+            m.d.comb += [begins.eq(walk.lane + tile.period),
+                         steps.eq(Mux(begins < BURST_WORDS, 1, begins >> 4))]
+            m.d.sync += [walk.address.eq(walk.address + steps), walk.number.eq(walk.number + 1),
+                         walk.lane.eq(begins - (steps << 4))]
+        with m.If(advance):
+            m.d.sync += here.follows(walk)
+
+        # What is claimed: of the first register with a mask; the others and the port follow it.
+        valids = [*self._valids[1:], self.bursts.valid]
+        bursts = [*zip(target.addresses[1:], target.masks[1:], strict=True),
+                  (self.bursts.payload.address, self.bursts.payload.mask)]
+        m.d.sync += [
+            Assert(~valids[0] | (here.address == bursts[0][0]), "burst is another"),
+            Assert(~valids[0] | self._inside(here, bursts[0][1], length, narrow, pattern),
+                   "word enabled outside its tile"),
+        ]
+        kept = Cat(bursts[0])
+        for stage, (valid, burst) in enumerate(zip(valids[1:], bursts[1:], strict=True)):
+            before, kept = kept, Signal(len(kept), name=f"kept_{stage}")
+            with m.If(advance):
+                m.d.sync += kept.eq(before)
+            m.d.sync += Assert(~valid | (Cat(burst) == kept), "burst changes on its way")
+
+        # Why: the walk. `end` and `next` are where its line ends and the next one begins.
+        since = self.age >= 2
+        facts = {
+            "period": self._covered(tile),
+            "words": (tile.words != 0) & (tile.count != 0) & (tile.period >= tile.words),
+            "narrow": known.narrow == narrow,
+            "reach": known.reach == tile.words + lane,
+            "three lines": known.count3 == tile.count + (tile.count << 1),
+            "short": known.short == (tile.words[:4] + lane - tile.period[:4]),
+        }
+        later = {
+            "advances": ~narrow | (known.advances == advances),
+            "wraps": ~narrow | (known.wraps == tile.period[:4] - advances),
+            "pattern": known.pattern == Mux(narrow, pattern, (1 << 31) - 1),
+        }
+        walking = {
+            "burst": walk.address == at.address,
+            "end": at.end == walk.lane + length,
+            "something is left": at.end != 0,
+            "words before the line": at.end <= at.low + length,
+            "next": narrow | (at.next == walk.lane + tile.period),
+            "column": ~narrow | ((at.phase == walk.column) & (walk.column < tile.period)),
+            "lines left": narrow | (walk.number + at.left == tile.count - 1),
+            "last line": at.last_line == (narrow | (at.left == 0)),
+            "one long line": ~narrow | (walk.number == 0),
+        }
+        for condition, group in ((self.age != 0, facts), (since, later), (at.valid, walking)):
+            m.d.sync += [Assert(~condition | fact, f"invariant: {name}")
+                         for name, fact in group.items()]
+        return m
+
+    def _covers(self, m):
+        m.d.sync += Cover(self._valids[0] & (self._target.wanted.count > 1),
+                          "a tile of several lines is under way")
+
+    def _inside(self, place, mask, length, narrow, pattern):
+        """Whether all words of a burst's mask are the tile's."""
+        tile = self._target.wanted
+        allowed, more = pattern >> place.column, place.number + 1 < tile.count
+        end, begins = place.lane + length, place.lane + tile.period
+        words = []
+        for number, enabled in enumerate(mask):
+            here = (number >= place.lane) & (number < end) & (~narrow | allowed[number])
+            there = ~narrow & (number >= begins) & (number < begins + tile.words) & more
+            words.append(~enabled | here | there)
+        return Cat(words).all() & (place.number < tile.count)

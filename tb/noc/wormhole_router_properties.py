@@ -7,6 +7,7 @@ taken has a place), `RouterOrderProof` (nothing lost, duplicated, or out of orde
 
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, ResetSignal, Signal, Value
 
+from cyclebound.tb.noc.fairness import claim_fair
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["RouterCheck", "RouterCreditProof", "RouterFairProof", "RouterOrderProof"]
@@ -92,9 +93,7 @@ class RouterFairProof(Watcher):
     """Round robin among packets, at every output, whatever is offered at the inputs.
 
     A header that waits for an output sees at most one packet of each other input begin there; and
-    an output is never idle while one waits. The rank of an input is how many stand before it in
-    the order that begins behind the one served last; rank and packets gone by stay below the number
-    of inputs together. `Cover` shows that the bound is reached.
+    an output is never idle while one waits.
 
     Parameters
     ----------
@@ -129,46 +128,12 @@ class RouterFairProof(Watcher):
         return m
 
     def _output(self, m, n, output):
-        count, arbiter = output.count, output.arbiter
-        behind, grant = arbiter.behind, arbiter.grant
         units = [unit for unit in self._inputs if unit.number != n]
-        waiting, owed = Signal(count, name=f"waiting_{n}"), Signal(count, name=f"owed_{n}")
+        waiting = Signal(output.count, name=f"waiting_{n}")
         free = ~output.busy & (~output.source.valid | output.source.ready)
         m.d.comb += waiting.eq(Cat(unit.valid & unit.header & unit.want[n] for unit in units))
-        m.d.sync += owed.eq(waiting & ~grant)
-
-        m.d.sync += [
-            Assert((grant & (grant - 1)) == 0, f"output {n}: more than one packet begins"),
-            Assert((grant & ~waiting) == 0, f"output {n}: a packet begins without a header"),
-            Assert(~free | ~waiting.any() | grant.any(), f"output {n}: idle while a header waits"),
-            Assert(free | ~grant.any(), f"output {n}: a packet begins within another"),
-            Assert((owed & ~waiting) == 0, f"output {n}: a header that waited is gone"),
-            Assert(arbiter.held == 0, "invariant: every grant is accepted"),
-            Assert(~behind[0], "invariant: behind leaves out requester 0"),
-            Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
-            Assert((output.owner & (output.owner - 1)) == 0, "invariant: one owner"),
-        ]
-        size = Signal(range(count + 1), name=f"size_{n}")  # how many `behind` holds
-        m.d.comb += size.eq(sum(behind))
-        longest = []
-        for who in range(count):
-            rank = Signal(range(count), name=f"rank_{n}_{who}")
-            passed = Signal(range(count), name=f"passed_{n}_{who}")
-            m.d.comb += rank.eq(Mux(behind[who], who + size - count, who + size))
-            overtaken = Signal(name=f"overtaken_{n}_{who}")
-            m.d.comb += overtaken.eq(waiting[who] & grant.any() & ~grant[who])
-            with m.If(overtaken):
-                m.d.sync += passed.eq(passed + 1)
-            with m.Elif(~waiting[who] | grant[who]):
-                m.d.sync += passed.eq(0)
-            m.d.sync += [
-                Assert(~(overtaken & (passed == count - 1)),
-                       f"output {n}: header {who} overtaken by {count} packets"),
-                Assert(owed[who] | (passed == 0), "invariant: who does not wait does not count"),
-                Assert(rank + passed < count, "invariant: who waits moves forward"),
-            ]
-            longest.append(grant[who] & (passed == count - 1))
-        m.d.sync += Cover(Cat(longest).any(), f"output {n}: a header waits for {count - 1} packets")
+        m.d.sync += Assert((output.owner & (output.owner - 1)) == 0, "invariant: one owner")
+        claim_fair(m, n, output.arbiter, waiting, free, head="header")
 
 
 def _place(unit, output):

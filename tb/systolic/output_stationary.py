@@ -21,15 +21,18 @@ _EVERY = {"m": 5, "k": 6, "n": 7}  # up to where every product runs here; the ha
 
 
 class Scene:
-    """The array and its model; `product` multiplies two matrices on both."""
+    """The array and its model; `product` multiplies two matrices on both.
 
-    def __init__(self, bench: Bench) -> None:
+    ``model`` is the model's class.
+    """
+
+    def __init__(self, bench: Bench, model: type = OutputStationaryModel) -> None:
         p = bench.parameters
         self.bench = bench
         self.rows, self.columns = p["rows"], p["columns"]
         self.operand_width = p.get("operand_width", 8)
         self.accumulator_width = p.get("accumulator_width", 32)
-        self.model = OutputStationaryModel(self.rows, self.columns, self.accumulator_width)
+        self.model = model(self.rows, self.columns, self.accumulator_width)
         i, o = bench.inputs, bench.outputs
         self._left, self._top = i["left.payload.values"], i["top.payload"]
         self._left_valid, self._top_valid = i["left.valid"].mask, i["top.valid"].mask

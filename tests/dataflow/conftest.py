@@ -4,9 +4,8 @@ import pytest
 from amaranth.hdl import Const, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.run_bench import run_bench
 
 
 class _Tampered(wiring.Component):
@@ -49,19 +48,7 @@ def tampered():
 @pytest.fixture
 def simulate():
     """``simulate(dut, bench, *checkers)``: run ``bench`` on ``dut`` to its end."""
-
-    def run(dut, bench, *checkers):
-        m = Module()
-        m.submodules.dut = dut
-        for number, checker in enumerate(checkers):
-            m.submodules[f"watch_{number}"] = watcher = Module()
-            watch(watcher, dut, checker)
-        simulator = Simulator(m)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
-
-    return run
+    return run_bench
 
 
 @pytest.fixture

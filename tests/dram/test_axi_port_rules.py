@@ -11,20 +11,18 @@ from itertools import chain
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Value
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.axi_bounds import axi_read, axi_write
 from cyclebound.hdl.dram import axi_port
 from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Property
 from cyclebound.sim.elaborate import leave_unused, ports_of
-from cyclebound.sim.job import Job, run_job, simulate
+from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import axi_port_properties as properties
-from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof, AxiRules
+from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiRules
 
 unit = pytest.mark.unit
 X16 = "ddr4-3200aa-x16"
@@ -39,17 +37,15 @@ def on(channel, *, ready=1, **payload):
 def play(cycles):
     """What the checker says of these cycles: None, or the message with its kind."""
     check = AxiRules(AxiPort(id_width=2))
-    simulator = Simulator(check)
-    simulator.add_clock(1e-6)
 
     async def bench(ctx):
         for cycle in chain(cycles, ({}, {})):
             for name in check.signature.members:
                 ctx.set(getattr(check, name), cycle.get(name, 0))
             await ctx.tick()
-    simulator.add_testbench(bench)
+
     try:
-        simulator.run()
+        run_bench(check, bench)
     except AssertionError as error:
         return str(error)
     return None
@@ -150,23 +146,17 @@ def test_no_output_depends_on_an_input_in_the_same_cycle():
             before = seen[0]
             await ctx.tick()
 
-    simulator = Simulator(port)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(port, bench)
     assert {f"s_axi_{name}" for name in ("arready", "awready", "wready", "bvalid", "rvalid",
                                          "rlast")} <= moved
     assert {"request.valid", "mapping.valid"} <= moved
 
 
 @pytest.mark.proof
-def test_handshakes_are_proved(monkeypatch):
-    """Of the port, with memories of two rows: what they hold decides nothing but R's data."""
-    monkeypatch.setattr(axi_port, "Memory",
-                        lambda shape, depth, init: Memory(shape=shape, depth=2, init=init))
-    claim = Property("handshakes", "the rules of AxiRules", AxiPortProof, (), (), 8, 2)
-    found = prove(Block("dram.axi_port", "", AxiPort, {}, (), ()), claim,
-                  {"id_width": 1, "words": 1 << 19})
+def test_handshakes_are_proved():
+    block = catalogue.load().find("dram.axi_port")
+    claim = next(each for each in block.properties if each.name == "handshakes")
+    found = prove(block, claim, claim.instances[0])
     assert (found.status, found.induction) == ("proved", 2), found.detail
 
 
@@ -196,7 +186,7 @@ def test_a_port_that_overwrites_what_it_should_keep(tmp_path):
     assert source.count(old) == 1
     exec(source.replace(old, "lanes"), module.__dict__)
     faulty = dataclasses.replace(block, component=module.AxiController)
-    outcome = simulate(faulty, Job("dram.axi_port", "small", "axi", 1, str(tmp_path),
+    outcome = run_bench(faulty, Job("dram.axi_port", "small", "axi", 1, str(tmp_path),
                                    test="any_burst_and_strobe"))
     assert not outcome.passed
     assert re.fullmatch(r"any_burst_and_strobe: (cycle \d+: s_axi_rdata is \d+, expected \d+|"

@@ -7,11 +7,11 @@ from collections import Counter, deque
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import DDR4_3200AA_X16
 from cyclebound.hdl.dram.bank_queue import BankQueue, EntryLayout
+from cyclebound.sim.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -71,10 +71,8 @@ def test_is_a_deque_with_a_head(depth, push, pop):
                 model.append(word)
             seen.update(push=pushes, pop=pops, both=pushes and pops, full=full)
             await ctx.tick()
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(dut, bench)
     assert seen["push"] > 80
     assert seen["pop"] > 80
     assert seen["both"] > 5

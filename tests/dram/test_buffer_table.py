@@ -11,7 +11,6 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import pipeline_bounds as bounds
@@ -19,8 +18,8 @@ from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide, 
 from cyclebound.golden.dram.request import Destination, Refusal
 from cyclebound.hdl.dram.buffer_table import BufferTable
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import buffer_table_properties as properties
 
 unit = pytest.mark.unit
@@ -58,6 +57,20 @@ def test_every_tile_of_a_small_buffer_is_inside_or_refused():
 def test_the_first_reason_is_given(request_, refusal):
     assert decide(Mapping(0, 0, 3, 2), request_).refusal == refusal
     assert decide(None, request_).refusal == Refusal.UNMAPPED
+
+
+@unit
+@pytest.mark.parametrize(("words", "refusal"), [(1 << 20, Refusal.NONE),
+                                                (1 << 20 | 1 << 10, Refusal.SNOOP)])
+def test_a_snoop_of_more_words_than_there_are_indexes_is_refused(words, refusal):
+    """Words 2**20 apart would be one to the CAM, and a lane would get another's."""
+    mapping, request_ = Mapping(0, 0, 1 << 10, words >> 10), BufferRequest(0, 0, 0, 1, 1)
+    snoop = dataclasses.replace(request_, destination=Destination.CAM)
+    assert decide(mapping, snoop).refusal == refusal
+    assert decide(mapping, request_).refusal == Refusal.NONE
+    assert decide(mapping, dataclasses.replace(snoop, words=0)).refusal == Refusal.EMPTY
+    assert decide(mapping, dataclasses.replace(snoop, indexed=True)).refusal == Refusal.NONE
+    assert decide(mapping, snoop, indexes=1 << 21).refusal == Refusal.NONE
 
 
 @unit
@@ -135,7 +148,7 @@ class Tampered(wiring.Component):
         return m
 
 
-def simulate(dut, checker, *, cycles=1200, load=1.0, name=""):
+def play(dut, checker, *, cycles=1200, load=1.0, name=""):
     """Random traffic on ``dut``, watched; returns how many tiles and refusals were taken."""
     rng, counts = random.Random(name), [0, 0]
 
@@ -166,13 +179,7 @@ def simulate(dut, checker, *, cycles=1200, load=1.0, name=""):
                 if gone:
                     ctx.set(port.valid, 0)
 
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench, checker)
     return counts
 
 
@@ -180,7 +187,7 @@ def simulate(dut, checker, *, cycles=1200, load=1.0, name=""):
 @pytest.mark.parametrize("checker", [properties.BufferTableCheck, properties.BufferTableProof])
 def test_checkers_are_quiet_about_the_table(checker):
     table = BufferTable(**SMALL)
-    tiles, refusals = simulate(table, checker(table), name="quiet")
+    tiles, refusals = play(table, checker(table), name="quiet")
     assert tiles > 20
     assert refusals > 20
 
@@ -232,7 +239,7 @@ def test_checker_fires(monkeypatch, says):
     only(monkeypatch, says)
     dut = Tampered(FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
-        simulate(dut, properties.BufferTableCheck(dut), name=says)
+        play(dut, properties.BufferTableCheck(dut), name=says)
 
 
 @unit
@@ -244,7 +251,7 @@ def test_checker_fires_for_a_buffer_that_leaves_the_device(monkeypatch):
     check = properties.BufferTableCheck(dut)
     check.capacity = 10
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(dut, check, name=says)
+        play(dut, check, name=says)
 
 
 @unit

@@ -8,7 +8,6 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.command_arbiter import schedule
@@ -18,6 +17,7 @@ from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.sim.elaborate import watch
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import command_arbiter_properties as properties
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
 from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck
@@ -70,10 +70,8 @@ def run(part, requests, *, carry=False):
     async def bench(ctx):
         for bursts, write, indexed in requests:
             await one(ctx, bursts, write, indexed)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(m, bench)
     return found
 
 
@@ -188,10 +186,8 @@ def drive(dut, cycles=400):
             await ctx.tick()
             pops += gone.bit_count()
             left -= {bank for bank in range(2) if gone >> bank & 1}
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(m, bench)
     assert pops == 2
 
 
@@ -251,9 +247,6 @@ def test_every_assertion_has_a_fault():
     ("early", "a request begins before rest is 0")])
 def test_checker_names_the_neighbour_that_breaks_the_rules(fault, message):
     dut = CommandArbiter(part=X16)
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, CommandArbiterCheck(dut))
 
     async def bench(ctx):
         head = dut.heads[3]
@@ -275,8 +268,6 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(fault, message):
         ctx.set(dut.within, 1)
         await ctx.tick()
         await ctx.tick()
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
+
     with pytest.raises(AssertionError, match=f"^Assumption violated: {message}$"):
-        simulator.run()
+        run_bench(dut, bench, CommandArbiterCheck(dut))

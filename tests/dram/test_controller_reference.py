@@ -5,7 +5,6 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS, Destination
@@ -13,6 +12,7 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run_bench import run_bench
 
 DATA = Path(__file__).parent / "data"
 LINE = 1 << 19  # words in the line of the mapped buffer
@@ -73,10 +73,7 @@ def pins(part, line, request, indexes):
                 left.pop(0)
         assert ctx.get(dut.completion.payload) == 0
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench)
     first = seen[0][0]
     return [(cycle - first, *rest) for cycle, *rest in seen]
 

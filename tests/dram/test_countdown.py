@@ -6,9 +6,9 @@ import random
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
 
 from cyclebound.hdl.dram.countdown import Countdown, Window
+from cyclebound.sim.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -42,8 +42,6 @@ def watch(dut, cycles, start):
     m = Module()
     m.submodules.dut = dut
     m.d.sync += Signal().eq(1)  # a window that is always ready has no clock
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
 
     async def bench(ctx):
         for _ in range(cycles):
@@ -52,8 +50,8 @@ def watch(dut, cycles, start):
             ctx.set(dut.start, begin)
             seen.append((ready, begin))
             await ctx.tick()
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(m, bench)
     return seen
 
 

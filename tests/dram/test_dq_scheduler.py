@@ -8,12 +8,12 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.dq_scheduler import BurstDescriptor, DqSchedulerModel, Issue
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, PARTS
 from cyclebound.hdl.dram.dq_scheduler import DqScheduler
 from cyclebound.sim.elaborate import watch
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import dq_scheduler_properties as properties
 
 unit = pytest.mark.unit
@@ -120,10 +120,8 @@ def run(dut, issues, cycles=40, check=None):
             counts["deliver"] += ctx.get(dut.deliver.valid)
             counts["dq_out"] += ctx.get(dut.dq_out.valid)
             await ctx.tick()
-    simulator = Simulator(top)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(top, bench)
     return counts
 
 

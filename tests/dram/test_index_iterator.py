@@ -9,12 +9,11 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.golden.dram.index_iterator import Element, IndexedTile, bursts_of
 from cyclebound.hdl.dram.index_iterator import IndexIterator
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import index_iterator_properties as properties
 
 unit = pytest.mark.unit
@@ -62,7 +61,7 @@ class Tampered(wiring.Component):
         return m
 
 
-def simulate(dut, checker, *, cycles=500, name=""):
+def play(dut, checker, *, cycles=500, name=""):
     """Random requests and stalls; returns how many bursts and how many requests were done."""
     rng, counts = random.Random(name), [0, 0]
 
@@ -87,13 +86,7 @@ def simulate(dut, checker, *, cycles=500, name=""):
                 if gone:
                     ctx.set(port.valid, 0)
 
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench, checker)
     return counts
 
 
@@ -101,7 +94,7 @@ def simulate(dut, checker, *, cycles=500, name=""):
 @pytest.mark.parametrize("checker", [properties.IndexIteratorCheck, properties.IndexIteratorProof])
 def test_checkers_are_quiet_about_the_iterator(checker):
     dut = IndexIterator()
-    bursts, done = simulate(dut, checker(dut), cycles=3000, name="quiet")
+    bursts, done = play(dut, checker(dut), cycles=3000, name="quiet")
     assert bursts > 200
     assert done > 100
 
@@ -140,7 +133,7 @@ def test_checker_fires(monkeypatch, says):
                         Assert(fact if text == says else Const(1), text))
     dut = Tampered(FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
-        simulate(dut, properties.IndexIteratorCheck(dut), name=says)
+        play(dut, properties.IndexIteratorCheck(dut), name=says)
 
 
 @unit

@@ -9,7 +9,6 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import pipeline_bounds as bounds
@@ -21,6 +20,7 @@ from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import refresh_timer_properties as properties
 
 unit = pytest.mark.unit
@@ -51,7 +51,7 @@ def test_converts_alone_and_twice():
     assert rtlil.convert(dut) == first
 
 
-def simulate(dut, done, *, cycles, check=None):
+def play(dut, done, *, cycles, check=None):
     """The outputs of each cycle, with ``done(cycle)`` as its input."""
     m = Module()
     m.submodules.dut = dut
@@ -65,10 +65,7 @@ def simulate(dut, done, *, cycles, check=None):
             seen.append(tuple(ctx.get(getattr(dut, name)) for name in OUTPUTS))
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(m, bench)
     return seen
 
 
@@ -81,7 +78,7 @@ def test_follows_model(interval, most, load):
     dut, model = RefreshTimer(interval=interval, most=most), RefreshTimerModel(
         interval=interval, most=most)
     expected = [model.step(done)[0] for done in strobes]
-    seen = simulate(dut, strobes.__getitem__, cycles=len(strobes),
+    seen = play(dut, strobes.__getitem__, cycles=len(strobes),
                     check=properties.RefreshTimerCheck(dut))
     assert seen == expected
     assert {shown.owed for shown in expected} >= {0, 1}
@@ -91,7 +88,7 @@ def test_follows_model(interval, most, load):
 @unit
 def test_by_hand():
     """interval 3, 2 may be owed; REFs in cycles 2 (none owed), 8 and 15 (too late)."""
-    seen = simulate(RefreshTimer(**SMALL), {2, 8, 15}.__contains__, cycles=19)
+    seen = play(RefreshTimer(**SMALL), {2, 8, 15}.__contains__, cycles=19)
     assert [owed for _, owed, _, _ in seen] == [
         0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 2]
     assert [cycle for cycle, (*_, late) in enumerate(seen) if late] == list(range(12, 19))
@@ -180,12 +177,12 @@ def test_checker_fires(monkeypatch, says):
                         Assert(fact if text == says else Const(1), text))
     done = (lambda cycle: False) if says == LONGEST else lambda cycle: cycle % 3 == 0
     dut = RefreshTimer(**SMALL)
-    simulate(dut, done, cycles=40, check=properties.RefreshTimerCheck(dut))
+    play(dut, done, cycles=40, check=properties.RefreshTimerCheck(dut))
     dut = Tampered(*FAULTS[says])
-    simulate(dut, done, cycles=10, check=properties.RefreshTimerCheck(dut))
+    play(dut, done, cycles=10, check=properties.RefreshTimerCheck(dut))
     dut = Tampered(*FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(dut, done, cycles=13, check=properties.RefreshTimerCheck(dut))
+        play(dut, done, cycles=13, check=properties.RefreshTimerCheck(dut))
 
 
 @unit
@@ -200,7 +197,7 @@ def test_the_longest_gap_is_reached_and_not_a_cycle_more():
         dut = RefreshTimer(**SMALL)
         check = properties.RefreshTimerCheck(dut)
         check.longest = longest
-        simulate(dut, {3, 11}.__contains__, cycles=12, check=check)
+        play(dut, {3, 11}.__contains__, cycles=12, check=check)
     run(8)
     with pytest.raises(AssertionError, match=r"^Assertion violated: no refresh within 7 cycles"):
         run(7)

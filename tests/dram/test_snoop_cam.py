@@ -7,11 +7,11 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.snoop_cam import Load, SnoopCamModel, Store
 from cyclebound.hdl.dram.snoop_cam import SnoopCam
 from cyclebound.sim.elaborate import watch
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import snoop_cam_properties as properties
 
 unit = pytest.mark.unit
@@ -85,10 +85,8 @@ def run(dut, together=False):
         await cycle(dut.read)
         for _ in range(4):
             await cycle()
-    simulator = Simulator(top)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(top, bench)
     return answers
 
 

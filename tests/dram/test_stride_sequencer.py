@@ -13,7 +13,6 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import pipeline_bounds as bounds
@@ -21,8 +20,8 @@ from cyclebound.golden.dram.request import WORD_BYTES, Destination, TileRequest
 from cyclebound.golden.dram.stride_sequencer import START, StrideSequencerModel, bursts_of
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import stride_sequencer_properties as properties
 
 unit = pytest.mark.unit
@@ -170,19 +169,6 @@ def test_bound_refuses(name, value, message):
 
 # RTL
 
-def simulate(dut, bench, *checkers):
-    """Run ``bench`` on ``dut``, watched by ``checkers``, to its end."""
-    m = Module()
-    m.submodules.dut = dut
-    for number, checker in enumerate(checkers):
-        m.submodules[f"watch_{number}"] = watcher = Module()
-        watch(watcher, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-
-
 def offer(ctx, dut, tile):
     ctx.set(dut.tile.valid, 1)
     ctx.set(dut.tile.payload, {name: int(value)
@@ -245,7 +231,7 @@ def test_rtl_is_the_reference():
     def see(cycle, payload):
         assert differs(expected[len(cycles)], payload) == []
         cycles.append(cycle)
-    simulate(dut, sequence(dut, tiles, see=see), CHECK(dut))
+    run_bench(dut, sequence(dut, tiles, see=see), CHECK(dut))
     assert len(cycles) == len(expected) > 2000
     # One tile behind the other: `START` cycles, and one for each burst but the first
     assert cycles[-1] + 1 == sum(START - 1 + len(bursts_of(tile)) for tile in tiles)
@@ -260,7 +246,7 @@ def test_rtl_is_the_model_while_bursts_wait(load):
                          pitch=rng.getrandbits(20), write=rng.random() < 0.5,
                          transform=rng.randrange(3)) for _ in range(60)]
     expected = iter([burst for tile in tiles for burst in bursts_of(tile)])
-    simulate(dut, sequence(dut, tiles, load, see=lambda _, payload: differs(
+    run_bench(dut, sequence(dut, tiles, load, see=lambda _, payload: differs(
         next(expected), payload) == [] or pytest.fail(f"{payload}")), CHECK(dut))
     assert next(expected, None) is None
 
@@ -319,7 +305,7 @@ def test_checker_fires(monkeypatch, fault, says):
                         Assert(fact if text == says else Const(1), text))
     dut = Tampered(fault)
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(dut, sequence(dut, [PAPER] * 9, 0.5, cycles=100), CHECK(dut))
+        run_bench(dut, sequence(dut, [PAPER] * 9, 0.5, cycles=100), CHECK(dut))
 
 
 @unit
@@ -349,7 +335,7 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(monkeypatch, later, s
             ctx.set(dut.tile.valid if name == "valid" else getattr(dut.tile.payload, name), value)
         await ctx.tick()
     with pytest.raises(AssertionError, match=f"^Assumption violated: {says}$"):
-        simulate(dut, bench, CHECK(dut))
+        run_bench(dut, bench, CHECK(dut))
 
 
 # Proof

@@ -9,11 +9,11 @@ from collections import Counter
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const
-from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.device import DramDevice
 from cyclebound.golden.dram.rules import ALL_BANKS, CAS, Command, rules
 from cyclebound.golden.dram.timing import PARTS
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import timing_properties
 from cyclebound.tb.dram.timing_properties import MOST_INTERVALS, DramTimingCheck
 
@@ -26,8 +26,6 @@ parts = pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 def fires(part, script, *, refreshed=False):
     """Play a list of (cycle, command, bank); the first violation as (cycle, message), or None."""
     check = DramTimingCheck(part=part, refreshed=refreshed)
-    simulator = Simulator(check)
-    simulator.add_clock(1e-6)
     now = 0
 
     async def bench(ctx):
@@ -42,9 +40,9 @@ def fires(part, script, *, refreshed=False):
             ctx.set(check.command.bank, bank)
             await ctx.tick()
             now += 1
-    simulator.add_testbench(bench)
+
     try:
-        simulator.run()
+        run_bench(check, bench)
     except AssertionError as error:
         return now, str(error).removeprefix("Assertion violated: ")
     return None

@@ -5,7 +5,6 @@ import random
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module
-from amaranth.sim import Simulator
 
 from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.arbiter import RoundRobinModel
@@ -13,6 +12,7 @@ from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck, RoundRobinProof
 
 unit = pytest.mark.unit
@@ -67,10 +67,7 @@ def _simulate(count, cycles, *, keeps, checked, ask, accept):
                 pending &= ~grant
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(m, bench)
     assert len(waits) > cycles * accept / 4  # grants were accepted indeed
     return max(waits)
 
@@ -104,8 +101,6 @@ FAULTS = {
 @pytest.mark.parametrize("message", FAULTS)
 def test_checker_fires(message):
     check = RoundRobinCheck(RoundRobinArbiter(count=3))
-    simulator = Simulator(check)
-    simulator.add_clock(1e-6)
     reached = []
 
     async def bench(ctx):
@@ -115,9 +110,8 @@ def test_checker_fires(message):
             reached.append(cycle)
             await ctx.tick()
 
-    simulator.add_testbench(bench)
     with pytest.raises(AssertionError, match=rf"^\w+ violated: {message}$"):
-        simulator.run()
+        run_bench(check, bench)
     assert reached == FAULTS[message]  # not a cycle too early
 
 

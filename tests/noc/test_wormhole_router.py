@@ -9,7 +9,6 @@ from amaranth.back import rtlil
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import bounds
@@ -20,9 +19,9 @@ from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.wormhole_router import WormholeRouter
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import wormhole_router_properties as properties
 
 unit = pytest.mark.unit
@@ -148,18 +147,6 @@ def traffic(router, name, cycles, *, flow=1.0, local=None, fill=True, compare=Tr
     return bench
 
 
-def simulate(router, bench, *checkers):
-    m = Module()
-    m.submodules.router = router
-    for number, checker in enumerate(checkers):
-        m.submodules[f"watch_{number}"] = watcher = Module()
-        watch(watcher, router, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-
-
 @unit
 @pytest.mark.parametrize("shape", [
     TINY, {**TINY, "depth": 4, "delta": 3}, {**TINY, "depth": 4, "delta": 2, "staged": True}],
@@ -168,8 +155,8 @@ def test_rtl_is_the_model_in_every_cycle(shape):
     router = WormholeRouter(**shape)
     bench = traffic(router, "model", 150, flow=0.8)
     fair = [] if router.staged else [properties.RouterFairProof(router)]
-    simulate(router, bench, properties.RouterCheck(router), properties.RouterCreditProof(router),
-             *fair)
+    run_bench(router, bench, properties.RouterCheck(router),
+              properties.RouterCreditProof(router), *fair)
     assert len(bench.out) > 150
 
 
@@ -190,7 +177,7 @@ def test_nonsense_is_ended_dropped_and_counted(name):
     local, marks, counted = NONSENSE[name]
     router = WormholeRouter(**TINY)
     bench = traffic(router, name, 30, local=local, fill=False)
-    simulate(router, bench, properties.RouterCheck(router))
+    run_bench(router, bench, properties.RouterCheck(router))
     assert [(flit.first, flit.last) for port, flit in bench.out if port == 0] == marks
     assert (bench.model.sender.overlong, bench.model.sender.misplaced) == counted
 
@@ -199,7 +186,7 @@ def test_nonsense_is_ended_dropped_and_counted(name):
 def test_a_way_that_leads_nowhere_is_dropped():
     router = WormholeRouter(**TINY)
     bench = traffic(router, "nowhere", 30, local=[*packet(3, [1, 1]), *packet(0, [7])], fill=False)
-    simulate(router, bench, properties.RouterCheck(router))
+    run_bench(router, bench, properties.RouterCheck(router))
     assert [flit.data for _, flit in bench.out] == [0, 7]
     assert bench.model.misrouted == 1
 
@@ -251,7 +238,7 @@ def test_checker_fires(monkeypatch, says):
                         assert_(fact if text == says else Const(1), text))
     router = Tampered(FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
-        simulate(router, traffic(router, says, 100, flow=0.5, compare=False),
+        run_bench(router, traffic(router, says, 100, flow=0.5, compare=False),
                  properties.RouterCheck(router))
 
 
@@ -270,7 +257,7 @@ def test_fairness_fires_on_a_router_that_is_not_fair(monkeypatch):
     router = WormholeRouter(**TINY)
     with pytest.raises(AssertionError, match=r"^Assertion violated: (output .: header 1 overtaken "
                                              r"by 2 packets|invariant: who waits moves forward)$"):
-        simulate(router, traffic(router, "unfair", 200, compare=False),
+        run_bench(router, traffic(router, "unfair", 200, compare=False),
                  properties.RouterFairProof(router))
 
 
@@ -279,7 +266,7 @@ def test_credits_fire_on_a_router_with_a_place_too_many():
     router = WormholeRouter(**TINY)
     router.inputs[1].space = Signal(4, init=3)
     with pytest.raises(AssertionError, match=r"^Assertion violated: input 1: space is not counted"):
-        simulate(router, traffic(router, "credits", 50, compare=False),
+        run_bench(router, traffic(router, "credits", 50, compare=False),
                  properties.RouterCreditProof(router))
 
 
@@ -309,7 +296,7 @@ def numbered(router):
 @pytest.mark.parametrize("shape", [{"depth": 2}, {"depth": 4}, {"depth": 4, "delta": 3}])
 def test_order_is_kept(shape):
     router = WormholeRouter(**TINY | {"ports": 2} | shape)
-    simulate(router, numbered(router), properties.RouterOrderProof(router))
+    run_bench(router, numbered(router), properties.RouterOrderProof(router))
 
 
 @unit
@@ -323,7 +310,7 @@ def test_order_fires(monkeypatch, fault, says):
                         assert_(fact if text == says else Const(1), text))
     router = Tampered(fault, ports=2)
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(router, numbered(router), properties.RouterOrderProof(router.inner))
+        run_bench(router, numbered(router), properties.RouterOrderProof(router.inner))
 
 
 # Proofs

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cyclebound.sim.block import Block, Make
 
-__all__ = ["EQUIVALENT", "MUTANTS", "Mutant", "component_of", "with_fault"]
+__all__ = ["DRAM", "EQUIVALENT", "MUTANTS", "Mutant", "component_of", "with_fault"]
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,40 @@ MUTANTS = (
            "self.rows_left.eq(self.rows - 1)",
            "result row is missing", watched=True),
 )
+
+# Blocks of the DRAM path, for the golden model only: their checkers have faults of their own, in
+# tests/dram/. Each names the edit that its block is most likely to suffer.
+DRAM = (
+    Mutant("dram.refresh_timer", "an interval too long",
+           "self.left.eq(self.interval - 1)", "self.left.eq(self.interval)"),
+    Mutant("dram.refresh_timer", "a refresh is done and falls due at once",
+           "with m.Elif(~falls & taken)", "with m.Elif(taken)"),
+    Mutant("dram.buffer_table", "a line beyond the buffer",
+           "high.eq(bottom > entry.y)", "high.eq(bottom > entry.y + 1)"),
+    Mutant("dram.buffer_table", "a partial product lost",
+           "middle.eq(cross + across)", "middle.eq(cross)"),
+    Mutant("dram.buffer_table", "a snoop of more words than indexes",
+           "(vast, Refusal.SNOOP), ", ""),
+    Mutant("dram.index_iterator", "an index behind the buffer's last word",
+           "indexes.payload.index < self.size", "indexes.payload.index <= self.size"),
+    Mutant("dram.snoop_cam", "the highest lane answers",
+           "Mux(found, content, other)", "Mux(also, other, content)"),
+    Mutant("dram.snoop_cam", "a beat's words lie in one block of indexes",
+           "Mux(own[:2] < index[:2], follows, high)", "high"),
+    Mutant("dram.stride_sequencer", "a line's last burst is full",
+           "at.end[5:].any())", "at.end[5:].any() | 1)"),
+    Mutant("dram.command_generator", "a bank counts as open for ever",
+           "is_open[number].eq(~leaves)", "is_open[number].eq(1)"),
+    Mutant("dram.command_generator", "a tile closes its bank, not the sibling",
+           "Mux(held.indexed, ~held_bank, siblings)", "Mux(held.indexed, ~held_bank, 0)"),
+    Mutant("dram.command_arbiter", "the fuller bank is not preferred",
+           "between | _greater(counts[i], counts[j])", "between"),
+    Mutant("dram.command_arbiter", "a cycle between activates too many",
+           '"rrd_s": part.nRRD_S', '"rrd_s": part.nRRD_S + 1'),
+    Mutant("dram.dq_scheduler", "writes a cycle late",
+           "line[self.part.nCWD - self.lead - 1]", "line[self.part.nCWD - self.lead]"),
+)
+assert all(not mutant.says and not mutant.watched for mutant in DRAM)
 
 # Edits that change nothing a user can see: the regression must not mind.
 EQUIVALENT = (

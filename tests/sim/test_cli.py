@@ -141,6 +141,21 @@ def test_list(call):
         assert any(kind.startswith("simulation: ") for kind in block["evidence"])
 
 
+def test_list_of_a_family_and_of_a_block(call):
+    said = call("list", "noc", "sram.banked_memory", "noc.arbiter", "--json")
+    assert (said.returncode, said.stderr) == (0, "")
+    names = [block["block"] for block in json.loads(said.stdout)]
+    assert {name.partition(".")[0] for name in names} == {"noc", "sram"}
+    assert len(names) == len(set(names))
+    detail = call("list", "arbiter").stdout
+    assert "count=" in detail
+    assert "proof: " in detail
+    assert "sram.banked_memory" not in detail
+    said = call("list", "nox.arbiter")
+    assert said.returncode == 2
+    assert said.stderr == "cyclebound: no block 'nox.arbiter'; did you mean noc.arbiter?\n"
+
+
 def test_list_into_a_pipe_that_closes(command, command_environment):
     read, write = os.pipe()
     os.close(read)

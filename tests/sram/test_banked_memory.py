@@ -10,33 +10,19 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.sram.banked_memory import Access, BankModel
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram.banked_memory import BankedMemory, SramBank
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.sram import banked_memory_properties as properties
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof
 SMALL = {"banks": 2, "requesters": 3, "words": 3, "word_bytes": 2}
 ONE = {"banks": 1, "requesters": 1, "words": 1, "word_bytes": 1}
-
-
-def simulate(dut, bench, *checkers):
-    """Run ``bench`` on ``dut``, watched by ``checkers``, to its end."""
-    m = Module()
-    m.submodules.dut = dut
-    for number, checker in enumerate(checkers):
-        m.submodules[f"watch_{number}"] = watcher = Module()
-        watch(watcher, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
 
 
 def random_access(rng, *, words, word_bytes, **_):
@@ -129,7 +115,7 @@ def test_rtl_is_the_model_in_every_cycle(shape, load):
             since.setdefault((who, bank), cycle)
         for who in granted:
             longest = max(longest, cycle - since.pop((who, bank)) + 1)
-    simulate(dut, traffic(dut, f"{shape} {load}", 300, load, see),
+    run_bench(dut, traffic(dut, f"{shape} {load}", 300, load, see),
              properties.BankedMemoryProof(dut), properties.BankedMemoryDataProof(dut))
     assert counts["granted"] > 200 * load * dut.banks
     assert counts["answered"] > counts["granted"] / 3
@@ -230,7 +216,7 @@ def test_checker_fires(monkeypatch, fault, load, checker, says):
     only(monkeypatch, says)
     dut = Tampered(fault)
     with pytest.raises(AssertionError) as caught:
-        simulate(dut, traffic(dut, says, 200, load), checker(dut))
+        run_bench(dut, traffic(dut, says, 200, load), checker(dut))
     assert str(caught.value) == f"Assertion violated: {says}"
 
 
@@ -248,13 +234,13 @@ def test_every_assertion_of_a_bank_has_a_fault():
 def test_a_word_waits_for_the_bound_and_not_a_cycle_longer(shape):
     """A check with a clock that stops a cycle earlier fires."""
     dut = BankedMemory(**shape)
-    simulate(dut, traffic(dut, "bound", 50, 1), CHECK(dut))
+    run_bench(dut, traffic(dut, "bound", 50, 1), CHECK(dut))
     if dut.requesters > 1:
         fewer = CHECK(dut)
         for aged in fewer.aged:
             aged.pop()
         with pytest.raises(AssertionError, match=r"^Assertion violated: bank 0: not granted"):
-            simulate(dut, traffic(dut, "bound", 50, 1), fewer)
+            run_bench(dut, traffic(dut, "bound", 50, 1), fewer)
 
 
 @unit
@@ -270,7 +256,7 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(fault):
         ctx.set(dut.ports[2][1].request.payload.address, fault == "offer 2 changed")
         await ctx.tick()
     with pytest.raises(AssertionError, match=f"^Assumption violated: bank 1: {fault}$"):
-        simulate(dut, bench, CHECK(dut))
+        run_bench(dut, bench, CHECK(dut))
 
 
 @unit
@@ -292,7 +278,7 @@ def test_data_check_follows_the_byte_that_its_traffic_chooses(address, lane):
             await ctx.tick()
             seen.append((ctx.get(check.known), ctx.get(check.due[0])))
         assert address == 3 or ctx.get(check.shadow[0]) == 0x5A
-    simulate(dut, bench, check)
+    run_bench(dut, bench, check)
     assert seen == ([(0, 0)] * 4 if address == 3 else [(0, 0), (0, 0), (1, 0), (1, 1)])
 
 

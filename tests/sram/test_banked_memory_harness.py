@@ -7,13 +7,13 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cyclebound.golden.harness.faults import BANKED_MEMORY
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram import banked_memory_harness
 from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
+from cyclebound.sim.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -111,10 +111,8 @@ def run(harness, *settings, restart=False):
                 if ctx.get(harness.histogram_count):
                     seen["histogram"][latency] = ctx.get(harness.histogram_count)
             results.append(seen)
-    simulator = Simulator(harness)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(harness, bench)
     return results
 
 
@@ -206,9 +204,8 @@ def test_words_differ(words):
         for number in range(words):
             ctx.set(address, number)
             seen.append(ctx.get(word))
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(m, bench)
     assert len(set(seen)) == words
 
 

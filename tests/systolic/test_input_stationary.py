@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 
 from cyclebound.golden.systolic.input_stationary import tiles_of
 from cyclebound.golden.systolic.stationary_bounds import input_completion
 from cyclebound.golden.systolic.weight_stationary import assemble
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
+from cyclebound.sim.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -38,10 +38,7 @@ def play(dut, tiles, cycles):
                 step = next(steps, None)
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench)
     return found
 
 

@@ -11,12 +11,12 @@ from amaranth.back import rtlil
 from amaranth.hdl import Assert, ClockDomain, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.systolic import output_stationary as golden
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
-from cyclebound.sim.elaborate import FlatTop, to_rtlil, watch
+from cyclebound.sim.elaborate import FlatTop, to_rtlil
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.sim.toolchain import yowasp
 from cyclebound.tb.systolic import output_stationary_properties as properties
 
@@ -41,18 +41,6 @@ def random_steps(name, rows, columns, most):
         for s in range(k):
             yield ([operand() for _ in range(rows)], s == k - 1,
                    [operand() for _ in range(columns)])
-
-
-def simulate(dut, bench, checker=None):
-    """Run ``bench`` on ``dut``, watched by ``checker``, to its end."""
-    m = Module()
-    m.submodules.dut = dut
-    if checker is not None:
-        watch(m, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
 
 
 def traffic(dut, steps, cycles, *, left=None, top=None, sink=None, see=None):
@@ -107,7 +95,7 @@ def multiply(a, b, rows, columns, accumulator_width=32):
             rows_out.append(outputs.result)
     steps = [step for fold in golden.folds(a, b, rows, columns) for step in fold.steps()]
     shape = {"rows": rows, "columns": columns, "m": a.shape[0], "k": a.shape[1], "n": b.shape[1]}
-    simulate(dut, traffic(dut, steps, completion(**shape) + 3, see=see),
+    run_bench(dut, traffic(dut, steps, completion(**shape) + 3, see=see),
              properties.OutputStationaryCheck(dut))
     c = golden.assemble(a.shape[0], b.shape[1], rows, columns, rows_out)
     return c, accepts, macs, out, shape
@@ -212,7 +200,7 @@ def test_rtl_is_the_model_in_every_cycle(rows, columns, stall):
         seen.append(outputs.result is not None and ready)
     left, top, sink = (coin(f"{name} {who}", chance)
                        for who, chance in zip(("left", "top", "sink"), STALLS[stall], strict=True))
-    simulate(dut, traffic(dut, random_steps(name, rows, columns, 9), 400, left=left, top=top,
+    run_bench(dut, traffic(dut, random_steps(name, rows, columns, 9), 400, left=left, top=top,
                           sink=sink, see=see), properties.OutputStationaryProof(dut, values=True))
     assert sum(seen) >= 5 * rows
 
@@ -336,7 +324,7 @@ def test_checker_fires(monkeypatch, shape, fault, ready, checker, says):
     dut = Tampered(*shape, fault)
     bench = traffic(dut, random_steps(says, *shape, 1), 60, sink=coin(says, ready))
     with pytest.raises(AssertionError) as caught:
-        simulate(dut, bench, checker(dut))
+        run_bench(dut, bench, checker(dut))
     assert str(caught.value) == f"Assertion violated: {says}"
 
 
@@ -355,7 +343,7 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(name, fault):
         await ctx.tick()
         await ctx.tick()
     with pytest.raises(AssertionError) as caught:
-        simulate(dut, bench, properties.OutputStationaryCheck(dut))
+        run_bench(dut, bench, properties.OutputStationaryCheck(dut))
     assert str(caught.value) == f"Assumption violated: {name} {fault} before it was taken"
 
 

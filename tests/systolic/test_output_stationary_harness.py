@@ -7,13 +7,13 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
 
 from cyclebound.golden.harness.faults import SYSTOLIC_ARRAY
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic import output_stationary_harness
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
+from cyclebound.sim.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -123,10 +123,8 @@ def run(harness, *settings):
             seen["faults"] = [name for bit, name in enumerate(SYSTOLIC_ARRAY)
                               if failed >> bit & 1]
             results.append(seen)
-    simulator = Simulator(harness)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(harness, bench)
     return results
 
 
@@ -223,10 +221,8 @@ def test_start_in_the_middle_is_ignored():
         await ctx.tick().until(harness.done)
         assert ctx.get(harness.count) == settings["repetitions"]
         assert ctx.get(harness.failed) == 0
-    simulator = Simulator(harness)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(harness, bench)
     assert starts == [0]
 
 

@@ -127,5 +127,8 @@ def test_overlap_pays():
     assert by_flow[Dataflow.WEIGHT, True].utilisation > 0.999
     assert by_flow[Dataflow.WEIGHT, False].utilisation < 0.95
     assert by_flow[Dataflow.OUTPUT, False].utilisation < 0.95
-    assert "| large | weight stationary, double-buffered | 524,33" in markdown(
+    assert by_flow[Dataflow.OUTPUT, True].utilisation > 0.999
+    assert by_flow[None, False].utilisation > 0.999
+    assert by_flow[None, False].words_per_mac > 1 > by_flow[Dataflow.OUTPUT, True].words_per_mac
+    assert "| large | weight stationary, folds overlap | 524,33" in markdown(
         [Product("large", 512, 512, 512)], 16, 16)

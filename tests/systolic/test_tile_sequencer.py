@@ -8,12 +8,11 @@ import pytest
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.tile_sequencer import TileSequencerModel, walk, walk_cycles
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.systolic import tile_sequencer_properties as properties
 
 pytestmark = pytest.mark.unit
@@ -90,13 +89,8 @@ def play(dut, commands, cycles, see=None):
             if takes and waiting:
                 waiting.pop(0)
             await ctx.tick()
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, properties.TileSequencerCheck(dut))
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(dut, bench, properties.TileSequencerCheck(dut))
 
 
 def test_rtl_is_the_model():

@@ -7,13 +7,13 @@ import random
 import numpy as np
 import pytest
 from amaranth.back import rtlil
-from amaranth.sim import Simulator
 
 from cyclebound.golden.systolic import input_stationary
 from cyclebound.golden.systolic import weight_stationary as golden
 from cyclebound.golden.systolic.stationary_bounds import weight_completion
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray, WeightStationaryPE
+from cyclebound.sim.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -119,10 +119,8 @@ def run(dut, model, tiles, cycles, stalls):
             shown = [None if taken else offer for offer, taken in
                      zip(shown, (seen.weights_ready, seen.left_ready), strict=True)]
             await ctx.tick()
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(dut, bench)
     return results
 
 

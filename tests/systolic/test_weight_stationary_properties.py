@@ -7,10 +7,9 @@ import pytest
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.systolic import weight_stationary_properties as properties
 
 pytestmark = pytest.mark.unit
@@ -65,13 +64,8 @@ def play(dut, checker, *, ready=1.0, cycles=80, seed=1):
                     del offers[name]
             taken += ctx.get(dut.results.valid) & ctx.get(dut.results.ready)
             await ctx.tick()
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+
+    run_bench(dut, bench, checker)
     return taken
 
 
@@ -127,12 +121,6 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(name, fault):
         ctx.set(port.payload.as_value(), fault == "changed")
         await ctx.tick()
         await ctx.tick()
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, TIMING(dut))
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
     with pytest.raises(AssertionError,
                        match=f"^Assumption violated: {name} {fault} before it was taken$"):
-        simulator.run()
+        run_bench(dut, bench, TIMING(dut))

@@ -1,0 +1,187 @@
+"""Golden model of the fabric: the units' models, and tokens that travel as a configuration says.
+
+Source: SGMF, sections 5.2 and 5.3.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cyclebound.golden.dataflow.bitstream import Configuration, UnitSettings
+from cyclebound.golden.dataflow.compute_unit import ComputeUnitModel
+from cyclebound.golden.dataflow.control import Control
+from cyclebound.golden.dataflow.control_unit import ControlUnitModel
+from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.grid import PORTS, SPECIAL, Grid, Kind, Node
+from cyclebound.golden.dataflow.load_store_unit import Access, LoadStoreModel
+from cyclebound.golden.dataflow.operations import OPERANDS, Operation
+from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
+from cyclebound.golden.dataflow.switch import SwitchModel
+from cyclebound.golden.dataflow.thread_sink import ThreadSinkModel
+from cyclebound.golden.dataflow.thread_source import ThreadSourceModel
+
+__all__ = ["FabricModel", "FabricResult"]
+
+Token = tuple[int, int]
+
+
+def _ones(mask: int) -> tuple[int, ...]:
+    return tuple(k for k in range(mask.bit_length()) if mask >> k & 1)
+
+
+@dataclass(frozen=True)
+class FabricResult:
+    """One cycle: each load/store unit's request and report, and whether all threads have ended."""
+
+    requests: tuple[Access | None, ...]
+    faults: tuple[Token | None, ...]
+    done: bool
+
+
+class _Unit:
+    """A unit's model with its links; ``waits``: by channel, the ports that have not had its
+    token; ``sent``: how many threads' results have left."""
+
+    def __init__(self, kind: Kind, settings: UnitSettings, depth: int) -> None:
+        self.kind, self.takes = kind, settings.takes
+        values = dict(settings.values)
+        self.model = _model(kind, values, depth)
+        self.ports = [frozenset(port for port, channel in settings.sends.items()
+                                if channel == each) for each in range(2)]
+        self.waits = [set(ports) for ports in self.ports]
+        self.entry = {port: operand for operand, port in settings.takes.items()}
+        self.sent = 0
+
+    def shown(self) -> tuple[Token | None, ...]:
+        model = self.model
+        if self.kind == Kind.LOAD_STORE:
+            return model.shown
+        if self.kind == Kind.CONTROL:
+            return (model.token,)
+        if self.kind == Kind.SOURCE:
+            return (model.waiting[0] if model.waiting else None,)
+        return () if self.kind == Kind.SINK else (model.shown,)
+
+    def accepts(self, port: int, token: Token) -> bool:
+        if self.kind == Kind.SINK:
+            return True
+        return port in self.entry and self.model.takes(self.entry[port], token[0])
+
+
+def _model(kind: Kind, values: dict[str, int], depth: int):
+    value = values.get
+    literals = {k: value("value", 0) for k in _ones(value("literals", 0))}
+    if kind == Kind.COMPUTE:
+        return ComputeUnitModel(depth=depth, operation=Operation(value("operation", 0)),
+                                literals=literals, epochs=True)
+    if kind == Kind.CONTROL:
+        return ControlUnitModel(
+            depth=depth, function=Control(value("function", 0)),
+            operands=_ones(value("operands", 0)), inverted=_ones(value("inverted", 0)),
+            slots=value("slots", 0), epochs=True)
+    if kind == Kind.LOAD_STORE:
+        return LoadStoreModel(depth=depth, store=bool(value("store", 0)),
+                              gated=bool(value("gated", 0)), base=value("base", 0),
+                              size=value("size", 0))
+    if kind == Kind.SOURCE:
+        return ThreadSourceModel(threads=value("threads", 0),
+                                 value=None if value("number", 0) else value("value", 0))
+    if kind == Kind.SINK:
+        return ThreadSinkModel(needed=_ones(value("needed", 0)), threads=value("threads", 0))
+    return SpecialUnitModel(function=Special(SPECIAL[kind]), depth=depth, literals=literals)
+
+
+class FabricModel:
+    """A configured fabric, from its start on. Units without a configuration are left out.
+
+    Parameters
+    ----------
+    grid : Grid
+        The grid.
+    configuration : Configuration
+        What everybody does.
+    depth : int
+        Entries of all buffers.
+    """
+
+    def __init__(self, grid: Grid, configuration: Configuration, *, depth: int) -> None:
+        self.grid = grid
+        self.units = {node: _Unit(grid.kind(node), settings, depth)
+                      for node, settings in configuration.units.items()}
+        self.switches = {node: SwitchModel(PORTS, choices)
+                         for node, choices in configuration.switches.items()}
+        self._peers = {(node, port): (peer, entry) for node, port, peer, entry in grid.links()}
+        self.loads = grid.of_kind(Kind.LOAD_STORE)
+        self.started = False
+
+    @property
+    def done(self) -> bool:
+        return self.started and all(unit.model.done for unit in self.units.values()
+                                    if unit.kind == Kind.SINK)
+
+    def requests(self) -> tuple[Access | None, ...]:
+        """What load/store units ask for in this cycle."""
+        return tuple(self.units[node].model.request if node in self.units else None
+                     for node in self.loads)
+
+    def step(self, *, start: bool, requests_taken: Sequence[bool],
+             responses: Sequence[tuple[int, int] | None]) -> FabricResult:
+        """One cycle."""
+        requests, done = self.requests(), self.done
+        offers: dict[tuple[Node, int], Token] = {}
+        taken: dict[tuple[Node, int], bool] = {}
+
+        def offer(node: Node, port: int, token: Token) -> bool:
+            peer, entry = self._peers[node, port]
+            if peer.switch:
+                accepted = peer in self.switches and self.switches[peer].ready[entry]
+            else:
+                accepted = peer in self.units and self.units[peer].accepts(entry, token)
+            offers[peer, entry] = token
+            return accepted
+
+        ready_of: dict[Node, list[bool]] = {}
+        for node, unit in self.units.items():
+            ready = [True, True]
+            for channel, token in enumerate(unit.shown()):
+                if token is not None:
+                    unit.waits[channel] -= {port for port in unit.waits[channel]
+                                            if offer(node, port, token)}
+                    ready[channel] = not unit.waits[channel]
+                    if ready[channel]:
+                        unit.sent += channel == 0
+                        unit.waits[channel] = set(unit.ports[channel])
+            ready_of[node] = ready
+        for node, switch in self.switches.items():
+            if not switch.empty:
+                for port, token in enumerate(switch.shown):
+                    if token is not None:
+                        taken[node, port] = offer(node, port, token)
+
+        faults: list[Token | None] = [None] * len(self.loads)
+        for node, unit in self.units.items():
+            if unit.kind == Kind.SINK:
+                unit.model.step([offers.get((node, port)) for port in range(PORTS)])
+                continue
+            ready = ready_of[node]
+            if unit.kind == Kind.SOURCE:
+                unit.model.step(start, ready[0])
+                continue
+            tokens: list[Token | None] = [None] * OPERANDS
+            for operand, port in unit.takes.items():
+                tokens[operand] = offers.get((node, port))
+            if unit.kind == Kind.LOAD_STORE:
+                number = self.loads.index(node)
+                found = unit.model.step(tokens, result_ready=ready[0], enable_ready=ready[1],
+                                        request_ready=requests_taken[number],
+                                        response=responses[number])
+                faults[number] = found.fault
+            elif unit.kind == Kind.CONTROL:
+                unit.model.step(tokens, [ready[0], True])
+            else:
+                unit.model.step(tokens, ready[0])
+        for node, switch in self.switches.items():
+            if not switch.empty or any((node, port) in offers for port in range(PORTS)):
+                switch.step([offers.get((node, port)) for port in range(PORTS)],
+                            [taken.get((node, port), False) for port in range(PORTS)])
+        self.started = self.started or start
+        return FabricResult(requests, tuple(faults), done)

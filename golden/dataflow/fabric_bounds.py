@@ -1,0 +1,71 @@
+"""Worst-case formulas of switch, sink and fabric."""
+
+from cyclebound.golden.bound import bound, check_count
+
+__all__ = ["fabric_completion", "fabric_stream", "sink_done", "switch_hop", "switch_stream"]
+
+
+@bound(formula="2", source="this project, from SGMF, section 5.3")
+def switch_hop(*, ports: int) -> int:
+    """Cycles from taking a token to offering it, both included.
+
+    For an input without other tokens. Derivation: a token is written into its input's first place
+    at the end of the cycle in which it is taken; in the next it is offered to each output that is
+    configured to have it. Nothing is decided on the way, so that ``ports`` does not matter.
+    """
+    check_count("ports", ports, least=2)
+    return 2
+
+
+@bound(formula="tokens + 1", source="this project, from SGMF, section 5.3")
+def switch_stream(*, tokens: int) -> int:
+    """Cycles in which so many tokens pass, from taking the first to offering the last.
+
+    Outputs take what they are offered. Derivation: "new tokens can be sent through the switch on
+    every cycle"; the last is taken ``tokens - 1`` cycles after the first, and offered in the next
+    cycle. Two places at each input are enough: one is read while the other is written.
+    """
+    check_count("tokens", tokens)
+    return tokens + 1
+
+
+@bound(formula="2", source="this project, from SGMF, section 4.6")
+def sink_done(*, threads: int) -> int:
+    """Cycles from taking the last thread's last token to ``done``, both included.
+
+    Derivation: tokens are counted at the end of the cycle in which they are taken, and the counts
+    are compared in the next. ``threads`` does not matter.
+    """
+    check_count("threads", threads)
+    return 2
+
+
+@bound(formula="threads + way + 1", source="this project, from SGMF, section 2.1")
+def fabric_stream(*, threads: int, way: int) -> int:
+    """Cycles from the start to ``done``, both included, for a graph without memory and divisions.
+
+    ``way`` is the time of the first thread on the longest way (`golden.dataflow.wcet.longest_way`):
+    1 for the source, 11 for each compute unit, 2 for each control unit, 1 for each delay and each
+    switch. Derivation: the source offers thread 0 in the second cycle, and one thread in each
+    cycle; nobody waits while shorter ways have room for the threads on the longest one, so that the
+    last thread arrives ``threads - 1`` cycles after the first, and is counted in the next cycle.
+    """
+    check_count("threads", threads)
+    check_count("way", way)
+    return threads + way + 1
+
+
+@bound(formula="fill + (ceil(threads / depth) - 1) * interval",
+       source="this project, from SGMF, sections 4.1 and 5.1")
+def fabric_completion(*, threads: int, depth: int, fill: int, interval: int) -> int:
+    """Cycles from the start to ``done``, both included, whatever memory does within its time.
+
+    ``fill``: until the first epoch of ``depth`` threads has ended; ``interval``: the most between
+    the ends of two epochs. Both come from the mapped kernel, the longest time of an access, and the
+    longest wait for its bank, by `golden.dataflow.wcet.estimate`, whose docstring holds the
+    derivation: no unit sends a thread before all of older epochs, so that an epoch meets only
+    tokens of its own and of older ones, and these are gone when it begins to be counted.
+    """
+    check_count("threads", threads)
+    check_count("depth", depth, least=2)
+    return fill + (-(-threads // depth) - 1) * interval

@@ -1,0 +1,110 @@
+"""What a graph does to memory: its operations, each on all threads at once.
+
+The reference of whatever runs the graph. Threads share no memory (SGMF, section 4.3), so that their
+order does not matter.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from cyclebound.golden.dataflow import special
+from cyclebound.golden.dataflow.compute_unit import evaluate
+from cyclebound.golden.dataflow.control import Control
+from cyclebound.golden.dataflow.graph import (
+    CONSTANT,
+    ENABLE,
+    NUMBER,
+    RESULT,
+    Graph,
+    Memory,
+    Special,
+    Task,
+    Token,
+)
+from cyclebound.golden.dataflow.operations import FLOAT_NAN, Operation
+
+__all__ = ["interpret"]
+
+_FLOAT = {Operation.FADD: np.add, Operation.FSUB: np.subtract, Operation.FMUL: np.multiply,
+          Special.FDIV: np.divide}
+_WHOLE = {Operation.ADD: np.add, Operation.SUB: np.subtract, Operation.MUL: np.multiply,
+          Operation.AND: np.bitwise_and, Operation.OR: np.bitwise_or,
+          Operation.XOR: np.bitwise_xor}
+
+
+def _float(bits: np.ndarray) -> np.ndarray:
+    return bits.view(np.float32)
+
+
+def _bits(numbers: np.ndarray) -> np.ndarray:
+    """Of floats; every NaN is the one that units make."""
+    return np.where(np.isnan(numbers), np.uint32(FLOAT_NAN),
+                    numbers.astype(np.float32).view(np.uint32))
+
+
+def _operate(function, values: list[np.ndarray]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        if function in _FLOAT:
+            return _bits(_FLOAT[function](*(_float(value) for value in values[:2])))
+        if function == Special.FSQRT:
+            return _bits(np.sqrt(_float(values[0])))
+        if function in _WHOLE:
+            return _WHOLE[function](*values[:2])
+    if function == Operation.SELECT:
+        return np.where(values[0] != 0, values[1], values[2])
+    scalar = special.evaluate if isinstance(function, Special) else evaluate
+    return np.array([scalar(function, [int(value) for value in each])
+                     for each in zip(*values, strict=True)], dtype=np.uint32)
+
+
+def _control(task: Task, values: list[np.ndarray]) -> np.ndarray:
+    if task.function == Control.DELAY:
+        return values[0]
+    if task.function == Control.PHI:
+        return np.where(values[0] & 1, values[1], values[2])
+    alive = [(value & 1) ^ (k in task.inverted) for k, value in enumerate(values)]
+    gather = np.logical_and if task.function == Control.JOIN else np.logical_or
+    return gather.reduce(alive).astype(np.uint32)
+
+
+def interpret(graph: Graph, memory: Mapping[str, np.ndarray],
+              threads: int) -> list[tuple[str, int, int]]:
+    """Run the graph; arrays of ``memory`` (uint32) are changed in place.
+
+    Returns the accesses outside of their arrays, which are not made: array, thread, index.
+    """
+    tokens: dict[Token, np.ndarray] = {}
+    faults: list[tuple[str, int, int]] = []
+
+    def value(operand) -> np.ndarray:
+        if isinstance(operand, Token):
+            return tokens[operand]
+        return np.full(threads, operand, dtype=np.uint32)
+
+    for number, task in graph.tasks.items():
+        result = Token(number, RESULT)
+        if task.function == NUMBER:
+            tokens[result] = np.arange(threads, dtype=np.uint32)
+        elif task.function == CONSTANT:
+            tokens[result] = value(task.value)
+        elif isinstance(task.function, Memory):
+            index, data, enable = (*task.operands, None, None)[:3]
+            index = value(index).astype(np.int64)
+            alive = np.ones(threads, bool) if enable is None else (value(enable) & 1).astype(bool)
+            array = memory[task.array]
+            inside = index < len(array)
+            faults += [(task.array, int(thread), int(index[thread]))
+                       for thread in np.flatnonzero(alive & ~inside)]
+            makes = alive & inside
+            tokens[result] = np.zeros(threads, np.uint32)
+            if task.function == Memory.STORE:
+                array[index[makes]] = value(data)[makes]
+            else:
+                tokens[result][makes] = array[index[makes]]
+            tokens[Token(number, ENABLE)] = alive.astype(np.uint32)
+        else:
+            values = [value(operand) for operand in task.operands]
+            tokens[result] = (_control(task, values) if isinstance(task.function, Control)
+                              else _operate(task.function, values))
+    return faults

@@ -1,0 +1,61 @@
+"""Worst-case formulas of the special unit."""
+
+from cyclebound.golden.bound import NotCovered, bound, check_count
+
+__all__ = ["special_epoch", "special_result", "special_stream"]
+
+
+@bound(formula="block + 4", source="this project, from SGMF, sections 4.2 and 5.1")
+def special_result(*, block: int) -> int:
+    """Cycles from taking a thread's last operand to offering its result, both included.
+
+    For a unit in which no other thread is. ``block``: cycles from giving a block these operands to
+    having the result, both included (`golden.dataflow.special_timing.cycles`). Derivation: the
+    thread fires in the third cycle (`token_match`), and a block takes it in the same; in the cycle
+    in which the block has its result, it goes into the reservation buffer; in the next it is
+    chosen, and offered in the one after that: 3 + (block - 1) + 2.
+    """
+    check_count("block", block, least=2)
+    return block + 4
+
+
+@bound(formula="floor((threads - 1) / n) * max(n, block + (1 if depth <= blocks else 0)) "
+               "+ (threads - 1) mod n + block + 4, n = min(blocks, depth)",
+       source="this project, from SGMF, section 4.2")
+def special_stream(*, threads: int, depth: int, blocks: int, block: int) -> int:
+    """Cycles in which so many threads pass, in order, where every operation takes as long.
+
+    From taking the first operands to offering the last result; operands are always there, and
+    results are taken at once. Derivation: a thread fires in each cycle while a block and its entry
+    are free. A block that has taken a thread can take another ``block`` cycles later; an entry is
+    free again one cycle after that, which matters only if there are no more entries than blocks.
+    So ``n`` threads fire in a row, and the next ``n`` that many cycles after them; the last one
+    takes `special_result`. "The unit will consume new input tokens in (practically) every cycle"
+    (section 4.2) needs as many blocks as an operation has cycles.
+    """
+    check_count("threads", threads)
+    check_count("depth", depth, least=2)
+    check_count("blocks", blocks)
+    if blocks < depth < 2 * blocks:
+        raise NotCovered("depth must be a multiple of blocks, or less")
+    n = min(blocks, depth)
+    again = max(n, block + (depth <= blocks))
+    return (threads - 1) // n * again + (threads - 1) % n + special_result(block=block)
+
+
+@bound(formula="depth + 3 + ceil(depth / blocks) * (block + blocks - 1)",
+       source="this project, from SGMF, sections 4.2 and 5.1")
+def special_epoch(*, depth: int, blocks: int, block: int) -> int:
+    """Cycles from taking the last operand of an epoch to offering its last result, both included.
+
+    Whatever the operands, with a consumer that takes every result, and older epochs gone; ``block``
+    is the longest operation. Derivation: when the last operand has been taken, ``depth`` threads at
+    most have still to fire, in two cycles at the earliest, one in each cycle while a block is free.
+    A block is not free for ``block`` cycles, and until its result is taken: one in each cycle, each
+    other block first once at most. Blocks are never idle while somebody waits, so that the last
+    thread waits for ``ceil(depth / blocks) - 1`` operations of a block at most, and then for its
+    own; 2 cycles later it is offered, for results come into the reservation buffer one in a cycle.
+    """
+    check_count("depth", depth, least=2)
+    check_count("blocks", blocks)
+    return depth + 3 + -(-depth // blocks) * (block + blocks - 1)

@@ -1,0 +1,32 @@
+"""How long a special unit's blocks take.
+
+Source: SGMF, section 4.2 (8 dividers in a unit; "the effective latency of floating-point division
+depends on the input operands"). A block makes one bit of its result in each cycle; what needs no
+division, it knows at once.
+"""
+
+from cyclebound.golden.dataflow.graph import Special
+
+__all__ = ["AT_ONCE", "BLOCKS", "cycles", "longest"]
+
+BLOCKS = 8   # dividers or square roots of a unit
+AT_ONCE = 3  # cycles of an operation without any bit to be made
+_SIGN, _INFINITY = 0x8000_0000, 0x7F80_0000
+# bits of the result that are made, and cycles besides: to take operands, to prepare, to round
+_FLOAT = {Special.FDIV: 26 + 5, Special.FSQRT: 25 + 4}
+
+
+def longest(function: Special) -> int:
+    """Cycles from giving a block its operands to having its result, both included, at most."""
+    return _FLOAT.get(function, 32 + 4)
+
+
+def cycles(function: Special, a: int, b: int) -> int:
+    """Cycles from giving a block these operands to having its result, both included."""
+    if function == Special.IDIV:
+        magnitude = (1 << 32) - a if a & _SIGN else a
+        return magnitude.bit_length() + 4 if a and b else AT_ONCE
+    magnitudes = [a & ~_SIGN, b & ~_SIGN][:1 + (function == Special.FDIV)]
+    known = any(value == 0 or value >= _INFINITY for value in magnitudes)
+    negative = function == Special.FSQRT and a & _SIGN
+    return AT_ONCE if known or negative else _FLOAT[function]

@@ -1,0 +1,57 @@
+"""Golden model of the switch (SGMF, section 5.3)."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+__all__ = ["PLACES", "SwitchModel"]
+
+PLACES = 2  # tokens that wait at an input
+
+
+class SwitchModel:
+    """Each input is a queue of tokens, each with those outputs that have not had it.
+
+    Parameters
+    ----------
+    ports : int
+        Inputs, and outputs.
+    choices : mapping of int to int
+        By output: the input whose tokens it has. Those that are not there have none.
+    """
+
+    def __init__(self, ports: int, choices: Mapping[int, int]) -> None:
+        self.users = [frozenset(o for o, i in choices.items() if i == source and o != source)
+                      for source in range(ports)]
+        self.queues: list[deque[tuple[object, set[int]]]] = [deque() for _ in range(ports)]
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.queues)
+
+    @property
+    def ready(self) -> list[bool]:
+        """By input: whether it takes a token in this cycle."""
+        return [len(queue) < PLACES for queue in self.queues]
+
+    @property
+    def shown(self) -> list[object | None]:
+        """By output: the token on offer."""
+        found: list[object | None] = [None] * len(self.queues)
+        for queue in self.queues:
+            if queue:
+                for output in queue[0][1]:
+                    found[output] = queue[0][0]
+        return found
+
+    def step(self, offers: Sequence[object | None], ready: Sequence[bool]) -> list[object | None]:
+        """One cycle: a token or None at each input, who takes outputs. Returns what is shown."""
+        shown, room = self.shown, self.ready
+        for queue in self.queues:
+            if queue:
+                queue[0][1].difference_update([o for o in queue[0][1] if ready[o]])
+                if not queue[0][1]:
+                    queue.popleft()
+        for source, offer in enumerate(offers):
+            if offer is not None and room[source]:
+                self.queues[source].append((offer, set(self.users[source])))
+        return shown

@@ -1,0 +1,32 @@
+"""Golden model of the thread sink: which threads have ended in which operand."""
+
+from collections.abc import Collection, Sequence
+
+__all__ = ["ThreadSinkModel"]
+
+
+class ThreadSinkModel:
+    """All threads from 0 on have to arrive at every operand that is needed.
+
+    Parameters
+    ----------
+    needed : collection of int
+        Operands.
+    threads : int
+        How many are to end.
+    """
+
+    def __init__(self, *, needed: Collection[int], threads: int) -> None:
+        self._left = {operand: set(range(threads)) for operand in needed}
+
+    @property
+    def done(self) -> bool:
+        return not any(self._left.values())
+
+    def step(self, offers: Sequence[tuple[int, int] | None]) -> bool:
+        """One cycle: the tokens (thread, value) that arrive. Returns whether all have ended."""
+        done = self.done
+        for operand, left in self._left.items():
+            if offers[operand] is not None:
+                left.remove(offers[operand][0])
+        return done

@@ -1,0 +1,95 @@
+"""Golden model of the pipelined successor of SHMAC's router: queues, and a register at each output.
+
+The thesis (6.2.6.1) asks for it and leaves its design open; what is dropped, and how ports take
+turns, is as in `golden.noc.handshake_router`.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from cyclebound.golden.noc.arbiter import RoundRobinModel
+from cyclebound.golden.noc.handshake_router import fault
+from cyclebound.golden.noc.routes import Tile
+from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort, dimension_order
+
+__all__ = ["PipelinedRouterModel"]
+
+_PLACES = 2  # in the queue of an input
+
+
+class PipelinedRouterModel:
+    """The router, with the methods of `HandshakeRouterModel`.
+
+    Parameters
+    ----------
+    position : (row, column)
+        Its tile.
+    connected : int
+        Bit by output: it leads somewhere.
+    """
+
+    def __init__(self, *, position: Tile, connected: int = 63) -> None:
+        self._position, self._connected = position, connected
+        self._queues: list[deque[ShmacPacket]] = [deque() for _ in ShmacPort]
+        self._offers: list[ShmacPacket | None] = [None] * len(ShmacPort)
+        self._turns = [RoundRobinModel(len(ShmacPort)) for _ in ShmacPort]
+        self.outstanding = False
+        self.unroutable = self.malformed = 0
+
+    @property
+    def inside(self) -> int:
+        """Packets in the router."""
+        return sum(map(len, self._queues)) + sum(offer is not None for offer in self._offers)
+
+    @property
+    def offers(self) -> list[ShmacPacket | None]:
+        """The packets on offer at the outputs."""
+        return list(self._offers)
+
+    def link_ready(self, port: int) -> bool:
+        """Whether an input takes a packet in this cycle, if one is offered."""
+        return len(self._queues[port]) < _PLACES
+
+    def acknowledges(self, ready: Sequence[bool]) -> list[bool]:
+        """The acknowledge of each input in this cycle, whatever is ready."""
+        return [self.link_ready(port) for port in range(len(ready))]
+
+    def step(self, offers: Mapping[int, ShmacPacket], ready: Sequence[bool],
+             slave_busy: bool) -> None:
+        """One cycle: what is offered at the inputs, and whether each output's offer is taken."""
+        taken = [port for port in offers if self.link_ready(port)]
+        waited, leaving = self.outstanding, []
+        wants: list[int | None] = [None] * len(ShmacPort)
+        for port, queue in enumerate(self._queues):
+            if not queue:
+                continue
+            found = fault(port, queue[0], self._position, self._connected, waited)
+            self.malformed += found == "malformed"
+            self.unroutable += found == "unroutable"
+            if found is not None:
+                leaving.append(port)
+            else:
+                wants[port] = dimension_order(self._position, queue[0].destination,
+                                              response=queue[0].response)
+        for output in ShmacPort:
+            if self._offers[output] is not None and not ready[output]:
+                continue
+            self._offers[output] = None
+            asking = sum(1 << port for port, want in enumerate(wants) if want == output)
+            granted = self._turns[output].step(asking, accept=True)
+            if not granted:
+                continue
+            who = granted.bit_length() - 1
+            leaving.append(who)
+            if output == ShmacPort.MASTER and not waited:  # nobody waits for this response
+                self.malformed += 1
+                continue
+            self._offers[output] = self._queues[who][0]
+            if output == ShmacPort.MASTER:
+                self.outstanding = False
+            if who == ShmacPort.MASTER and self._queues[who][0].answered:
+                self.outstanding = True
+        for port in leaving:
+            self._queues[port].popleft()
+        for port in taken:
+            self._queues[port].append(offers[port])

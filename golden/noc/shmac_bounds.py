@@ -1,0 +1,177 @@
+"""Worst-case formulas of SHMAC's routers."""
+
+from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.noc.shmac_kernel import Operation
+from cyclebound.golden.noc.shmac_packet import (
+    IN_CYCLES,
+    MEMORY_CYCLES,
+    OUT_CYCLES,
+    RELEASE_CYCLES,
+    TO_CORE_CYCLES,
+    TO_MEMORY_CYCLES,
+)
+
+__all__ = ["handshake_accept", "handshake_hop", "instruction", "lifetime",
+           "pipelined_hop", "pipelined_instruction", "pipelined_lifetime", "service",
+           "shared_read"]
+
+_TURN = OUT_CYCLES + RELEASE_CYCLES  # from one grant of an output to the next
+
+
+@bound(formula="1 + 5 + 5 + 6 (N - 1)", source="this project; the 5 + 5 from SHMACsim, Figure 5.7")
+def handshake_hop(*, contenders: int) -> int:
+    """A packet's way through one router against the other ``contenders`` - 1 inputs at its output.
+
+    Counted from the cycle in which an input without a packet takes it, to the cycle in which the
+    output hands it over, both included; receivers acknowledge at once.
+
+    Derivation: the packet asks 5 cycles after it was taken. Round robin lets one packet of each
+    other input go before it. An output is busy for 5 cycles with each, and rests for the cycle in
+    which the handshake ends, so that grants are 6 cycles apart; if one of them is in progress, it
+    counts as its input's. Its own 5 cycles follow its grant.
+    """
+    check_count("contenders", contenders)
+    return 1 + IN_CYCLES + OUT_CYCLES + _TURN * (contenders - 1)
+
+
+@bound(formula="5 + 6 N", source="this project; the 5 from SHMACsim, Figure 5.7")
+def handshake_accept(*, contenders: int) -> int:
+    """How long a master is held by a packet that it sends behind another one.
+
+    Counted from the first cycle of the request to its acknowledge, both included; both packets are
+    for an output with ``contenders`` inputs, and receivers acknowledge at once.
+
+    Derivation: the one before was taken in cycle T at the latest, and acknowledged in T + 5; this
+    one is requested in T + 6 at the earliest. The one before hands over in T + 10 + 6 (N - 1) by
+    `handshake_hop`; the input takes this one in the cycle after, and acknowledges 5 later.
+    """
+    check_count("contenders", contenders)
+    return IN_CYCLES + _TURN * contenders
+
+
+@bound(formula="read: 7 + 20 (h + 1); write: 2 + 10 (h + 1)",
+       source="SHMACsim, Figure 5.7 and Table 4.4, by the budget of golden/noc/shmac_packet")
+def lifetime(*, operation: int, links: int) -> int:
+    """A packet's life ``links`` links from its core, with nobody in the way, in cycles.
+
+    Counted from the first cycle of the request, the adapter's, both ends included; a read's
+    (``operation`` 1; a fetch is one) ends when the core has its response, a write's (2) when it is
+    on its way from the router to the memory. 1 cycle in the adapter, 5 + 5 in each router, 1 to the
+    memory; for a read 3 in the memory, the routers again, and 2 in the adapter.
+    """
+    check_count("links", links, least=0)
+    way = (IN_CYCLES + OUT_CYCLES) * (links + 1)
+    if operation == Operation.WRITE:
+        return 1 + way + TO_MEMORY_CYCLES
+    if operation == Operation.READ:
+        return 1 + way + TO_MEMORY_CYCLES + MEMORY_CYCLES + way + TO_CORE_CYCLES
+    raise NotCovered(f"operation must be 1 or 2, not {operation}")
+
+
+@bound(formula="1 + fetch + operation (+ 4 where the fetch is behind a write)",
+       source="SHMACsim, Tables 4.3 and 4.4, and 5.1.2, by the budget of golden/noc/shmac_packet")
+def instruction(*, bypass: int, operation: int, links: int) -> int:
+    """Cycles for each of one core's instructions, with nobody in the way: its CPI.
+
+    ``operation`` is 0, 1 (read) or 2 (write), ``links`` links away. One cycle in the core; a fetch
+    through the router, or, with ``bypass``, through the second port of the RAM, 1 + 1 + 3 + 2; a
+    read's life; of a write, what its core waits for: 1 + 5 cycles to the acknowledge. The master's
+    input is busy for 5 + 5 + 1 cycles from the request of a write on, and the next fetch comes
+    after 1 + 5 + 1: it waits for 4, unless it does not go through the router.
+    """
+    fetch = (1 + TO_MEMORY_CYCLES + MEMORY_CYCLES + TO_CORE_CYCLES if bypass
+             else lifetime(operation=Operation.READ, links=0))
+    if operation == Operation.NONE:
+        return 1 + fetch
+    if operation == Operation.READ:
+        return 1 + fetch + lifetime(operation=Operation.READ, links=links)
+    if operation != Operation.WRITE:
+        raise NotCovered(f"operation must be from 0 to 2, not {operation}")
+    stall = 1 + IN_CYCLES
+    behind = 0 if bypass else IN_CYCLES + OUT_CYCLES + RELEASE_CYCLES - stall - 1
+    return 1 + fetch + stall + behind
+
+
+def service(slave_acknowledge: str) -> int:
+    """Cycles from one grant of a slave's output to the next, for reads: 20, or 15.
+
+    5 out, 1 to the memory, 3 in it, 1 to rest; and until the response is "passed", or "accepted".
+    """
+    answer = IN_CYCLES + (OUT_CYCLES if slave_acknowledge == "passed" else 0)
+    return OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES + answer + RELEASE_CYCLES
+
+
+@bound(formula="7 + 20 (h + 1) + S (f n - 1)", source="this project")
+def shared_read(*, links: int, sharing: int, inputs: int,
+                slave_acknowledge: str = "passed") -> int:
+    """A read of a RAM that several masters read, each waiting for one response at a time.
+
+    Counted as `lifetime`. ``links`` links lead to the RAM; ``inputs`` (n) inputs of its router have
+    masters behind them, and ``sharing`` (f) masters share the one that leads to this master, all of
+    which meet in the router before. Nobody else sends anything to that RAM, or in the way.
+
+    Derivation: S is the time from one grant of the RAM's output to the next (`service`): 20 cycles,
+    or 15 if the slave is told as soon as its response is accepted. The input
+    is free 9 cycles after the grant of its packet, 5 out and 4 of the memory.
+    Alone at its input (f = 1), a read asks 5 cycles after it was taken there, and round robin lets
+    each of the n - 1 other inputs go before it once: (n - 1) S.
+    Else it waits in the router before, in which each of the f - 1 others is before it at most
+    once: it has one request at a time, and is asked again only after that was answered, when this
+    one has been granted. The first of them, if all of them ask at once, passes as if it were
+    alone, and holds the input for 5 + (n - 1) S + 9 cycles. Whoever follows is taken in the cycle
+    in which the input is free, 9 after a grant, and asks 5 later, which is S - 14 before the next
+    grant is due to anybody: it holds the input for S - 14 longer. Together, with this one's own
+    wait of (n - 1) S + S - 14: (n - 1) S + (f - 1) n S, that is f n - 1 services.
+    """
+    for name, value in (("sharing", sharing), ("inputs", inputs)):
+        check_count(name, value)
+    alone = lifetime(operation=Operation.READ, links=links)
+    return alone + service(slave_acknowledge) * (sharing * inputs - 1)
+
+
+_PIPELINED = 2  # cycles from one router to the next
+
+
+@bound(formula="3 + N - 1", source="this project")
+def pipelined_hop(*, contenders: int) -> int:
+    """A packet's way through one pipelined router against the other inputs at its output.
+
+    Counted from the cycle in which it is taken, or from the one in which its predecessor leaves the
+    queue, whichever is later, to the cycle in which the output hands it over, both included;
+    receivers take in every cycle.
+
+    Derivation: it is at the head of its queue in the next cycle, and asks. Round robin lets one
+    packet of each other input go before it, one in each cycle; then it moves into the output's
+    register, and is handed over in the cycle after.
+    """
+    check_count("contenders", contenders)
+    return 1 + _PIPELINED + contenders - 1
+
+
+@bound(formula="read: 7 + 4 (h + 1); write: 2 + 2 (h + 1)", source="this project")
+def pipelined_lifetime(*, operation: int, links: int) -> int:
+    """A packet's life with pipelined routers, counted as `lifetime`.
+
+    Derivation: the budget of `lifetime`, with 2 cycles in each router instead of 10.
+    """
+    check_count("links", links, least=0)
+    saved = (IN_CYCLES + OUT_CYCLES - _PIPELINED) * (links + 1)
+    return (lifetime(operation=operation, links=links)
+            - saved * (2 if operation == Operation.READ else 1))
+
+
+@bound(formula="1 + fetch + operation", source="this project")
+def pipelined_instruction(*, bypass: int, operation: int, links: int) -> int:
+    """Cycles for each of one core's instructions with pipelined routers, counted as `instruction`.
+
+    Derivation: one cycle in the core; a fetch as `pipelined_lifetime` or by the bypass; a read's
+    life; for a write 1 cycle, in which the router's queue takes and acknowledges it: there is a
+    place in the queue, so that the next fetch is not held up.
+    """
+    fetch = (instruction(bypass=1, operation=0, links=0) - 1 if bypass
+             else pipelined_lifetime(operation=Operation.READ, links=0))
+    if operation == Operation.READ:
+        return 1 + fetch + pipelined_lifetime(operation=Operation.READ, links=links)
+    if operation not in (Operation.NONE, Operation.WRITE):
+        raise NotCovered(f"operation must be from 0 to 2, not {operation}")
+    return 1 + fetch + (1 if operation == Operation.WRITE else 0)

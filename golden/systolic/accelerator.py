@@ -1,0 +1,100 @@
+"""Bounds of the accelerator, and when each command of a list begins and ends.
+
+A transfer and a computation may be under way together; everything else is one after the other. The
+times of a list are sums and greatest values of its commands' times, and nothing else: no
+command that takes less time can make the list take more. So a list with the worst time of each
+transfer takes its own worst time (no timing anomalies).
+
+Ref: the thesis on AI accelerators, Eq. 5.6 with the mapping of mapping.py; this project for all
+that surrounds the array.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.systolic.accelerator_layout import Operation
+from cyclebound.golden.systolic.stationary_bounds import weight_completion
+
+__all__ = ["Memory", "compute_cycles", "schedule", "transfer_cycles"]
+
+
+@bound(formula="2 + delay + (count - 1) interval", source="this project")
+def transfer_cycles(*, count: int, delay: int = 1, interval: int = 1) -> int:
+    """Cycles of a load or a store.
+
+    Unit: cycles. Counted: from the cycle in which the command leaves the queue to the cycle of the
+    last beat, both inclusive. The memory accepts a request at once, and moves the first
+    beat ``delay`` cycles later, at the latest, and another ``interval`` cycles after each.
+
+    Derivation: the command is in registers in the cycle after it left the queue (1), and its
+    request on offer (1). From there to the last beat, the memory takes its time; the accelerator
+    never makes it wait.
+    """
+    for thing, value in (("count", count), ("delay", delay), ("interval", interval)):
+        check_count(thing, value)
+    return 2 + delay + (count - 1) * interval
+
+
+@bound(formula="(F - 1) max(pixels, s) + 3 s + pixels + 14, F = tiles strips",
+       source="this project")
+def compute_cycles(*, size: int, pixels: int, tiles: int, strips: int) -> int:
+    """Cycles of a computation.
+
+    Unit: cycles. Counted: from the cycle in which the command leaves the queue to the cycle in
+    which the last row has passed the pooling unit, and is written, both inclusive.
+
+    Derivation: as of `matmul_cycles`, `weight_completion` + 4 to the last row of sums, for a
+    product of ``pixels`` x ``tiles * size`` x ``strips * size``. Words of windows come
+    two cycles later than rows of weights do (4 cycles after the command: generator, memory,
+    turning), and are wanted ``size`` >= 2 cycles later. Behind the sums are 6 registers of the
+    post-processing unit and 3 of the pooling unit.
+    """
+    for thing, value in (("size", size), ("pixels", pixels), ("tiles", tiles),
+                         ("strips", strips)):
+        check_count(thing, value, least=2 if thing == "size" else 1)
+    product = weight_completion(rows=size, columns=size, m=pixels, k=tiles * size,
+                                n=strips * size)
+    return product + 4 + 6 + 3
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is known of the memory: the worst delay of a transfer, and interval of its beats.
+
+    Raises `TypeError` and `ValueError` unless both are counts.
+    """
+
+    delay: int = 1
+    interval: int = 1
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{name} must be a whole number, not {value!r}")
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+
+    def cycles(self, count: int) -> int:
+        """Greatest number of cycles of a transfer."""
+        return transfer_cycles(count=count, delay=self.delay, interval=self.interval)
+
+
+def schedule(commands: Iterable[Mapping[str, int]], size: int,
+             memory: Memory) -> list[tuple[int, int]]:
+    """For each command, the cycle in which it leaves the queue, and the first behind it.
+
+    Cycle 0 is the one in which the idle accelerator accepts the first command; the others follow
+    without a pause.
+    """
+    times, leaves = [], 0
+    free = {False: 0, True: 0}  # transfers, computations
+    for command in commands:
+        computes = command["operation"] == Operation.COMPUTE
+        leaves = max(leaves + 1, max(free.values()) if command["wait"] else free[computes])
+        took = (compute_cycles(size=size, pixels=command["pixels"], tiles=command["tiles"],
+                               strips=command["strips"]) if computes
+                else memory.cycles(command["count"]))
+        free[computes] = leaves + took
+        times.append((leaves, leaves + took))
+    return times

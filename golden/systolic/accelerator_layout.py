@@ -1,0 +1,68 @@
+"""What the accelerator is asked for: fields of its commands, and of its requests to memory."""
+
+from enum import IntEnum
+
+from cyclebound.golden.systolic.im2col_layout import COMMAND, SIGNED
+from cyclebound.golden.systolic.post_processing_layout import SHIFT_WIDTH
+
+__all__ = ["BIAS_BEATS", "Operation", "Target", "command_fields", "compute_fields",
+           "request_fields"]
+
+BIAS_BEATS = 4
+"""Beats of a bias word: a bias has 32 bits, where an operand has 8."""
+
+_WIDTH = 16
+_COUNTS = ("pixels", "tiles", "runs", "window", "image_width", "image_height", "pooled")
+_BASES = ("b_base", "bias_base", "c_base")
+
+
+class Operation(IntEnum):
+    """What a command does."""
+
+    LOAD = 0
+    COMPUTE = 1
+    STORE = 2
+
+
+class Target(IntEnum):
+    """The scratchpad that a load fills."""
+
+    A = 0
+    B = 1
+    BIAS = 2
+
+
+def compute_fields(address_width: int) -> dict[str, tuple[int, bool]]:
+    """Fields of a layer (or of a part of one): width, and whether it is signed.
+
+    Those of the im2col generator; ``b_base``, ``bias_base``, ``c_base``: where weights, biases and
+    results begin in their scratchpads; ``pixels``: windows of the image, rows of each tile;
+    ``tiles``: of a strip of results; ``runs``: rows of windows in all strips; ``multiplier``,
+    ``shift``, ``low``, ``high``: scale and limits; ``window``, ``image_width``,
+    ``image_height``, ``pooled``: of the pooling, before it, and windows beside each other.
+    """
+    addresses = ("origin", "pitch", "jump", "plane_step")
+    return {
+        **{name: (address_width if name in addresses else _WIDTH, name in SIGNED)
+           for name in COMMAND},
+        **dict.fromkeys(_BASES, (address_width, False)), **dict.fromkeys(_COUNTS, (_WIDTH, False)),
+        "multiplier": (_WIDTH, False), "shift": (SHIFT_WIDTH, False), "low": (8, True),
+        "high": (8, True),
+    }
+
+
+def command_fields(address_width: int, memory_width: int) -> dict[str, tuple[int, bool]]:
+    """Fields of a command: width, and whether it is signed.
+
+    ``operation``; ``wait``: not before all commands before have ended; for a transfer ``target``,
+    ``scratch``: first word in its scratchpad, ``memory``: first beat in memory, ``count``: beats;
+    and those of a layer.
+    """
+    return {"operation": (2, False), "wait": (1, False), "target": (2, False),
+            "scratch": (address_width, False), "memory": (memory_width, False),
+            "count": (_WIDTH, False), **compute_fields(address_width)}
+
+
+def request_fields(memory_width: int) -> dict[str, int]:
+    """Fields of a request to memory: ``count`` beats from ``address`` on, read or written."""
+    return {"write": 1, "address": memory_width, "count": _WIDTH}

@@ -1,0 +1,162 @@
+"""Networks for the accelerator: layers behind each other, whose results stay in its memory."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cyclebound.golden.systolic.accelerator import Memory
+from cyclebound.golden.systolic.accelerator_layer import Layer, flat_weights, product_layer
+from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, Places, plan_layer
+from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product, attention_head, mlp
+from cyclebound.golden.systolic.mapping import ceil_div
+from cyclebound.golden.systolic.post_processing import Scale
+
+__all__ = ["ATTENTION", "NETWORKS", "Program", "Step", "chained", "product_step",
+           "program_of", "random_steps"]
+
+Tensor = NDArray[np.integer]
+_RELU = Scale(1, 9, low=0)  # of sums of a hundred or so products of int8
+_RELU6 = Scale(1, 9, low=0, high=96)
+_PLAIN = Scale(1, 9)
+
+
+NETWORKS: Mapping[str, tuple[Layer, ...]] = {
+    # each layer takes the result of the one before
+    "lenet_5": (
+        Layer(LENET_5[0], _RELU, window=2, together=1),
+        Layer(LENET_5[1], _RELU, window=2),
+        *(product_layer(layer, _RELU) for layer in LENET_5[2:4]),
+        product_layer(LENET_5[4], _PLAIN)),
+    # MobileNetV2's first convolution and its second bottleneck (6 times as many channels inside,
+    # stride 2, so without a shortcut), on 16 x 16 pixels in place of 224 x 224
+    "mobilenet": (
+        Layer(Convolution("first", 16, 16, 3, 32, 3, stride=2, padding=1), _RELU6, together=3),
+        Layer(Convolution("reduce", 8, 8, 32, 16, 1), _PLAIN),
+        Layer(Convolution("expand", 8, 8, 16, 96, 1), _RELU6),
+        Layer(Convolution("depthwise", 8, 8, 96, 96, 3, stride=2, padding=1), _RELU6,
+              depthwise=True),
+        Layer(Convolution("project", 4, 4, 96, 24, 1), _PLAIN)),
+    "perceptron": tuple(product_layer(layer, _RELU) for layer in mlp((64, 96, 10), 16)),
+}
+
+ATTENTION = attention_head(24, 32, 16)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A layer with its operands.
+
+    ``image`` is None where it is what the step before has made. ``expected`` is numpy's result.
+    """
+
+    layer: Layer
+    image: Tensor | None
+    weights: Tensor
+    bias: Tensor
+    expected: Tensor
+
+
+@dataclass(frozen=True)
+class Program:
+    """Commands of several layers, with what is in memory before, and where their results are."""
+
+    steps: tuple[Step, ...]
+    plans: tuple[LayerPlan, ...]
+    places: tuple[Places, ...]
+    memory: Tensor
+
+    @property
+    def commands(self) -> list[Mapping[str, int]]:
+        return [command for plan in self.plans for command in plan.commands]
+
+    def result(self, number: int, memory: Tensor) -> Tensor:
+        """What is in memory as the result of a step."""
+        layer, start = self.steps[number].layer, self.places[number].result
+        size = memory.shape[1]
+        high, wide = layer.output
+        words = ceil_div(layer.convolution.filters, size) * high * wide
+        return layer.result_of(memory[start:start + words], size)
+
+
+def _flat(layer: Layer, before: Layer, size: int) -> Layer:
+    """A fully connected layer as one behind an image that lies in memory in planes."""
+    high, wide = before.output
+    planes = ceil_div(before.convolution.filters, size)
+    together = high * wide * size
+    return replace(layer, together=together, convolution=replace(
+        layer.convolution, channels=planes * together))
+
+
+def chained(layers: Sequence[Layer], size: int) -> list[Layer]:
+    """The layers of a network as they take each other's results from memory."""
+    found = list(layers[:1])
+    for before, layer in itertools.pairwise(layers):
+        conv, shape = layer.convolution, (before.convolution.filters, *before.output)
+        flattens = shape != (conv.channels, conv.height, conv.width)
+        found.append(_flat(layer, before, size) if flattens else layer)
+    return found
+
+
+def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
+    """Random int8 operands for a network, and what numpy makes of them."""
+    rng, steps, image = np.random.default_rng(seed), [], None
+    in_memory = chained(layers, size)
+
+    def some(*shape: int) -> Tensor:
+        return rng.integers(-128, 128, shape, dtype=np.int8)
+
+    for number, layer in enumerate(layers):
+        conv = layer.convolution
+        first = some(conv.channels, conv.height, conv.width) if number == 0 else None
+        given = first if image is None else image
+        bias = rng.integers(-2000, 2000, conv.filters, dtype=np.int32)
+        weights = some(conv.filters, 1 if layer.depthwise else conv.channels, conv.kernel,
+                       conv.kernel)
+        if in_memory[number] != layer:  # in numpy channel by channel; in memory as the planes lie
+            result = layer.reference(given.reshape(-1, 1, 1), weights, bias)
+            weights = flat_weights(weights.reshape(conv.filters, *given.shape), size)
+        else:
+            result = layer.reference(given, weights, bias)
+        image = result.astype(np.int8)
+        steps.append(Step(in_memory[number], first, weights, bias, image))
+    return steps
+
+
+def product_step(name: str, a: Tensor, b: Tensor, scale: Scale) -> Step:
+    """A B with operands of int8, scaled, as a step of its own.
+
+    Raises `TypeError` and `ValueError` as `Product.of` does: where k is not the same in both, say.
+    """
+    layer = product_layer(Product.of(name, a, b), scale)
+    weights, image = b.T[:, :, None, None], a.T[:, :, None]
+    bias = np.zeros(b.shape[1], dtype=np.int32)
+    expected = layer.reference(image, weights, bias).astype(np.int8)
+    return Step(layer, image, weights, bias, expected)
+
+
+def program_of(steps: Sequence[Step], device: Device, memory: Memory | None = None) -> Program:
+    """All steps, one after the other, with their operands and results side by side in memory."""
+    size, blocks, plans, places, at = device.size, [], [], [], 0
+
+    def put(words: Tensor) -> int:
+        nonlocal at
+        blocks.append(words)
+        at += len(words)
+        return at - len(words)
+
+    for number, step in enumerate(steps):
+        layer = step.layer
+        high, wide = layer.output
+        where = Places(
+            image=(places[number - 1].result if step.image is None
+                   else put(layer.image_beats(step.image, size))),
+            weights=put(layer.weight_beats(step.weights, size)),
+            bias=put(layer.bias_beats(step.bias, size)),
+            result=put(np.zeros((ceil_div(layer.convolution.filters, size) * high * wide, size),
+                                dtype=np.int64)))
+        places.append(where)
+        plans.append(plan_layer(layer, device, memory, where))
+    return Program(tuple(steps), tuple(plans), tuple(places), np.vstack(blocks))

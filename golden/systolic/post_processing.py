@@ -1,0 +1,91 @@
+"""Golden model and bound of the post-processing unit, and its reference in numpy.
+
+Ref: the thesis on AI accelerators, chapters 2.3 and 2.4 (bias, ReLU); the scale is a multiplier
+over a power of two, which this project chose.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cyclebound.golden.bound import bound, check_count
+
+__all__ = ["STAGES", "PostProcessingModel", "Scale", "post_process", "requantise"]
+
+STAGES = 6
+"""Bias, products, their sum, shift, rounding, limits."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From sums to results: times ``multiplier / 2 ** shift``, no less than ``low``, no more than
+    ``high``. ReLU is ``low=0``.
+
+    Raises `TypeError` and `ValueError`, which name what does not fit 16, 6, and twice 8 bits.
+    """
+
+    multiplier: int = 1
+    shift: int = 0
+    low: int = -128
+    high: int = 127
+
+    def __post_init__(self) -> None:
+        limits = {"multiplier": (0, 65535), "shift": (0, 63), "low": (-128, 127),
+                  "high": (-128, 127)}
+        for name, (least, most) in limits.items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"{name} must be a whole number, not {value!r}")
+            if not least <= value <= most:
+                raise ValueError(f"{name} must be {least} to {most}, not {value}")
+        if self.low > self.high:
+            raise ValueError(f"low must be at most high, {self.high}, not {self.low}")
+
+
+def requantise(sums: NDArray[np.integer], bias: NDArray[np.integer],
+               scale: Scale) -> NDArray[np.int64]:
+    """What becomes of sums, with halves rounded up: of any shape that ``bias`` broadcasts to.
+
+    In Python's integers, which do not wrap.
+    """
+    total = (sums.astype(object) + bias.astype(object)) * scale.multiplier
+    rounded = (2 * total + 2**scale.shift) // 2**(scale.shift + 1)
+    return np.clip(rounded, scale.low, scale.high).astype(np.int64)
+
+
+@bound(formula="rows + 6", source="this project")
+def post_process(*, rows: int) -> int:
+    """Cycles of a number of rows, one behind the other.
+
+    Unit: cycles. Counted: from the cycle in which the first row is accepted to the cycle in which
+    the last is on ``results``, both inclusive; the sink always ready.
+
+    Derivation: a row passes six registers: sum plus bias, two products, their sum, shift,
+    rounding, limits. Each takes a row in each cycle, so that the last is accepted rows - 1 cycles
+    after the first, and there 6 cycles later.
+    """
+    check_count("rows", rows)
+    return rows + STAGES
+
+
+class PostProcessingModel:
+    """Golden model, one call of `step` per cycle."""
+
+    def __init__(self) -> None:
+        self._now = 0  # cycles in which nothing stood still
+        self._rows: deque[tuple[int, list[int]]] = deque()  # when, and what
+
+    def step(self, row: list[int] | None, ready: bool) -> tuple[bool, list[int] | None]:
+        """One cycle: the result that will become of the row on offer, and whether the sink is
+        ready; whether a row is taken, and the result on offer."""
+        shown = self._rows[0][1] if self._rows and self._rows[0][0] == self._now else None
+        if shown is not None and not ready:
+            return False, shown
+        if shown is not None:
+            self._rows.popleft()
+        if row is not None:
+            self._rows.append((self._now + STAGES, row))
+        self._now += 1
+        return True, shown

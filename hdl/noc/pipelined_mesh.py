@@ -1,0 +1,29 @@
+"""The grid of SHMAC's tiles with pipelined routers."""
+
+from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
+from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
+
+__all__ = ["PipelinedMesh"]
+
+
+class PipelinedMesh(HandshakeMesh):
+    """`HandshakeMesh` with `PipelinedRouter`: everything else is the same.
+
+    Latency: alone, a read ``h`` links away takes its core 7 + 4 (h + 1) cycles.
+
+    Parameters
+    ----------
+    rows, columns, words : int
+        As of `HandshakeMesh`.
+
+    Members
+    -------
+    As of `HandshakeMesh`.
+    """
+
+    def __init__(self, *, rows, columns, words=16):
+        super().__init__(rows=rows, columns=columns, words=words)
+
+    def make_router(self):
+        """One of the routers."""
+        return PipelinedRouter()

@@ -1,0 +1,116 @@
+"""A core of SHMAC as the network sees it: it repeats one instruction (see golden/noc/shmac_kernel).
+"""
+
+from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from cyclebound.golden.noc.shmac_kernel import Operation
+from cyclebound.golden.noc.shmac_packet import (
+    DATA_BITS,
+    MEMORY_CYCLES,
+    TO_CORE_CYCLES,
+    TO_MEMORY_CYCLES,
+)
+from cyclebound.hdl.noc.router_input import PositionLayout
+from cyclebound.hdl.noc.shmac_packet import PacketLayout
+
+__all__ = ["KernelLayout", "ShmacCore"]
+
+_BYPASS_CYCLES = 1 + TO_MEMORY_CYCLES + MEMORY_CYCLES + TO_CORE_CYCLES
+
+KernelLayout = data.StructLayout({"enable": 1, "fetch": 1, "bypass": 1, "operation": unsigned(2),
+                                  "target": PositionLayout})
+
+
+class ShmacCore(wiring.Component):
+    """Source of traffic that behaves as a core does: fetch, execute, one cycle, from the start.
+
+    Latency: a request is there in the cycle after the core's own; a response is in after two more
+    cycles. A read is over then, a write when it is acknowledged. It waits for one response at most.
+
+    Parameters
+    ----------
+    words : int
+        Words of a tile's RAM, a power of two: the addresses that it goes through.
+
+    Members
+    -------
+    kernel : In(KernelLayout)
+        What to repeat; looked at before each instruction.
+    position : In(PositionLayout)
+        Its tile; constant.
+    source, sink : Out, In(stream of PacketLayout)
+        To and from the router's master port.
+    address : Out, word : In
+        The second port of the tile's RAM.
+    fetched, operated : Out(1)
+        Pulses in the last cycle of a fetch, and of a read or write.
+    data : Out(32)
+        What it got last.
+    """
+
+    def __init__(self, *, words):
+        self.words = words
+        packets = stream.Signature(PacketLayout())
+        super().__init__({
+            "kernel": In(KernelLayout), "position": In(PositionLayout), "source": Out(packets),
+            "sink": In(packets), "address": Out(exact_log2(words)), "word": In(DATA_BITS),
+            "fetched": Out(1), "operated": Out(1), "data": Out(DATA_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        source, sink, packet = self.source, self.sink, self.source.payload
+        fetching = Signal()
+        kernel = Signal(KernelLayout)  # of the instruction under way
+        count = Signal(DATA_BITS)      # instructions begun
+        left = Signal(range(_BYPASS_CYCLES))
+        writes = ~fetching & (kernel.operation == Operation.WRITE)
+        ends = Signal()
+        m.d.comb += [
+            packet.write.eq(writes), packet.initiator.eq(self.position),
+            packet.target.eq(Mux(fetching, self.position.as_value(), kernel.target.as_value())),
+            packet.address.eq(count[:len(self.address)]), packet.data.eq(Mux(writes, count, 0)),
+            self.address.eq(count), sink.ready.eq(1),
+            self.fetched.eq(ends & fetching), self.operated.eq(ends & ~fetching),
+        ]
+
+        def after():
+            """The last cycles of a fetch or read, and what comes next."""
+            m.d.sync += left.eq(left - 1)
+            with m.If(left == 0):
+                m.d.comb += ends.eq(1)
+                m.d.sync += fetching.eq(0)
+                m.next = "CORE"
+                with m.If(fetching & (kernel.operation != Operation.NONE)):
+                    m.next = "REQUEST"
+
+        operates = self.kernel.operation != Operation.NONE
+        with m.FSM():
+            with m.State("CORE"):
+                with m.If(self.kernel.enable & (self.kernel.fetch | operates)):
+                    m.d.sync += [kernel.eq(self.kernel), count.eq(count + 1),
+                                 fetching.eq(self.kernel.fetch), left.eq(_BYPASS_CYCLES - 1)]
+                    m.next = "REQUEST"
+                    with m.If(self.kernel.fetch & self.kernel.bypass):
+                        m.next = "BYPASS"
+            with m.State("REQUEST"):
+                m.d.comb += source.valid.eq(1)
+                with m.If(source.ready):
+                    m.next = "WAIT"
+                    with m.If(writes):
+                        m.d.comb += ends.eq(1)
+                        m.next = "CORE"
+            with m.State("WAIT"):
+                with m.If(sink.valid):
+                    m.d.sync += [self.data.eq(sink.payload.data), left.eq(TO_CORE_CYCLES - 1)]
+                    m.next = "IN"
+            with m.State("BYPASS"):
+                with m.If(left == TO_CORE_CYCLES):  # the word of the cycle before
+                    m.d.sync += self.data.eq(self.word)
+                after()
+            with m.State("IN"):
+                after()
+        return m

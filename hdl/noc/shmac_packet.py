@@ -1,0 +1,106 @@
+"""SHMAC's packets in hardware, and what is wrong with them (see golden/noc/shmac_packet)."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.noc.packet import COORDINATE_BITS
+from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, FLAGS, ShmacPort
+from cyclebound.hdl.noc.router_input import PositionLayout
+
+__all__ = ["PacketLayout", "Verdict", "answered", "compare", "way", "wrong_kind"]
+
+
+class PacketLayout(data.StructLayout):
+    """The flags, ``initiator``, ``target`` (row and column), ``address`` and ``data``."""
+
+    def __init__(self, *, address_bits=ADDRESS_BITS, data_bits=DATA_BITS):
+        super().__init__({**dict.fromkeys(FLAGS, 1),
+                          "initiator": PositionLayout, "target": PositionLayout,
+                          "address": unsigned(address_bits), "data": unsigned(data_bits)})
+
+
+def answered(packet):
+    """Whether an operation of this kind has a response."""
+    return ~packet.write | packet.sync
+
+
+def compare(packet, here):
+    """Four bits: its destination lies east, west, south, north of here."""
+    there = Mux(packet.response, packet.initiator.as_value(), packet.target.as_value())
+    column, row = there[:COORDINATE_BITS], there[COORDINATE_BITS:]
+    return Cat(column > here.column, column < here.column, row > here.row, row < here.row)
+
+
+def way(compared, packet):
+    """One-hot output, from what `compare` says: along the row, along the column, or here."""
+    east, west, south, north = compared
+    across, local = east | west, ~compared.any()
+    return Cat(~across & north, east, ~across & south, west,
+               local & packet.response, local & ~packet.response)
+
+
+def wrong_kind(port, packet, here):
+    """Whether no such packet may come by that input, whatever went before."""
+    wrong = packet.response & ~answered(packet)
+    if port == ShmacPort.SLAVE:
+        wrong |= ~packet.response
+    if port == ShmacPort.MASTER:
+        wrong |= packet.response | (packet.initiator.as_value() != here.as_value())
+    return wrong
+
+
+class Verdict(wiring.Component):
+    """Which way a packet goes, and what is wrong with it.
+
+    Latency: ``way`` follows the packet by two cycles, and stays; what is wrong with it is due in
+    the cycle after, when ``waited`` counts.
+
+    Parameters
+    ----------
+    port : ShmacPort
+        The input that it came by.
+    address_bits, data_bits : int
+        Of a packet.
+
+    Members
+    -------
+    packet, position, connected, waited : In
+        As of `HandshakeInput`.
+    way : Out(6)
+        One-hot output.
+    malformed : Out(1)
+        A response of the master, or to what has none; a request of the slave; from the master, a
+        request in another's name, or one more while it waits for a response.
+    unroutable : Out(1)
+        Not malformed, and the way leads back, or nowhere.
+    awaits : Out(1)
+        Neither, and it is the master's, which waits for its response from now on.
+    """
+
+    def __init__(self, *, port, address_bits=ADDRESS_BITS, data_bits=DATA_BITS):
+        self.port = port
+        super().__init__({
+            "packet": In(PacketLayout(address_bits=address_bits, data_bits=data_bits)),
+            "position": In(PositionLayout), "connected": In(6), "waited": In(1),
+            "way": Out(6), "malformed": Out(1), "unroutable": Out(1), "awaits": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        packet, here = self.packet, self.position
+        # first cycle: compare; second cycle: the way; third cycle: the verdict
+        compared = Signal(4)
+        m.d.sync += [compared.eq(compare(packet, here)), self.way.eq(way(compared, packet))]
+        wrong = Signal()
+        m.d.sync += wrong.eq(wrong_kind(self.port, packet, here))
+        more = answered(packet) & self.waited if self.port == ShmacPort.MASTER else 0
+        leads = Signal()
+        m.d.comb += [
+            leads.eq((self.way & self.connected & (63 ^ 1 << self.port)).any()),
+            self.malformed.eq(wrong | more),
+            self.unroutable.eq(~self.malformed & ~leads),
+            self.awaits.eq((~self.malformed & leads & answered(packet))
+                           if self.port == ShmacPort.MASTER else 0),
+        ]
+        return m

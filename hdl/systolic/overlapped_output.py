@@ -1,0 +1,145 @@
+"""Output-stationary array whose folds overlap: neither wavefront nor drain delays the next one.
+
+Ref: the thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5); a second chain of registers
+that drains while the next fold is executed is how mature generators of such arrays do it.
+"""
+
+from functools import cached_property
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.hdl.systolic.output_stationary import OutputStationaryPE
+from cyclebound.hdl.systolic.parts import (
+    LeftLayout,
+    check_count,
+    check_widths,
+    delay,
+    delay_lines,
+)
+
+__all__ = ["OverlappedOutputArray"]
+
+
+class OverlappedOutputArray(wiring.Component):
+    """C = A B of at most ``rows`` x ``columns``, fold behind fold, an operand in each cycle.
+
+    What is accepted in cycle *t* is executed by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*, and
+    the next fold follows in the cycle after the last operands of this one. A complete sum is
+    copied into a chain that leads down its column, with two registers for each PE, so that it moves
+    as fast as the wavefront does and rows leave one in each cycle. Row 0 of C lies in the last row
+    of PEs: it leaves first.
+
+    The last operands of a fold are accepted ``rows`` cycles after those of the fold before, or
+    later: folds follow each other after as many cycles as they have operands, or the array
+    rows, whichever is more. Row *i* of C is on ``results`` ``rows + columns + 2 + i`` cycles after
+    the last operands were accepted.
+
+    The array freezes as a whole while a row is on offer and not taken. Missing operands freeze
+    nothing.
+
+    ``left.ready`` and ``top.ready`` depend on the other stream's ``valid``, on
+    ``left.payload.last``, and on ``results.ready``; no ``valid`` depends on a ``ready``.
+
+    Parameters
+    ----------
+    rows, columns, operand_width, accumulator_width : int
+        As of `OutputStationaryArray`.
+
+    Members
+    -------
+    left, top, results, active
+        As of `OutputStationaryArray`.
+    """
+
+    def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
+        check_count("Row count", rows)
+        check_count("Column count", columns)
+        check_widths(operand_width, accumulator_width)
+        self.rows, self.columns = rows, columns
+        self.operand_width, self.accumulator_width = operand_width, accumulator_width
+        super().__init__({
+            "left": In(stream.Signature(LeftLayout(rows, operand_width))),
+            "top": In(stream.Signature(data.ArrayLayout(signed(operand_width), columns))),
+            "results": Out(stream.Signature(data.ArrayLayout(signed(accumulator_width), columns))),
+            "active": Out(rows * columns),
+        })
+
+    @cached_property
+    def pes(self):  # made late: an array that is only asked for its ports has none
+        return [[OutputStationaryPE(operand_width=self.operand_width,
+                                    accumulator_width=self.accumulator_width)
+                 for _ in range(self.columns)] for _ in range(self.rows)]
+
+    def elaborate(self, platform):
+        m = Module()
+        for i, row in enumerate(self.pes):
+            for j, pe in enumerate(row):
+                m.submodules[f"pe_{i}_{j}"] = pe
+        diagonals = self.rows + self.columns - 1
+
+        step, may, accept, in_fold = Signal(), Signal(), Signal(), Signal()
+        to_wait = Signal(range(self.rows + 1))  # steps until a fold may end
+        last = self.left.payload.last
+        m.d.comb += [
+            step.eq(~self.results.valid | self.results.ready),
+            may.eq(step & (~last | (to_wait == 0))),
+            accept.eq(self.left.valid & self.top.valid & may),
+            self.left.ready.eq(self.top.valid & may),
+            self.top.ready.eq(self.left.valid & may),
+        ]
+        with m.If(accept):
+            m.d.sync += in_fold.eq(~last)
+        with m.If(accept & last):
+            m.d.sync += to_wait.eq(self.rows - 1)
+        with m.Elif(step & (to_wait != 0)):
+            m.d.sync += to_wait.eq(to_wait - 1)
+
+        # The wavefront: bit d speaks of operands in the PEs with i + j = d, bit d + 1 of their
+        # products, and bit d + 2 of their sums.
+        valid, first = Signal(diagonals + 1), Signal(diagonals + 1)
+        ends = Signal(self.rows + self.columns + 1)
+        with m.If(step):
+            m.d.sync += [valid.eq(Cat(accept, valid)), first.eq(Cat(accept & ~in_fold, first)),
+                         ends.eq(Cat(accept & last, ends))]
+
+        values = [self.left.payload["values"][self.rows - 1 - i] for i in range(self.rows)]
+        lefts = delay(m, step, values,
+                      delay_lines("skew_left", range(self.rows), self.operand_width))
+        tops = delay(m, step, self.top.payload,
+                     delay_lines("skew_top", range(self.columns), self.operand_width))
+        executes = Signal(diagonals)
+        m.d.comb += executes.eq(Mux(step, valid[:diagonals], 0))
+        for i, row in enumerate(self.pes):
+            m.d.comb += self.active[i * self.columns:(i + 1) * self.columns].eq(
+                executes[i:i + self.columns])
+            for j, pe in enumerate(row):
+                link = 0
+                if i:  # the second register of the chain
+                    link = Signal(signed(self.accumulator_width), name=f"link_{i}_{j}")
+                    with m.If(step):
+                        m.d.sync += link.eq(self.pes[i - 1][j].drain)
+                m.d.comb += [
+                    pe.load.eq(step),
+                    pe.left.eq(row[j - 1].right if j else lefts[i]),
+                    pe.top.eq(self.pes[i - 1][j].bottom if i else tops[j]),
+                    pe.accumulate.eq(step & valid[i + j + 1]),
+                    pe.first.eq(first[i + j + 1]),
+                    pe.capture.eq(step & ends[i + j + 2]),
+                    pe.shift.eq(step),
+                    pe.below.eq(link),
+                ]
+
+        # Columns side by side again; of each fold, as many rows as the array has.
+        rows_left = Signal(range(self.rows + 1))
+        skew = delay_lines("skew_sums", range(self.columns - 1, -1, -1), self.accumulator_width)
+        sums = delay(m, step, [pe.drain for pe in self.pes[-1]], skew)
+        m.d.comb += self.results.valid.eq(rows_left != 0)
+        m.d.comb += [value.eq(each) for value, each in
+                     zip(self.results.payload, sums, strict=True)]
+        with m.If(step & ends[-1]):
+            m.d.sync += rows_left.eq(self.rows)
+        with m.Elif(step & (rows_left != 0)):
+            m.d.sync += rows_left.eq(rows_left - 1)
+        return m

@@ -1,0 +1,98 @@
+"""Post-processing: sums of an array become operands again, with bias, scale and activation.
+
+Ref: the thesis on AI accelerators, chapters 2.3 (bias, activation) and 2.4; the fixed-point scale
+is this project's.
+"""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.systolic.post_processing_layout import SHIFT_WIDTH, low_part
+from cyclebound.hdl.systolic.parts import check_count
+
+__all__ = ["PostProcessing"]
+
+
+class PostProcessing(wiring.Component):
+    """Each sum plus its bias, times ``multiplier / 2 ** shift``, rounded, and clamped.
+
+    Halves are rounded up. ReLU is a lower limit of 0, ReLU6 has an upper limit, too; without an
+    activation the limits are those of a result. No bit is lost on the way.
+
+    A row that is accepted in cycle *t* is on ``results`` in *t* + 6, and rows follow each other
+    without a gap. While a result is on offer and not taken, everything stands still.
+    ``sums.ready`` depends on ``results.ready``.
+
+    Parameters
+    ----------
+    columns : int
+        Elements of a row, at least 1.
+    accumulator_width, multiplier_width, result_width : int
+        Bits of a signed sum and of its bias, of the unsigned multiplier, of a signed result; at
+        least 2, 1 and 2. The result must be no wider than the sum.
+
+    Members
+    -------
+    multiplier, shift, low, high : In
+        Scale, and the least and greatest result. They may change when no row is under way.
+    sums : In(stream.Signature(StructLayout))
+        ``values`` and their ``bias``.
+    results : Out(stream.Signature(ArrayLayout(signed(result_width), columns)))
+        The rows, in their order.
+    """
+
+    def __init__(self, *, columns, accumulator_width=32, multiplier_width=16, result_width=8):
+        check_count("Column count", columns)
+        check_count("Accumulator width", accumulator_width, 2)
+        check_count("Multiplier width", multiplier_width)
+        check_count("Result width", result_width, 2)
+        if result_width > accumulator_width:
+            raise ValueError(f"Result width must be at most {accumulator_width}, that of the "
+                             f"accumulator, not {result_width}")
+        self.columns, self.accumulator_width = columns, accumulator_width
+        total, result = signed(accumulator_width), signed(result_width)
+        rows = data.ArrayLayout(total, columns)
+        super().__init__({
+            "multiplier": In(multiplier_width), "shift": In(SHIFT_WIDTH),
+            "low": In(result), "high": In(result),
+            "sums": In(stream.Signature(data.StructLayout({"values": rows, "bias": rows}))),
+            "results": Out(stream.Signature(data.ArrayLayout(result, columns))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        move, held = Signal(), Signal(5)  # rows in the stages but the last
+        m.d.comb += [move.eq(~self.results.valid | self.results.ready), self.sums.ready.eq(move)]
+        with m.If(move):
+            m.d.sync += Cat(held, self.results.valid).eq(Cat(self.sums.valid, held))
+        row = self.sums.payload
+        for number in range(self.columns):
+            self._lane(m, move, number, row["values"][number], row.bias[number])
+        return m
+
+    def _lane(self, m, move, number, value, bias):
+        """One column: a register behind each operation."""
+        width, scale = self.accumulator_width + 1, len(self.multiplier)
+
+        def register(shape, name, value):
+            stage = Signal(shape, name=f"{name}_{number}")
+            with m.If(move):
+                m.d.sync += stage.eq(value)
+            return stage
+
+        # The sum is wider than a multiplier of an FPGA: its low and its high part.
+        cut = low_part(width)
+        total = register(signed(width), "total", value + bias)
+        upper = register(signed(width - cut + scale), "upper",
+                         total[cut:].as_signed() * self.multiplier)
+        lower = register(cut + scale, "lower", total[:cut] * self.multiplier)
+        product = register(signed(width + scale), "product", (upper << cut) + lower)
+        # One more bit below: the one that rounds.
+        shifted = register(signed(width + scale + 1), "shifted",
+                           Cat(0, product).as_signed() >> self.shift)
+        rounded = register(signed(width + scale), "rounded",
+                           shifted[1:].as_signed() + shifted[0])
+        clamped = Mux(rounded < self.low, self.low, Mux(rounded > self.high, self.high, rounded))
+        with m.If(move):
+            m.d.sync += self.results.payload[number].eq(clamped)

@@ -1,0 +1,123 @@
+"""Dataflow: what is between the units of an SGMF core, and the core."""
+
+from cyclebound.golden.dataflow import bounds, fabric_bounds, special_bounds
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
+from cyclebound.hdl.dataflow.diamond import Diamond
+from cyclebound.hdl.dataflow.fabric import Fabric
+from cyclebound.hdl.dataflow.special_unit import SpecialUnit
+from cyclebound.hdl.dataflow.switch import Switch
+from cyclebound.hdl.dataflow.thread_sink import ThreadSink
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
+
+BLOCKS = (
+    Block(
+        name="dataflow.switch",
+        summary="statically configured crossbar; each output has one input's tokens",
+        component=Switch,
+        configurations={
+            "tiny": Configuration({"ports": 3, "tid_width": 1, "width": 1}),
+            "paper": Configuration({"ports": 8, "tid_width": 11, "width": 32}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.switch"),),
+        bounds=(
+            Observed("hop", fabric_bounds.switch_hop, proved_by=("delivery",)),
+            Observed("stream", fabric_bounds.switch_stream),
+        ),
+        properties=(
+            Property(
+                name="delivery",
+                says="each output is offered exactly the tokens that its input has taken, in "
+                     "order, each until it is taken, and nothing else; from the next cycle on, "
+                     "unless another output of its input has still to take the one before",
+                checker=SwitchProof,
+                instances=tuple({"ports": ports, "tid_width": 1, "width": 1}
+                                for ports in (3, 8)),
+                decides=("ports",),
+                depth=6,
+                induction=3,
+            ),
+        ),
+        checker=SwitchCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.inputs__0__valid", "top.dut.outputs__1__valid"),
+    ),
+    Block(
+        name="dataflow.thread_sink",
+        summary="where threads end; says when all of them have",
+        component=ThreadSink,
+        configurations={
+            "small": Configuration({"operands": 3, "tid_width": 3, "width": 4}),
+            "paper": Configuration({"operands": 8, "tid_width": 8, "width": 32}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_sink"),),
+        bounds=(Observed("done", fabric_bounds.sink_done),),
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.done",),
+    ),
+    Block(
+        name="dataflow.special_unit",
+        summary="dividers or square roots behind one reservation buffer, out of order, in epochs",
+        component=SpecialUnit,
+        configurations={
+            **{name: Configuration({"function": function, "depth": 16, "tid_width": 10})
+               for name, function in (("integers", "idiv"), ("floats", "fdiv"),
+                                      ("roots", "fsqrt"))},
+            "two": Configuration({"function": "fdiv", "depth": 2, "tid_width": 6, "blocks": 2}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.special_unit"),),
+        bounds=(
+            Observed("result", special_bounds.special_result),
+            Observed("stream", special_bounds.special_stream),
+            Observed("epoch", special_bounds.special_epoch),
+        ),
+        fpga=FpgaTarget("floats"),
+        signals=("top.dut.buffer.fire__valid", "top.dut.busy", "top.dut.done", "top.dut.sent",
+                 "top.dut.result__valid"),
+    ),
+    Block(
+        name="dataflow.diamond",
+        summary="Figure 6's graph, (a + x) * (b + (c + x)), with a delay or without one",
+        component=Diamond,
+        configurations={
+            "unbalanced": Configuration({"depth": 2, "tid_width": 8, "delay": 0}),
+            "delayed": Configuration({"depth": 2, "tid_width": 8, "delay": 16}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.diamond"),),
+        bounds=(
+            Observed("balanced", bounds.diamond_balanced),
+            Observed("unbalanced", bounds.diamond_unbalanced),
+        ),
+        fpga=None,
+        signals=("top.dut.x__valid", "top.dut.product__valid"),
+    ),
+    Block(
+        name="dataflow.fabric",
+        summary="grid of units and switches, configured through a port; runs mapped kernels",
+        component=Fabric,
+        configurations={
+            "small": Configuration({"rows": ("SLLL", "SCKL", "LLLT"), "depth": 4, "tid_width": 8,
+                                    "address_width": 12}),
+            "five_by_five": Configuration({"rows": FIVE_BY_FIVE.rows, "depth": 16,
+                                           "tid_width": 11, "address_width": 16}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
+            Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
+                      configurations=("five_by_five",), thorough=True),
+        ),
+        bounds=(
+            Observed("stream", fabric_bounds.fabric_stream),
+            Observed("completion", fabric_bounds.fabric_completion),
+        ),
+        fpga=FpgaTarget("five_by_five"),
+        signals=("top.dut.start", "top.dut.done", "top.dut.memory__0__request__valid"),
+    ),
+)

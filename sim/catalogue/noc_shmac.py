@@ -1,0 +1,113 @@
+"""SHMAC's routers."""
+
+from cyclebound.golden.noc import shmac_bounds as bounds
+from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
+from cyclebound.hdl.noc.handshake_router import HandshakeRouter
+from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
+from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.noc.handshake_router_properties import (
+    HandshakeFairProof,
+    HandshakeKeptProof,
+    ShmacRouterCheck,
+)
+
+_TINY = {"address_bits": 1, "data_bits": 1}
+_GRID = {"rows": 3, "columns": 3, "words": 16, "slave_acknowledge": "passed", "late": False}
+
+BLOCKS = (
+    Block(
+        name="noc.handshake_router",
+        summary="SHMAC's router: request, data, acknowledge; not pipelined",
+        component=HandshakeRouter,
+        configurations={
+            "thesis": Configuration({"slave_acknowledge": "passed", "address_bits": 24,
+                                     "data_bits": 32}),
+            "early": Configuration({"slave_acknowledge": "accepted", "address_bits": 4,
+                                    "data_bits": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router"),),
+        bounds=(
+            Observed("hop", bounds.handshake_hop),
+            Observed("accept", bounds.handshake_accept),
+        ),
+        properties=(
+            Property(
+                name="kept",
+                says="a packet that an input takes is handed over once by one output, unchanged, "
+                     "or dropped once and counted",
+                checker=HandshakeKeptProof,
+                # senders may do as they like, so that it does not matter when they are told
+                instances=({**_TINY, "slave_acknowledge": "passed"},),
+                decides=(),
+                depth=13,
+                induction=6,
+            ),
+            Property(
+                name="fair",
+                says="an output begins with one packet at a time, and is never idle while one "
+                     "asks; who asks sees at most one packet of each other input begin there",
+                checker=HandshakeFairProof,
+                # senders may do as they like, so that it does not matter when they are told
+                instances=({**_TINY, "slave_acknowledge": "passed"},),
+                decides=(),
+                depth=13,
+                induction=6,
+            ),
+        ),
+        checker=ShmacRouterCheck,
+        fpga=FpgaTarget("thesis"),
+    ),
+    Block(
+        name="noc.handshake_mesh",
+        summary="grid of SHMAC's tiles: a router, a core that runs a kernel, and RAM in each",
+        component=HandshakeMesh,
+        configurations={
+            "thesis": Configuration(_GRID),
+            "accepted": Configuration({**_GRID, "rows": 1, "slave_acknowledge": "accepted"}),
+            "row": Configuration({**_GRID, "rows": 1, "columns": 4}),
+            "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh"),
+            Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
+                      configurations=("thesis",), thorough=True),
+        ),
+        bounds=(
+            Observed("alone", bounds.lifetime),
+            Observed("instruction", bounds.instruction),
+            Observed("shared", bounds.shared_read),
+        ),
+    ),
+    Block(
+        name="noc.pipelined_router",
+        summary="the pipelined successor of SHMAC's router, with the same face",
+        component=PipelinedRouter,
+        configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router"),),
+        bounds=(Observed("hop", bounds.pipelined_hop),),
+        checker=ShmacRouterCheck,
+        fpga=FpgaTarget("thesis"),
+    ),
+    Block(
+        name="noc.pipelined_mesh",
+        summary="grid of SHMAC's tiles with pipelined routers",
+        component=PipelinedMesh,
+        configurations={
+            "grid": Configuration({"rows": 3, "columns": 3, "words": 16}),
+            "pair": Configuration({"rows": 1, "columns": 2, "words": 16}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh"),),
+        bounds=(
+            Observed("alone", bounds.pipelined_lifetime),
+            Observed("instruction", bounds.pipelined_instruction),
+        ),
+    ),
+)

@@ -1,0 +1,93 @@
+"""What surrounds a systolic array when it computes whole layers."""
+
+from cyclebound.golden.systolic.accelerator import compute_cycles, transfer_cycles
+from cyclebound.golden.systolic.accelerator_plan import layer_cycles
+from cyclebound.golden.systolic.im2col import im2col_cycles
+from cyclebound.golden.systolic.max_pooling import pool_cycles
+from cyclebound.golden.systolic.post_processing import post_process
+from cyclebound.hdl.systolic.accelerator import Accelerator
+from cyclebound.hdl.systolic.im2col import Im2col
+from cyclebound.hdl.systolic.max_pooling import MaxPooling
+from cyclebound.hdl.systolic.post_processing import PostProcessing
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+
+BLOCKS = (
+    Block(
+        name="systolic.post_processing",
+        summary="bias, scale, rounding and activation: sums become operands",
+        component=PostProcessing,
+        configurations={
+            "tiny": Configuration(
+                {"columns": 4, "accumulator_width": 5, "multiplier_width": 3, "result_width": 4},
+                domain={"multiplier": range(8), "shift": range(10), "rows": range(256, 257)}),
+            "8": Configuration({"columns": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.post_processing"),),
+        bounds=(Observed("rows", post_process, exhaustive=True),),
+        fpga=FpgaTarget("8"),
+        signals=("top.dut.sums__valid", "top.dut.sums__ready", "top.dut.results__valid",
+                 "top.dut.results__ready", "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.im2col",
+        summary="addresses of a convolution's operands: windows of an image as rows of a matrix",
+        component=Im2col,
+        configurations={
+            "2": Configuration(
+                {"size": 2, "address_width": 6},
+                domain={"height": range(1, 5), "width": range(1, 5), "channels": range(1, 4),
+                        "kernel": range(1, 4), "stride": range(1, 3), "padding": range(2)}),
+            "8": Configuration({"size": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.im2col"),),
+        bounds=(Observed("words", im2col_cycles, exhaustive=True),),
+        fpga=FpgaTarget("8"),
+        signals=("top.dut.command__valid", "top.dut.words__valid", "top.dut.words__ready",
+                 "top.dut.words__payload"),
+    ),
+    Block(
+        name="systolic.max_pooling",
+        summary="the greatest of each window, from a stream of pixels",
+        component=MaxPooling,
+        configurations={
+            "2": Configuration({"columns": 2, "width": 3, "most": 8},
+                               domain={"height": range(1, 8), "width": range(1, 8),
+                                       "window": range(1, 5)}),
+            "8": Configuration({"columns": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.max_pooling"),),
+        bounds=(Observed("image", pool_cycles, exhaustive=True),),
+        fpga=FpgaTarget("8"),
+        signals=("top.dut.pixels__valid", "top.dut.pixels__ready", "top.dut.results__valid",
+                 "top.dut.results__payload"),
+    ),
+    Block(
+        name="systolic.accelerator",
+        summary="whole layers by a list of commands: scratchpads, transfers, array, pooling",
+        component=Accelerator,
+        configurations={
+            "2": Configuration(
+                {"size": 2, "a_depth": 32, "b_depth": 32, "bias_depth": 8, "c_depth": 32,
+                 "sums_depth": 16},
+                domain={"height": range(1, 4), "width": range(1, 4), "channels": range(1, 4),
+                        "filters": range(1, 4), "kernel": range(1, 3), "stride": range(1, 3),
+                        "padding": range(2), "window": range(1, 3)}),
+            "4": Configuration({"size": 4, "a_depth": 128, "b_depth": 512, "c_depth": 128,
+                                "sums_depth": 64}),
+            "8": Configuration({"size": 8}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.accelerator"),
+            Testbench("networks", "cyclebound.tb.systolic.accelerator_networks", thorough=True,
+                      configurations=("8",)),
+        ),
+        bounds=(
+            Observed("layer", layer_cycles, exhaustive=True),
+            Observed("compute", compute_cycles),
+            Observed("transfer", transfer_cycles),
+        ),
+        fpga=FpgaTarget("8"),
+        signals=("top.dut.command__valid", "top.dut.requests__valid", "top.dut.read__valid",
+                 "top.dut.write__valid", "top.dut.active", "top.dut.idle"),
+    ),
+)

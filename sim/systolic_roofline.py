@@ -1,0 +1,108 @@
+"""Roofline of the accelerator: what the array could do, what memory lets it, what layers do.
+
+    python -m cyclebound.sim.systolic_roofline docs/systolic-roofline.svg
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from cyclebound.golden.systolic.accelerator import Memory
+from cyclebound.golden.systolic.accelerator_layer import product_layer
+from cyclebound.golden.systolic.accelerator_network import ATTENTION, NETWORKS, chained
+from cyclebound.golden.systolic.accelerator_plan import Device, plan_layer
+
+__all__ = ["Point", "draw", "points", "table"]
+
+_COLOURS = ("#4477aa", "#cc6677", "#228833", "#ccbb44")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A layer as planned.
+
+    Attributes
+    ----------
+    intensity : float
+        MACs of the layer for each byte that is moved from and to memory.
+    rate : float
+        MACs in each cycle, everything included.
+    roof : float
+        The most that memory and the array allow for that intensity.
+    """
+
+    network: str
+    layer: str
+    cycles: int
+    intensity: float
+    rate: float
+    roof: float
+
+
+def points(device: Device, memory: Memory) -> list[Point]:
+    """All layers of all networks, and of the attention head."""
+    found = []
+    networks = {**NETWORKS, "attention": tuple(product_layer(each) for each in ATTENTION)}
+    for network, layers in networks.items():
+        for layer in (layers if network == "attention" else chained(layers, device.size)):
+            plan = plan_layer(layer, device, memory)
+            intensity = layer.macs / (plan.beats * device.size)
+            found.append(Point(
+                network, layer.convolution.name, plan.cycles.total, intensity,
+                layer.macs / plan.cycles.total,
+                min(device.size**2, intensity * device.size / memory.interval)))
+    return found
+
+
+def table(memories: Sequence[Memory] = (Memory(), Memory(40, 2)), size: int = 8) -> str:
+    """The layers as a table for a page, with each memory."""
+    device = Device(size)
+    sides = [points(device, memory) for memory in memories]
+    head = "".join(f" cycles, {m.delay}/{m.interval} | of the roof |" for m in memories)
+    lines = [f"| layer | MACs per byte |{head}", "| --- | ---: |" + " ---: | ---: |" * len(sides)]
+    for row in zip(*sides, strict=True):
+        cells = "".join(f" {p.cycles:,} | {p.rate / p.roof:.0%} |" for p in row)
+        lines.append(f"| {row[0].network}, {row[0].layer} | {row[0].intensity:.1f} |{cells}")
+    return "\n".join(lines)
+
+
+def draw(path: Path, memories: Sequence[Memory] = (Memory(), Memory(40, 2)),
+         size: int = 8) -> None:
+    """A panel for each memory."""
+    device = Device(size)
+    figure = Figure(figsize=(5.2 * len(memories), 4.2), layout="constrained")
+    for memory, axes in zip(memories, figure.subplots(1, len(memories), squeeze=False)[0],
+                            strict=True):
+        found = points(device, memory)
+        ridge = size * memory.interval
+        least = min(point.intensity for point in found) / 1.5
+        most = max(2 * ridge, 1.5 * max(point.intensity for point in found))
+        axes.plot([least, ridge, most], [least * size / memory.interval, size**2, size**2],
+                  color="black", linewidth=1)
+        for number, network in enumerate(dict.fromkeys(point.network for point in found)):
+            own = [point for point in found if point.network == network]
+            axes.plot([p.intensity for p in own], [p.rate for p in own], "o", markersize=5,
+                      color=_COLOURS[number % len(_COLOURS)], label=network)
+            names: dict[tuple[float, float], list[str]] = {}
+            for point in own:  # some layers are alike
+                names.setdefault((point.intensity, point.rate), []).append(point.layer)
+            left = number % 2  # networks by turns left and right of their points
+            for place, layers in names.items():
+                axes.annotate(", ".join(layers), place, (-5 if left else 5, 0),
+                              textcoords="offset points", fontsize=6, va="center",
+                              ha="right" if left else "left")
+        axes.set(xscale="log", yscale="log", xlabel="MACs per byte moved",
+                 ylabel="MACs per cycle",
+                 title=f"first beat after {memory.delay}, one in {memory.interval} cycles")
+        axes.legend(fontsize=7, loc="lower right")
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "roofline"}):
+        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+if __name__ == "__main__":
+    draw(Path(sys.argv[1]))
+    print(table())

@@ -1,0 +1,144 @@
+"""Testbench of the fabric: kernels, every load/store unit's ports compared in every cycle."""
+
+import numpy as np
+
+from cyclebound.golden.dataflow.fabric import FabricModel
+from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
+from cyclebound.golden.dataflow.grid import Grid
+from cyclebound.golden.dataflow.interpret import interpret
+from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.golden.dataflow.mapper import Mapped, map_graph
+from cyclebound.golden.dataflow.memory import CacheModel
+from cyclebound.golden.dataflow.operations import Operation
+from cyclebound.golden.dataflow.partition import map_parts
+from cyclebound.golden.dataflow.run import Layout
+from cyclebound.golden.dataflow.segments import compile_segments
+from cyclebound.golden.dataflow.wcet import estimate, longest_way
+from cyclebound.tb.bench import Bench, testbench
+
+
+async def configure(bench: Bench, words: list[int]) -> None:
+    """Load a configuration, a word in each cycle."""
+    for word in words:
+        await bench.step(bench.inputs.pack({"configuration.valid": 1,
+                                            "configuration.payload": word}))
+
+
+async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
+               **memory) -> tuple[int, CacheModel]:
+    """Configure the fabric and let the threads run; returns the cycles from start to done."""
+    p = bench.parameters
+    await configure(bench, mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
+                                        address_width=p["address_width"]))
+    model = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers),
+                        depth=p["depth"])
+    cache = CacheModel(words, units=len(model.loads), **memory)
+    used = [k for k, node in enumerate(model.loads) if node in model.units]
+    always = bench.outputs["done"].mask
+    for k in used:
+        always |= (bench.outputs[f"memory.{k}.request.valid"].mask
+                   | bench.outputs[f"memory.{k}.fault.valid"].mask)
+    start, done = bench.cycle, False
+    while not done:
+        responses, requests = cache.responses(), model.requests()
+        taken = cache.step(requests)
+        values = {"start": bench.cycle == start}
+        for k in used:
+            if taken[k]:
+                values[f"memory.{k}.request.ready"] = 1
+            if responses[k] is not None:
+                values |= {f"memory.{k}.response.valid": 1,
+                           f"memory.{k}.response.payload.tag": responses[k][0],
+                           f"memory.{k}.response.payload.data": responses[k][1]}
+        seen = await bench.step(bench.inputs.pack(values))
+        found = model.step(start=bool(values["start"]), requests_taken=taken, responses=responses)
+        done = found.done
+        expected, care = {"done": done}, always
+        for k in used:
+            request, fault = found.requests[k], found.faults[k]
+            if request is not None:
+                at = f"memory.{k}.request."
+                expected |= {f"{at}valid": 1, f"{at}payload.tag": request.tag,
+                             f"{at}payload.address": request.address,
+                             f"{at}payload.write": request.write}
+                care |= (bench.outputs[f"{at}payload.tag"].mask
+                         | bench.outputs[f"{at}payload.address"].mask
+                         | bench.outputs[f"{at}payload.write"].mask)
+                if request.write:
+                    expected[f"{at}payload.data"] = request.data
+                    care |= bench.outputs[f"{at}payload.data"].mask
+            if fault is not None:
+                at = f"memory.{k}.fault."
+                expected |= {f"{at}valid": 1, f"{at}payload.tid": fault[0],
+                             f"{at}payload.data": fault[1]}
+                care |= bench.outputs[f"{at}payload"].mask
+        bench.check(seen, bench.outputs.pack(expected), care)
+    return bench.cycle - start, cache
+
+
+async def measure(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
+                  **memory) -> int:
+    """Play, and observe it against the bound for the memory that there was."""
+    cycles, cache = await play(bench, mapped, words, layout, threads, **memory)
+    banks = memory.get("banks", 0)
+    found = estimate(mapped, threads=threads, depth=bench.parameters["depth"],
+                     memory=max(cache.worst, 2), stall=cache.longest_wait if banks else 0)
+    bench.observe("completion", bench.cycle - cycles, bench.cycle - 1, threads=threads,
+                  fill=found.fill, interval=found.interval)
+    return cycles
+
+
+def random_arrays(bench: Bench, name: str, size: int) -> dict[str, np.ndarray]:
+    """Floats around 1 and small integers, as bits."""
+    rng = np.random.default_rng(bench.rng.getrandbits(32))
+    arrays = {}
+    for array in KERNELS[name].arrays:
+        floats = KERNELS[name].parameters[array].__name__ == "Floats"
+        numbers = rng.standard_normal(size).astype(np.float32).view(np.uint32)
+        arrays[array] = numbers if floats else rng.integers(0, 2, size).astype(np.uint32)
+    return arrays
+
+
+async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,
+                 constants=None, **memory) -> None:
+    """A kernel on the grid: memory afterwards is that of the reference, bit by bit."""
+    grid = Grid(tuple(bench.parameters["rows"]))
+    (graph,) = compile_segments(KERNELS[name], **(constants or {}))
+    parts = map_parts(graph, grid, seed=bench.rng.getrandbits(8))
+    arrays = random_arrays(bench, name, size or threads)
+    wanted = {each: array.copy() for each, array in arrays.items()}
+    interpret(graph, wanted, threads)
+    for part in parts:  # what one part leaves for another
+        for array in part.arrays:
+            arrays.setdefault(array, np.zeros(threads, np.uint32))
+    layout = Layout.of(arrays)
+    words = layout.words(arrays)
+    for part in parts:
+        await measure(bench, part, words, layout, threads, **memory)
+    found = layout.arrays(words)
+    for each, array in wanted.items():
+        assert found[each].tolist() == array.tolist(), f"{name}: {each}"
+
+
+@testbench
+async def vector_add(bench: Bench) -> None:
+    for threads, memory in ((1, {}), (7, {"hit": 5}),
+                            (120, {"banks": 4, "hit": 3, "miss": 20, "miss_rate": 0.1})):
+        await kernel(bench, "vector_add", threads, **memory)
+
+
+@testbench
+async def accesses_outside_their_arrays_are_reported(bench: Bench) -> None:
+    await kernel(bench, "vector_add", 40, size=33)
+
+
+@testbench
+async def one_thread_per_cycle_where_no_memory_is_involved(bench: Bench) -> None:
+    """Thread number + a constant, into the sink."""
+    graph = Graph()
+    graph.ends = [graph.add(Task(Operation.ADD, [graph.add(Task(NUMBER)), 5]))]
+    mapped = map_graph(graph, Grid(tuple(bench.parameters["rows"])))
+    for threads in (1, 2, 60):
+        cycles, _ = await play(bench, mapped, [], Layout({}), threads)
+        bench.observe("stream", bench.cycle - cycles, bench.cycle - 1, threads=threads,
+                      way=longest_way(mapped))

@@ -1,0 +1,10 @@
+"""Values of the kernels' constants, for about 1,024 threads."""
+
+__all__ = ["CONSTANTS"]
+
+CONSTANTS = {
+    "saxpy": {"a": 2.5}, "euclid": {"records": 1000, "lat": 0.5, "lng": -1.25},
+    "fan1": {"size": 32, "t": 3}, "fan2": {"size": 32, "shift": 5, "t": 3},
+    "adjust_weights": {"shift": 5, "rate": 0.3, "momentum": 0.3}, "bfs_kernel2": {"nodes": 1000},
+    "time_step": {"stage": 3.0}, "normalize_weights": {"particles": 1000},
+}

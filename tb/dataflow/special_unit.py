@@ -1,0 +1,139 @@
+"""Testbench of the special unit: every port compared in every cycle."""
+
+from collections import deque
+
+from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.special_timing import BLOCKS, cycles, longest
+from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dataflow.float_cases import SPECIAL
+
+
+class Scene:
+    """The unit under one configuration, its model, and tokens before each operand."""
+
+    def __init__(self, bench: Bench, literals: dict[int, int] | None = None) -> None:
+        self.bench, literals = bench, literals or {}
+        p = bench.parameters
+        self.function, self.depth = Special(p["function"]), p["depth"]
+        self.blocks = p.get("blocks", BLOCKS)
+        self.model = SpecialUnitModel(function=self.function, depth=self.depth,
+                                      literals=literals, blocks=self.blocks)
+        operands = 1 if self.function == Special.FSQRT else 2
+        self.queues = {k: deque() for k in range(operands) if k not in literals}
+        self._fixed = {"configuration.literals": sum(1 << k for k in literals),
+                       "configuration.value": next(iter(literals.values()), 0)}
+        self.taken: list[int] = []
+        self.shown: dict[int, int] = {}
+        self.results: list[tuple[int, int]] = []
+
+    def put(self, tid: int, *values: int) -> None:
+        for k, value in zip(self.queues, values, strict=False):
+            self.queues[k].append((tid, value))
+
+    async def cycle(self, *, sink: float = 1.0, load: float = 1.0) -> None:
+        bench, now = self.bench, self.bench.cycle
+        ready = sink == 1 or bench.rng.random() < sink
+        values = self._fixed | {"result.ready": ready}
+        offers: list[tuple[int, int] | None] = [None, None]
+        for k, queue in self.queues.items():
+            if queue:
+                offers[k] = queue[0]
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": queue[0][0],
+                           f"operands.{k}.payload.data": queue[0][1]}
+        seen = await bench.step(bench.inputs.pack(values))
+        found = self.model.step(offers, ready)
+        expected = {"result.valid": found.result is not None}
+        care = bench.outputs["result.valid"].mask
+        for k, offer in enumerate(offers):
+            if offer is not None:
+                expected[f"operands.{k}.ready"] = found.taken[k]
+                care |= bench.outputs[f"operands.{k}.ready"].mask
+            if found.taken[k]:
+                self.queues[k].popleft()
+                self.taken.append(now)
+        if found.result is not None:
+            expected |= {"result.payload.tid": found.result[0],
+                         "result.payload.data": found.result[1]}
+            care |= bench.outputs["result.payload"].mask
+            self.shown.setdefault(found.result[0], now)
+            if ready:
+                self.results.append(found.result)
+        bench.check(seen, bench.outputs.pack(expected), care)
+
+    async def drain(self, *, sink: float = 1.0) -> None:
+        await self.cycle(sink=sink)
+        while any(self.queues.values()) or not self.model.empty:
+            await self.cycle(sink=sink)
+
+    def numbers(self) -> tuple[int, int]:
+        """Hard ones, and of every length."""
+        rng = self.bench.rng
+        return tuple(rng.choice(SPECIAL) if rng.random() < 0.4 else
+                     rng.getrandbits(rng.randrange(1, 33)) for _ in range(2))
+
+
+@testbench
+async def one_thread_alone(bench: Bench) -> None:
+    for number in range(60):
+        if number % bench.parameters["depth"] == 0:  # no other thread of its entry has been there
+            await bench.reset()
+            scene = Scene(bench)
+        numbers = scene.numbers()
+        tid = number % scene.depth
+        scene.put(tid, *numbers)
+        await scene.drain()
+        bench.observe("result", scene.taken[-1], scene.shown[tid],
+                      block=cycles(scene.function, *numbers))
+
+
+@testbench
+async def threads_in_order_with_even_operands(bench: Bench) -> None:
+    function = Special(bench.parameters["function"])
+    pairs = ((0x7FFFFFFF, 3), (0x12345, 77)) if function == Special.IDIV else ((
+        0x3FC00000, 0x40400000),)
+    for numbers in pairs:
+        for threads in (1, 7, 8, 9, 40):
+            await bench.reset()
+            scene = Scene(bench)
+            for tid in range(threads):
+                scene.put(tid, *numbers)
+            first = bench.cycle
+            await scene.drain()
+            bench.observe("stream", first, max(scene.shown.values()), threads=threads,
+                          depth=scene.depth, blocks=scene.blocks, block=cycles(function, *numbers))
+
+
+@testbench
+async def epochs_stay_in_order(bench: Bench) -> None:
+    """Each operand's threads in an order of its own within an epoch; stalls, and literals."""
+    for literals in ({}, {0: 0x40490FDB}, {1: 7}):
+        if 0 in literals and Special(bench.parameters["function"]) == Special.FSQRT:
+            continue
+        for sink in (1.0, 0.5):
+            await bench.reset()
+            scene = Scene(bench, literals)
+            depth = scene.depth
+            for epoch in range(4):
+                for queue in scene.queues.values():
+                    queue.extend((epoch * depth + tid, scene.numbers()[0])
+                                 for tid in bench.rng.sample(range(depth), depth))
+            await scene.drain(sink=sink)
+            order = [tid // depth for tid, _ in scene.results]
+            assert sorted(tid for tid, _ in scene.results) == list(range(4 * depth))
+            assert order == sorted(order)
+
+
+@testbench
+async def an_epoch_alone(bench: Bench) -> None:
+    """Long operations of uneven lengths, from the last operand to the last result."""
+    for _ in range(12):
+        await bench.reset()
+        scene = Scene(bench)
+        longer = 0x80000000 if scene.function == Special.IDIV else 0x3F800000
+        for tid in bench.rng.sample(range(scene.depth), scene.depth):
+            numbers = (longer, 3) if bench.rng.random() < 0.7 else scene.numbers()
+            scene.put(tid, *numbers)
+        await scene.drain()
+        bench.observe("epoch", scene.taken[-1], max(scene.shown.values()), depth=scene.depth,
+                      blocks=scene.blocks, block=longest(scene.function))

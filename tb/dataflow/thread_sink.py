@@ -1,0 +1,40 @@
+"""Testbench of the thread sink: ``done`` compared in every cycle."""
+
+from cyclebound.golden.dataflow.thread_sink import ThreadSinkModel
+from cyclebound.tb.bench import Bench, testbench
+
+
+async def run(bench: Bench, needed: list[int], threads: int, load: float) -> None:
+    """All threads, in an order of its own at each operand."""
+    await bench.reset()
+    operands, rng = bench.parameters["operands"], bench.rng
+    model = ThreadSinkModel(needed=needed, threads=threads)
+    fixed = {"configuration.needed": sum(1 << k for k in needed),
+             "configuration.threads": threads}
+    queues = {k: rng.sample(range(threads), threads) for k in range(operands)}
+    last, done = bench.cycle, False
+    while not done:
+        offers: list[tuple[int, int] | None] = [None] * operands
+        values = dict(fixed)
+        for k, queue in queues.items():
+            if queue and rng.random() < load:
+                offers[k] = queue.pop(), rng.getrandbits(bench.parameters["width"])
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": offers[k][0],
+                           f"operands.{k}.payload.data": offers[k][1]}
+                if k in needed:
+                    last = bench.cycle
+        seen = await bench.step(bench.inputs.pack(values))
+        done = model.step(offers)
+        expected = {"done": done} | {f"operands.{k}.ready": 1 for k in range(operands)}
+        bench.check(seen, bench.outputs.pack(expected))
+    bench.observe("done", last, bench.cycle - 1, threads=threads)
+
+
+@testbench
+async def all_threads_in_any_order(bench: Bench) -> None:
+    most = 2 ** bench.parameters["tid_width"]
+    operands = bench.parameters["operands"]
+    for threads in (1, 2, most // 2 + 1, most):
+        for needed in ([0], list(range(operands)), list(range(1, operands, 2))):
+            for load in (1, 0.5):
+                await run(bench, needed, threads, load)

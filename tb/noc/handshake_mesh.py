@@ -1,0 +1,301 @@
+"""Testbench of the grid of SHMAC's tiles: every output compared in every cycle.
+
+The thesis' micro-benchmarks (SHMACsim, 4.4, 4.5, 5.1.2) run as they are, and the reads of one RAM
+by 1 to 8 cores as badly as they can.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel, TileEvents
+from cyclebound.golden.noc.packet import COORDINATE_BITS
+from cyclebound.golden.noc.routes import Mesh, Tile
+from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
+from cyclebound.tb.bench import Bench, testbench
+
+CENTRE: Tile = (1, 1)
+# the cores that share the RAM in the middle, in the order in which they are added
+AROUND: tuple[Tile, ...] = ((0, 1), (1, 2), (2, 1), (1, 0), (0, 0), (0, 2), (2, 0), (2, 2))
+FETCH = Kernel(enable=True, fetch=True)
+_OUTPUTS = ("requests", "fetched", "operated", "busy", "arrives", "data")
+_QUIET = 300  # cycles in which no instruction ends, after which none will
+
+
+def links(tile: Tile, target: Tile) -> int:
+    """Links between two tiles."""
+    return abs(tile[0] - target[0]) + abs(tile[1] - target[1])
+
+
+def reads(target: Tile, *, fetch: bool = True, bypass: bool = False) -> Kernel:
+    """A core that reads there."""
+    return Kernel(True, fetch, bypass, Operation.READ, target)
+
+
+def writes(target: Tile, *, bypass: bool = False) -> Kernel:
+    """A core that writes there."""
+    return Kernel(True, True, bypass, Operation.WRITE, target)
+
+
+class GridScene:
+    """The grid and its model; one `cycle` at a time.
+
+    Attributes
+    ----------
+    ended : dict
+        By tile, the cycles in which its instructions' last steps ended.
+    """
+
+    model_of: Callable[..., HandshakeMeshModel] = HandshakeMeshModel
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, dict(bench.parameters)
+        self.model = type(self).model_of(Mesh(p.pop("rows"), p.pop("columns")), **p)
+        self.tiles = self.model.mesh.tiles
+        i, o = bench.inputs, bench.outputs
+        self._kernel = {tile: i[f"kernels.{n}"] for n, tile in enumerate(self.tiles)}
+        self._out = {name: [o[f"{name}.{n}"] for n in range(len(self.tiles))]
+                     for name in _OUTPUTS}
+        self._dropped = sum(o[f"{name}.{n}"].mask for name in ("unroutable", "malformed")
+                            for n in range(len(self.tiles)))
+        self._care = self._dropped | sum(field.mask for fields in self._out.values()
+                                         for field in fields)
+        self.ended: dict[Tile, list[int]] = {tile: [] for tile in self.tiles}
+
+    @classmethod
+    async def filled(cls, bench: Bench) -> "GridScene":
+        """A scene in which every word of RAM has been written: reset leaves it as it is."""
+        scene = cls(bench)
+        local = {tile: Kernel(True, operation=Operation.WRITE, target=tile)
+                 for tile in scene.tiles}
+        while any(core.count < bench.parameters["words"] for core in scene.model.cores.values()):
+            await scene.cycle(local)
+        await scene.settle()
+        return scene
+
+    def _word(self, kernels: Mapping[Tile, Kernel]) -> int:
+        word = 0
+        for tile, k in kernels.items():
+            row, column = k.target
+            word |= self._kernel[tile].to(k.enable | k.fetch << 1 | k.bypass << 2
+                                          | k.operation << 3 | column << 5
+                                          | row << 5 + COORDINATE_BITS)
+        return word
+
+    async def cycle(self, kernels: Mapping[Tile, Kernel]) -> dict[Tile, TileEvents]:
+        """These cores repeat these kernels; all outputs are compared. What was to be seen."""
+        data = [self.model.cores[tile].data for tile in self.tiles]
+        now, events = self.bench.cycle, self.model.step(kernels)
+        expected = 0
+        for n, (tile, e) in enumerate(events.items()):
+            for name, value in zip(_OUTPUTS, (e.requests, e.ends == "fetch",
+                                              e.ends == "operation", e.busy, e.arrives, data[n]),
+                                   strict=True):
+                expected |= self._out[name][n].to(value)
+            core = self.model.cores[tile]
+            if e.ends == ("operation" if core.kernel.operation else "fetch"):
+                self.ended[tile].append(now)
+        self.bench.check(await self.bench.step(self._word(kernels)), expected, self._care)
+        return events
+
+    async def settle(self) -> None:
+        """Nobody begins anything, until nothing is under way."""
+        quiet = 0
+        while quiet < 4:
+            events = await self.cycle({})
+            idle = not self.model.packets and not any(
+                e.requests or e.busy for e in events.values()) and all(
+                core.idle for core in self.model.cores.values())
+            quiet = quiet + 1 if idle else 0
+
+    async def cpi(self, kernels: Mapping[Tile, Kernel], cycles: int) -> dict[Tile, float]:
+        """Cycles per instruction of each core, in the second half of so many cycles."""
+        for ended in self.ended.values():
+            ended.clear()
+        half = self.bench.cycle + cycles // 2
+        for _ in range(cycles):
+            await self.cycle(kernels)
+        await self.settle()
+        found = {}
+        for tile in kernels:
+            late = [cycle for cycle in self.ended[tile] if half <= cycle < half + cycles // 2]
+            found[tile] = (late[-1] - late[0]) / (len(late) - 1)
+        return found
+
+    async def lives(self, kernel: Kernel, tile: Tile, count: int) -> list[tuple[int, int, int]]:
+        """One core alone, for some instructions: (operation, first, last cycle) of each packet.
+
+        A fetch is a read of the own tile's RAM; a write ends where it arrives.
+        """
+        found, writing = [], deque()
+        begun, was, what = 0, False, ""
+        core = self.model.cores[tile]
+        goal = core.count + count
+        while core.count < goal or self.model.packets or not core.idle or writing:
+            now = self.bench.cycle
+            fetching = core.fetching
+            events = await self.cycle({tile: kernel} if core.count < goal else {})
+            if events[tile].requests and not was:
+                begun, what = now, "fetch" if fetching else "operation"
+                if what == "operation" and kernel.operation is Operation.WRITE:
+                    writing.append(now)
+            was = events[tile].requests
+            if what and events[tile].ends == what and (what == "fetch"
+                                              or kernel.operation is Operation.READ):
+                found.append((1 if what == "operation" else 0, begun, now))
+            if writing and kernel.target != tile and events[kernel.target].arrives:
+                found.append((2, writing.popleft(), now))
+        await self.settle()
+        return found
+
+
+async def alone(scene: GridScene, *, behind: int) -> None:
+    """Tables 4.3 and 4.4, and the speed-ups of 5.1.2: one core, one kernel.
+
+    ``behind``: cycles that a fetch waits behind a write.
+    """
+    bench, fetched = scene.bench, None
+    target = scene.tiles[len(scene.tiles) // 2]
+    for tile in (scene.tiles[0], scene.tiles[len(scene.tiles) // 2 - 1]):
+        h = links(tile, target)
+        for kernel in (FETCH, reads(target), writes(target)):
+            lives = await scene.lives(kernel, tile, 6)
+            for number, (operation, first, last) in enumerate(lives):
+                fetch = operation == 0
+                if fetch and kernel.operation is Operation.WRITE and number > 1 and behind:
+                    assert last - first + 1 == fetched + behind, "a fetch behind a write"
+                    continue
+                fetched = last - first + 1 if fetch else fetched
+                bench.observe("alone", first, last, operation=operation or 1,
+                              links=0 if fetch else h)
+        for bypass in (False, True):
+            for kernel in (Kernel(True, True, bypass), reads(target, bypass=bypass),
+                           writes(target, bypass=bypass)):
+                await scene.cpi({tile: kernel}, 700)
+                late = scene.ended[tile][3:]
+                for one, other in pairwise(late):
+                    bench.observe("instruction", one + 1, other, bypass=bypass,
+                                  operation=kernel.operation, links=h if kernel.operation else 0)
+
+
+@testbench
+async def single_master(bench: Bench) -> None:
+    await alone(await GridScene.filled(bench), behind=4)
+
+
+# CPI with 1 to 8 masters: what the cycle budget of golden/noc/shmac_packet gives. The thesis has
+# these in figures only; its text: reads and writes flat up to 3 masters, significant loss from 4;
+# with dual-port RAM writes linear, better up to 4 masters; a local core that others write to slows
+# down linearly up to 4 writers, then not.
+_SATURATED = (4, 5.6, 8, 600 / 70, 10)  # services in a round, by 4 to 8 masters
+SHARED = {
+    "read": (75, 75, 75, *(20 * each for each in _SATURATED)),
+    "write": (38, 38, 38, *(10 * each for each in _SATURATED)),
+    "dual_read": (55, 55, 60, *(20 * each for each in _SATURATED)),
+    "dual_write": (14, 20, 30, *(10 * each for each in _SATURATED)),
+    "fetch_among_writers": (38, 40, 50, 60, 60, 60, 60, 60),
+    "fetch_among_readers": (37.256, 43.515, 80, 100, 100, 100, 100, 100),
+}
+
+
+def _shared(name: str, masters: int) -> dict[Tile, Kernel]:
+    bypass = name.startswith("dual")
+    kernel = (reads if "read" in name else writes)(CENTRE, bypass=bypass)
+    found = dict.fromkeys(AROUND[:masters], kernel)
+    if name.startswith("fetch"):
+        found[CENTRE] = FETCH
+    return found
+
+
+async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) -> None:
+    """Several masters on the RAM in the middle; their mean CPI, or that of the core there."""
+    scene = await GridScene.filled(bench)
+    for name in names:
+        for masters in counts:
+            kernels = _shared(name, masters)
+            found = await scene.cpi(kernels, cycles)
+            mean = (found[CENTRE] if CENTRE in found else sum(found.values()) / len(found))
+            expected = SHARED[name][masters - 1]
+            assert abs(mean - expected) < 0.02 * expected, (
+                f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")
+
+
+def _input_of(tile: Tile, target: Tile) -> tuple[bool, bool]:
+    """By which side requests of a tile come in: they go along the row first."""
+    across = tile[0] == target[0]
+    return across, tile > target
+
+
+@testbench
+async def worst_reads(bench: Bench) -> None:
+    """1 to 8 cores read one RAM, so timed that one of them waits for all the others, who ask again
+    and again: reads are as slow as their bound."""
+    scene = await GridScene.filled(bench)
+    target = CENTRE if CENTRE in scene.tiles else (0, 1)
+    around = AROUND if CENTRE in scene.tiles else ((0, 0), (0, 2))
+    around = [tile for tile in around if tile in scene.tiles]
+    kernel = reads(target, fetch=False)
+    for masters in range(1, len(around) + 1):
+        cores = around[:masters]
+        behind = [_input_of(tile, target) for tile in cores]
+        done = set()
+        for victim in cores:
+            kind = {"links": links(victim, target), "inputs": len(set(behind)),
+                    "sharing": behind.count(_input_of(victim, target))}
+            if tuple(kind.values()) in done:
+                continue
+            done.add(tuple(kind.values()))
+            await scene.cycle({victim: kernel})  # so that it was served last everywhere
+            await scene.settle()
+            start, first, last = bench.cycle + 10, None, None
+            while last is None:
+                now = bench.cycle
+                # corners are two links away: a link earlier than the others
+                events = await scene.cycle({tile: kernel for tile in cores
+                                            if now >= start - 10 * (links(tile, target) - 1)})
+                if first is None and events[victim].requests:
+                    first = now
+                if events[victim].ends:
+                    last = now
+            bench.observe("shared", first, last, **kind)
+            await scene.settle()
+
+
+async def _stops(bench: Bench, kernels: Mapping[Tile, Kernel], cycles: int) -> bool:
+    """Whether these cores stop each other for ever."""
+    await bench.reset()
+    scene = GridScene(bench)  # nothing is written, and what is read is not looked at
+    scene._care &= ~sum(field.mask for field in scene._out["data"])
+    since = 0
+    for _ in range(cycles):
+        events = await scene.cycle(kernels)
+        since = 0 if any(e.ends for e in events.values()) else since + 1
+        if since > _QUIET:
+            return True
+    return False
+
+
+@testbench
+async def reads_across(bench: Bench) -> None:
+    """In a row, cores that read each other's RAM stop each other, or not, as the model says: two
+    of them if slaves acknowledge late, four in any case."""
+    p = bench.parameters
+    if p["rows"] != 1:
+        return
+    pair = {(0, 0): reads((0, 1)), (0, 1): reads((0, 0))}
+    assert await _stops(bench, pair, 2_000) == p["late"]
+    if p["columns"] >= 4:
+        four = {(0, 0): reads((0, 2)), (0, 1): reads((0, 2)),
+                (0, 2): reads((0, 1)), (0, 3): reads((0, 1))}
+        assert await _stops(bench, four, 2_000)
+        three = {tile: kernel for tile, kernel in four.items() if tile != (0, 3)}
+        assert not await _stops(bench, three, 2_000)
+    await bench.reset()
+
+
+@testbench
+async def some_share(bench: Bench) -> None:
+    """Where 4.4.2 sees the knee: 3 and 4 masters. All numbers of masters are in
+    `handshake_mesh_sharing`."""
+    if bench.parameters["rows"] == 3:
+        await share(bench, ["read", "dual_write"], [3, 4], 700)

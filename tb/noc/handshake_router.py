@@ -1,0 +1,279 @@
+"""Testbench of SHMAC's router: every port compared in every cycle."""
+
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
+from cyclebound.golden.noc.packet import COORDINATE_BITS
+from cyclebound.golden.noc.routes import Tile
+from cyclebound.golden.noc.shmac_packet import (
+    ADDRESS_BITS,
+    DATA_BITS,
+    RELEASE_CYCLES,
+    ShmacPacket,
+    ShmacPort,
+)
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.flits import Sender
+from cyclebound.tb.noc.shmac_packets import PacketPort
+
+PLACE: Tile = (1, 2)  # of the router: there is something on every side
+_AWAY = {ShmacPort.NORTH: (0, 2), ShmacPort.EAST: (2, 3), ShmacPort.SOUTH: (3, 2),
+         ShmacPort.WEST: (0, 0), ShmacPort.MASTER: PLACE, ShmacPort.SLAVE: PLACE}
+_BEHIND = 2  # cycles that the counters come later
+MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
+
+
+def packet_to(entrance: int, output: int, rng: random.Random) -> ShmacPacket:
+    """A well-formed packet for that way through the router at `PLACE`; the master's is a write."""
+    response = output == MASTER or (
+        output != SLAVE and (entrance == SLAVE or (entrance != MASTER and rng.random() < 0.5)))
+    write = entrance == MASTER or rng.random() < 0.5
+    ends = [rng.choice(list(_AWAY.values())), _AWAY[ShmacPort(output)]]
+    if entrance == MASTER:
+        ends[0] = PLACE
+    if response:
+        ends.reverse()
+    return ShmacPacket(response=response, write=write, interrupt=rng.random() < 0.5,
+                       sync=response and write, initiator=ends[0], target=ends[1],
+                       address=rng.getrandbits(ADDRESS_BITS), data=rng.getrandbits(DATA_BITS))
+
+
+def any_packet(rng: random.Random) -> ShmacPacket:
+    """Anything at all, to and from tiles that often are near."""
+    bits = [rng.random() < 0.5 for _ in range(4)]
+    ends = [rng.choice([*_AWAY.values(), (rng.randrange(16), rng.randrange(16))])
+            for _ in range(2)]
+    return ShmacPacket(*bits, *ends, rng.getrandbits(ADDRESS_BITS), rng.getrandbits(DATA_BITS))
+
+
+class Scene:
+    """The router, its model, and a sender at every input; one `cycle` at a time.
+
+    Attributes
+    ----------
+    handed : callable
+        Told the output, and the packet that it has handed over.
+    acknowledged : callable
+        Told the input, and the first cycle of the request that it has acknowledged.
+    again : int
+        Cycles from the one in which an input's packet is handed over to the one in which the next
+        one, if it has been requested, counts as taken.
+    """
+
+    again = RELEASE_CYCLES
+
+    def __init__(self, bench: Bench, *, connected: int = 63) -> None:
+        self.bench = bench
+        self.model = self.make_model(connected)
+        self.senders = [Sender() for _ in ShmacPort]
+        i, o = bench.inputs, bench.outputs
+        self._sinks = [PacketPort(i, o, f"sinks.{n}") for n in range(len(ShmacPort))]
+        self._sources = [PacketPort(o, i, f"sources.{n}") for n in range(len(ShmacPort))]
+        self._busy = i["slave_busy"].mask
+        self._constant = i.pack({"connected": connected,
+                                 "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
+        self._counters = {name: (o[name], deque([0] * _BEHIND, maxlen=_BEHIND))
+                          for name in ("unroutable", "malformed")}
+        self._since: list[int | None] = [None] * len(ShmacPort)
+        self.handed: Callable[[int, ShmacPacket], None] = lambda output, packet: None
+        self.acknowledged: Callable[[int, int], None] = lambda entrance, since: None
+
+    def make_model(self, connected: int) -> HandshakeRouterModel:
+        """The model of the router."""
+        return HandshakeRouterModel(position=PLACE, connected=connected,
+                                    slave_acknowledge=self.bench.parameters["slave_acknowledge"])
+
+    async def cycle(self, ready: Sequence[bool] = (True,) * len(ShmacPort),
+                    come: Sequence[bool] | None = None, *, busy: bool = False) -> None:
+        """Offer, and compare every output."""
+        now, word = self.bench.cycle, self._constant | (self._busy if busy else 0)
+        offers = {}
+        for number, (sender, port) in enumerate(zip(self.senders, self._sinks, strict=True)):
+            packet = sender.begin(come=come is None or come[number])
+            if packet is not None:
+                offers[number] = packet
+                word |= port.word(packet)
+                if self._since[number] is None:
+                    self._since[number] = now
+        expected = care = 0
+        leaving = []
+        for number, (port, packet) in enumerate(zip(self._sources, self.model.offers,
+                                                    strict=True)):
+            care |= port.valid.mask
+            if ready[number]:
+                word |= port.ready.mask
+            if packet is not None:
+                expected |= port.word(packet)
+                care |= port.wide
+                if ready[number]:
+                    leaving.append((number, packet))
+        told = self.model.acknowledges(ready)
+        for port, tell in zip(self._sinks, told, strict=True):
+            care |= port.ready.mask
+            expected |= port.ready.mask if tell else 0
+        for field, past in self._counters.values():
+            expected |= field.to(past[0])
+            care |= field.mask
+        self.model.step(offers, ready, busy)
+        for name, (_, past) in self._counters.items():
+            past.append(getattr(self.model, name))
+        self.bench.check(await self.bench.step(word), expected, care)
+        for number, packet in leaving:
+            self.handed(number, packet)
+        for number in offers:
+            if told[number]:
+                self.acknowledged(number, self._since[number])
+                self._since[number] = None
+                self.senders[number].taken()
+
+    async def finish(self) -> None:
+        """Until all that was sent is out."""
+        while not all(sender.done for sender in self.senders) or self.model.inside:
+            await self.cycle()
+        for _ in range(2 * RELEASE_CYCLES + _BEHIND):
+            await self.cycle()
+
+
+class Meter:
+    """When packets of one input were taken and handed over, as `handshake_hop` counts."""
+
+    def __init__(self, scene: Scene, output: int) -> None:
+        self.bench, self.output, self._again = scene.bench, output, scene.again
+        self._requested: deque[tuple[ShmacPacket, int]] = deque()
+        self._left = -2
+        self.found: list[tuple[int, int]] = []
+        scene.handed = self._handed
+
+    def sends(self, packet: ShmacPacket) -> ShmacPacket:
+        """The packet, requested from this cycle on, or from its predecessor's acknowledge."""
+        self._requested.append((packet, self.bench.cycle))
+        return packet
+
+    def _handed(self, output: int, packet: ShmacPacket) -> None:
+        if output == self.output and self._requested and self._requested[0][0] is packet:
+            _, requested = self._requested.popleft()
+            now = self.bench.cycle - 1
+            self.found.append((max(requested, self._left + self._again), now))
+            self._left = now
+
+
+async def _ask(scene: Scene) -> None:
+    """The master asks for something, so that it waits for a response."""
+    scene.senders[MASTER].waiting.append(ShmacPacket(initiator=PLACE, target=_AWAY[
+        ShmacPort.EAST]))
+    await scene.finish()
+    assert scene.model.outstanding
+
+
+async def ways_alone(scene: Scene) -> None:
+    """One packet in an idle router, from every input to every output; and a local fetch."""
+    bench = scene.bench
+    for entrance in ShmacPort:
+        for output in ShmacPort:
+            if output == entrance or (entrance, output) in ((SLAVE, MASTER), (MASTER, SLAVE)):
+                continue
+            if output == MASTER:
+                await _ask(scene)
+            meter = Meter(scene, output)
+            scene.senders[entrance].waiting.append(
+                meter.sends(packet_to(entrance, output, bench.rng)))
+            await scene.finish()
+            [(first, last)] = meter.found
+            bench.observe("hop", first, last, contenders=1)
+    assert scene.model.malformed == scene.model.unroutable == 0
+    request = ShmacPacket(initiator=PLACE, target=PLACE)
+    for entrance, output, packet in (
+            (MASTER, SLAVE, request),
+            (SLAVE, MASTER, ShmacPacket(response=True, initiator=PLACE, target=PLACE))):
+        meter = Meter(scene, output)
+        scene.senders[entrance].waiting.append(meter.sends(packet))
+        await scene.finish()
+        [(first, last)] = meter.found
+        bench.observe("hop", first, last, contenders=1)
+
+
+async def contend(scene_of: Callable[[Bench], Scene], bench: Bench) -> None:
+    """2, 3, ... inputs ask for one output in the same cycle, and then without a pause; the victim
+    was served last."""
+    rng = bench.rng
+    for output in (ShmacPort.NORTH, ShmacPort.EAST, ShmacPort.SOUTH, ShmacPort.WEST, SLAVE):
+        others = [port for port in ShmacPort if port != output and (
+            output != SLAVE or port != SLAVE)]
+        for contenders in range(1, len(others) + 1):
+            for victim in (MASTER, rng.choice(others)):
+                rivals = rng.sample([port for port in others if port != victim], contenders - 1)
+                await _contend(scene_of(bench), victim, rivals, output)
+
+
+async def _contend(scene: Scene, victim: int, rivals: Sequence[int], output: int) -> None:
+    bench = scene.bench
+    await bench.reset()
+    scene.senders[victim].waiting.append(packet_to(victim, output, bench.rng))
+    await scene.finish()
+    meter = Meter(scene, output)
+    accepted: list[tuple[int, int, int]] = []
+    scene.acknowledged = lambda entrance, since: accepted.append((entrance, since,
+                                                                  bench.cycle - 1))
+    for who in rivals:
+        scene.senders[who].waiting.extend(packet_to(who, output, bench.rng) for _ in range(4))
+    for _ in range(3):
+        scene.senders[victim].waiting.append(meter.sends(packet_to(victim, output, bench.rng)))
+    while not scene.senders[victim].done or len(meter.found) < 3:
+        await scene.cycle()
+    for first, last in meter.found:
+        bench.observe("hop", first, last, contenders=len(rivals) + 1)
+    if victim == MASTER and type(scene) is Scene:
+        for entrance, first, last in accepted[1:]:
+            if entrance == victim:
+                bench.observe("accept", first, last, contenders=len(rivals) + 1)
+    await scene.finish()
+
+
+async def at_random(scene_of: Callable[..., Scene], bench: Bench) -> None:
+    """Packets of all kinds in all ways, well-formed or not, with stalls on every stream."""
+    rng = bench.rng
+    seen = {"unroutable": 0, "malformed": 0, "handed": 0}
+    for nonsense, load, flow, busy in ((0.0, 1.0, 1.0, 0.0), (0.1, 0.5, 0.9, 0.3),
+                                       (0.5, 0.3, 0.5, 0.8), (1.0, 1.0, 1.0, 0.0)):
+        scene = scene_of(bench, connected=63 if nonsense < 1 else rng.randrange(1, 63))
+        handed: list[ShmacPacket] = []
+        scene.handed = lambda output, packet, handed=handed: handed.append(packet)
+        await bench.reset()
+        sent = 0
+        for entrance, sender in zip(ShmacPort, scene.senders, strict=True):
+            for _ in range(40):
+                output = rng.choice([port for port in ShmacPort if port != entrance])
+                packet = packet_to(entrance, output, rng)
+                if rng.random() < nonsense:
+                    packet = any_packet(rng)
+                elif entrance == MASTER and rng.random() < 0.4:
+                    packet = ShmacPacket(initiator=PLACE, target=_AWAY[output])
+                sender.waiting.append(packet)
+                sent += 1
+        while not all(sender.done for sender in scene.senders):
+            await scene.cycle([rng.random() < flow for _ in ShmacPort],
+                              [rng.random() < load for _ in ShmacPort], busy=rng.random() < busy)
+        await scene.finish()
+        dropped = scene.model.unroutable + scene.model.malformed
+        assert len(handed) + dropped == sent, f"{sent - len(handed) - dropped} packets are lost"
+        seen = {"unroutable": seen["unroutable"] + scene.model.unroutable,
+                "malformed": seen["malformed"] + scene.model.malformed,
+                "handed": seen["handed"] + len(handed)}
+    assert all(seen.values()), f"not everything was seen: {seen}"
+
+
+@testbench
+async def every_way_alone(bench: Bench) -> None:
+    await ways_alone(Scene(bench))
+
+
+@testbench
+async def all_contend(bench: Bench) -> None:
+    await contend(Scene, bench)
+
+
+@testbench
+async def random_traffic(bench: Bench) -> None:
+    await at_random(Scene, bench)

@@ -1,0 +1,36 @@
+"""Testbench of SHMAC's grid with pipelined routers: the same kernels, one core and several."""
+
+from collections.abc import Callable
+
+from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel
+from cyclebound.golden.noc.pipelined_mesh import PipelinedMeshModel
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, GridScene, alone, reads, writes
+
+# mean CPI: of reads they stay flat up to 4 masters; writes are bound by the memory's 5 cycles
+_SHARED = {("read", 3): 27, ("read", 4): 27, ("read", 8): 41.25,
+           ("write", 3): 15, ("write", 4): 20, ("write", 8): 50}
+
+
+class PipelinedGridScene(GridScene):
+    """The grid with pipelined routers, and its model."""
+
+    model_of: Callable[..., HandshakeMeshModel] = PipelinedMeshModel
+
+
+@testbench
+async def single_master(bench: Bench) -> None:
+    await alone(await PipelinedGridScene.filled(bench), behind=0)
+
+
+@testbench
+async def masters_on_one_ram(bench: Bench) -> None:
+    if CENTRE not in PipelinedGridScene(bench).tiles:
+        return
+    scene = await PipelinedGridScene.filled(bench)
+    for (name, masters), expected in _SHARED.items():
+        kernel = (reads if name == "read" else writes)(CENTRE)
+        found = await scene.cpi(dict.fromkeys(AROUND[:masters], kernel), 700)
+        mean = sum(found.values()) / len(found)
+        assert abs(mean - expected) < 0.02 * expected, (
+            f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")

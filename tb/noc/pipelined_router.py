@@ -1,0 +1,31 @@
+"""Testbench of the pipelined successor of SHMAC's router: that of the old one, with its model."""
+
+from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.handshake_router import PLACE, Scene, at_random, contend, ways_alone
+
+
+class PipelinedScene(Scene):
+    """The pipelined router, its model, and senders; a packet counts as taken in the cycle before
+    it can be at the head of its queue."""
+
+    again = -1
+
+    def make_model(self, connected: int) -> PipelinedRouterModel:
+        """The model of the router."""
+        return PipelinedRouterModel(position=PLACE, connected=connected)
+
+
+@testbench
+async def every_way_alone(bench: Bench) -> None:
+    await ways_alone(PipelinedScene(bench))
+
+
+@testbench
+async def all_contend(bench: Bench) -> None:
+    await contend(PipelinedScene, bench)
+
+
+@testbench
+async def random_traffic(bench: Bench) -> None:
+    await at_random(PipelinedScene, bench)

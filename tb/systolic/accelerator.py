@@ -1,0 +1,180 @@
+"""Testbench of the accelerator: layers by their plans, against numpy, to the cycle."""
+
+import itertools
+import random
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.systolic.accelerator import Memory
+from cyclebound.golden.systolic.accelerator_layer import Layer
+from cyclebound.golden.systolic.accelerator_layout import Operation
+from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
+from cyclebound.golden.systolic.accelerator_network import Step, program_of, random_steps
+from cyclebound.golden.systolic.accelerator_plan import Device, layer_cycles, program_cycles
+from cyclebound.golden.systolic.dram_memory import behind_dram
+from cyclebound.golden.systolic.layers import Convolution
+from cyclebound.golden.systolic.post_processing import Scale
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.memory_server import MemoryServer
+
+_DEVICE = ("size", "a_depth", "b_depth", "bias_depth", "c_depth", "sums_depth")
+Commands = Sequence[Mapping[str, int]]
+
+
+class Scene:
+    """The accelerator between its commands and a memory."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.device = Device(**{name: value for name, value in bench.parameters.items()
+                                if name in _DEVICE})
+
+    async def run(self, commands: Commands, server: MemoryServer, *,
+                  chance: float = 1.0) -> tuple[int, int]:
+        """All commands; the first cycle, and the last one that is not idle."""
+        bench = self.bench
+        words = [bench.inputs.pack({"command.valid": 1} | {
+            f"command.payload.{name}": value for name, value in command.items()})
+            for command in commands]
+        ready, idle = bench.outputs["command.ready"].mask, bench.outputs["idle"].mask
+        given, first, gone = 0, bench.cycle, -1
+        while True:
+            now = bench.cycle
+            offer = given < len(words) and bench.rng.random() < chance
+            seen = await bench.step(server.inputs(now) | (words[given] if offer else 0))
+            server.see(now, seen)
+            if given == len(words) and now > gone and seen & idle:
+                return first, now - 1
+            if offer and seen & ready:
+                first = now if given == 0 else first
+                given, gone = given + 1, now
+
+    async def program(self, steps: Sequence[Step], *, memory: Memory | None = None,
+                      rng: random.Random | None = None,
+                      chance: float = 1.0) -> tuple[int, int, int]:
+        """Layers behind each other: every word in memory is as it should be.
+
+        The first cycle, the last one, and the plan's number of cycles, never exceeded.
+        """
+        memory = memory or Memory()
+        program = program_of(steps, self.device, memory)
+        beats, expected = program.memory.copy(), program.memory.copy()
+        commands = program.commands
+        AcceleratorModel(self.device, expected).run(commands)
+        server = MemoryServer(self.bench, beats, memory, rng)
+        first, last = await self.run(commands, server, chance=chance)
+        self.bench.compared += len(beats)
+        different = np.flatnonzero((beats != expected).any(axis=1))
+        assert not len(different), f"memory differs from beat {different[:1]} on"
+        for number, step in enumerate(steps):
+            name = step.layer.convolution.name
+            assert np.array_equal(program.result(number, beats), step.expected), (
+                f"{name}: the result is not numpy's")
+        planned = program_cycles(commands, self.device.size, memory)
+        if chance == 1:
+            assert last - first + 1 <= planned, f"{last - first + 1} cycles, planned {planned}"
+        return first, last, planned
+
+    async def layer(self, shape: Mapping[str, int], *, memory: Memory | None = None,
+                    rng: random.Random | None = None, chance: float = 1.0) -> None:
+        """One layer with random operands."""
+        first, last, _ = await self.program(
+            random_steps([layer_of(shape)], self.device.size, self.bench.rng.getrandbits(32)),
+            memory=memory, rng=rng, chance=chance)
+        if chance == 1:
+            self.bench.observe("layer", first, last, **shape, **vars(memory or Memory()))
+
+    def covered(self, shape: Mapping[str, int]) -> bool:
+        """Whether there is such a layer, and it fits."""
+        try:
+            layer_cycles(**{name: value for name, value in self.bench.parameters.items()
+                            if name in _DEVICE}, **shape)
+        except NotCovered:
+            return False
+        return True
+
+    def random(self) -> Mapping[str, int]:
+        """Some layer that fits."""
+        rng = self.bench.rng
+        while True:
+            channels, depthwise = rng.randint(1, 20), rng.random() < 0.2
+            shape = {"height": rng.randint(1, 9), "width": rng.randint(1, 9),
+                     "channels": channels, "filters": channels if depthwise else rng.randint(1, 20),
+                     "kernel": rng.randint(1, 4), "stride": rng.randint(1, 2),
+                     "padding": rng.randint(0, 2), "window": rng.randint(1, 3),
+                     "depthwise": int(depthwise),
+                     "together": 0 if depthwise else rng.choice([0, channels])}
+            if self.covered(shape):
+                return shape
+
+
+def layer_of(shape: Mapping[str, int]) -> Layer:
+    """A layer from what the bound calls its parameters."""
+    shape = dict(shape)
+    more = {"window": shape.pop("window", 1), "depthwise": bool(shape.pop("depthwise", 0)),
+            "together": shape.pop("together", 0)}
+    return Layer(Convolution("layer", **shape), Scale(3, 9, low=-100, high=120), **more)
+
+
+def shape_of(layer: Layer) -> Mapping[str, int]:
+    """What the bound calls the parameters of a layer."""
+    shape = {name: value for name, value in vars(layer.convolution).items() if name != "name"}
+    return shape | {"window": layer.window, "depthwise": int(layer.depthwise),
+                    "together": layer.together}
+
+
+@testbench
+async def every_layer(bench: Bench) -> None:
+    """Every layer of the domain; where there is none, random ones."""
+    scene = Scene(bench)
+    if bench.domain:
+        ranges = [range(low, high + 1) for low, high in bench.domain.values()]
+        shapes = [dict(zip(bench.domain, values, strict=True))
+                  for values in itertools.product(*ranges)]
+        shapes = [shape for shape in shapes if scene.covered(shape)]
+    else:
+        shapes = [scene.random() for _ in range(25)]
+    for shape in shapes:
+        await scene.layer(shape)
+
+
+@testbench
+async def single_commands(bench: Bench) -> None:
+    """Each command by itself takes what its bound says."""
+    scene = Scene(bench)
+    size = scene.device.size
+    for shape in [scene.random() for _ in range(8)]:
+        memory = Memory(bench.rng.randint(1, 5), bench.rng.randint(1, 3))
+        program = program_of(random_steps([layer_of(shape)], size, 1), scene.device, memory)
+        server = MemoryServer(bench, program.memory.copy(), memory)
+        for command in program.commands:
+            first, last = await scene.run([command], server)
+            if command["operation"] == Operation.COMPUTE:
+                bench.observe("compute", first + 1, last, **{
+                    name: command[name] for name in ("pixels", "tiles", "strips")})
+            else:
+                bench.observe("transfer", first + 1, last, count=command["count"], **vars(memory))
+
+
+@testbench
+async def slow_memory(bench: Bench) -> None:
+    """A memory as slow as it may be, and one that is so at times: never more than planned."""
+    scene = Scene(bench)
+    size = scene.device.size
+    for memory in (Memory(5, 3), Memory(77, 2),
+                   behind_dram("ddr4-3200aa-x16", beat_bytes=size, clocks=16),
+                   behind_dram("ddr3-1600-module", beat_bytes=size, clocks=2)):
+        for _ in range(2):
+            shape = scene.random()
+            await scene.layer(shape, memory=memory)
+            await scene.layer(shape, memory=memory, rng=bench.rng)
+
+
+@testbench
+async def commands_that_come_late(bench: Bench) -> None:
+    """A queue that runs empty: the same results."""
+    scene = Scene(bench)
+    for _ in range(6):
+        await scene.layer(scene.random(), rng=bench.rng, memory=Memory(9, 3), chance=0.02)

@@ -1,0 +1,76 @@
+"""Whole networks on the accelerator: numpy's results, and the plan's cycles."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cyclebound.golden.systolic.accelerator import Memory
+from cyclebound.golden.systolic.accelerator_network import (
+    ATTENTION,
+    NETWORKS,
+    Step,
+    chained,
+    product_step,
+    random_steps,
+)
+from cyclebound.golden.systolic.post_processing import Scale
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.accelerator import Scene, shape_of
+
+_SLOW = Memory(40, 2)
+
+
+async def _network(bench: Bench, name: str) -> None:
+    """Layer behind layer in one list of commands, then with a slow memory."""
+    scene = Scene(bench)
+    steps = random_steps(NETWORKS[name], scene.device.size, bench.rng.getrandbits(32))
+    for memory in (Memory(), _SLOW):
+        first, last, planned = await scene.program(steps, memory=memory)
+        assert last - first + 1 == planned, f"{last - first + 1} cycles, planned {planned}"
+    await scene.program(steps, memory=_SLOW, rng=bench.rng)
+    for layer in chained(NETWORKS[name], scene.device.size):  # each by itself, for the bound
+        await scene.layer(shape_of(layer))
+
+
+@testbench
+async def lenet_5(bench: Bench) -> None:
+    """LeNet-5, from its image to its ten results."""
+    await _network(bench, "lenet_5")
+
+
+@testbench
+async def mobilenet(bench: Bench) -> None:
+    """The first convolution and a bottleneck of a MobileNetV2, on small images."""
+    await _network(bench, "mobilenet")
+
+
+@testbench
+async def perceptron(bench: Bench) -> None:
+    """A multilayer perceptron."""
+    await _network(bench, "perceptron")
+
+
+@testbench
+async def attention_head(bench: Bench) -> None:
+    """The products of an attention head; what is between scores and weights is numpy's."""
+    scene, rng = Scene(bench), np.random.default_rng(bench.rng.getrandbits(32))
+    scale = Scale(1, 8)
+
+    def random(*shape: int) -> NDArray[np.int8]:
+        return rng.integers(-128, 128, shape, dtype=np.int8)
+
+    async def product(name: str, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
+        step: Step = product_step(name, a, b, scale)
+        first, last, planned = await scene.program([step])
+        assert last - first + 1 == planned, f"{name}: {last - first + 1}, planned {planned}"
+        bench.observe("layer", first, last, height=len(a), width=1, channels=a.shape[1],
+                      filters=b.shape[1], kernel=1)
+        return step.expected[:, :, 0].T
+
+    length, model, depth = (getattr(ATTENTION[0], dimension) for dimension in "mkn")
+    tokens = random(length, model)
+    q, k, v = [await product(name, tokens, random(model, depth)) for name in "QKV"]
+    scores = await product("scores", q, k.T.copy())
+    powers = np.exp(scores / 32)
+    weights = np.round(127 * powers / powers.sum(axis=1, keepdims=True)).astype(np.int8)
+    values = await product("values", weights, v)
+    assert values.shape == (length, depth)

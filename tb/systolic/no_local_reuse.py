@@ -1,0 +1,97 @@
+"""Testbench of the array without local reuse: every output compared in every cycle."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cyclebound.golden.systolic.no_local_reuse import NoLocalReuseModel
+from cyclebound.golden.systolic.output_stationary import wrap
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The array and its model."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, bench.parameters
+        self.rows, self.columns = p["rows"], p["columns"]
+        self.widths = p.get("operand_width", 8), p.get("accumulator_width", 32)
+        self.model = NoLocalReuseModel(self.rows, self.widths[1])
+
+    def operands(self, rows: int, columns: int) -> NDArray[np.int64]:
+        """A random matrix; one in four has only extreme elements, whose sums are greatest."""
+        half, rng = 1 << self.widths[0] - 1, self.bench.rng
+        values = [-half, half - 1] if rng.random() < 0.25 else range(-half, half)
+        return np.array(rng.choices(values, k=rows * columns)).reshape(rows, columns)
+
+    def _packed(self, values: Sequence[int], width: int) -> int:
+        mask = (1 << width) - 1
+        return sum((int(value) & mask) << width * n for n, value in enumerate(values))
+
+    async def product(self, m: int, k: int, n: int, *, offers: Iterator[bool],
+                      sinks: Iterator[bool], observe: bool = False) -> None:
+        """A product; what is added to a tile's sums are random numbers, and the reference knows."""
+        bench, (operand, accumulator) = self.bench, self.widths
+        a, b = self.operands(m, k), self.operands(k, n)
+        down, across = -(-k // self.rows), -(-n // self.columns)
+        wide = np.pad(a, ((0, 0), (0, down * self.rows - k)))
+        whole = np.pad(b, ((0, down * self.rows - k), (0, across * self.columns - n)))
+        begun = self.operands(m * down * across, self.columns)
+        steps = []
+        for number, (j, i, t) in enumerate(itertools.product(range(across), range(down),
+                                                             range(m))):
+            along = slice(i * self.rows, (i + 1) * self.rows)
+            tile = whole[along, j * self.columns:(j + 1) * self.columns]
+            steps.append((wide[t, along].tolist(), tile.ravel().tolist(), begun[number].tolist()))
+        o, results, taken, first, now, given = bench.outputs, [], 0, 0, 0, None
+        while len(results) < len(steps):
+            offer, ready = taken < len(steps) and next(offers), next(sinks)
+            values, now = {"results.ready": ready}, bench.cycle
+            if offer:
+                left, weights, sums = steps[taken]
+                given = left, np.reshape(weights, (self.rows, self.columns)), sums
+                values |= {"operands.valid": 1,
+                           "operands.payload.left": self._packed(left, operand),
+                           "operands.payload.weights": self._packed(weights, operand),
+                           "operands.payload.sums": self._packed(sums, accumulator)}
+            seen = await bench.step(bench.inputs.pack(values))
+            takes, shown = self.model.step(given if offer else None, ready)
+            want = {"operands.ready": takes, "results.valid": shown is not None,
+                    "active": (1 << self.rows * self.columns) - 1 if offer and takes else 0}
+            if shown is not None:
+                want["results.payload"] = self._packed(shown, accumulator)
+                results += [shown] if ready else []
+            bench.check(seen, bench.outputs.pack(want), sum(o[name].mask for name in want))
+            if offer and takes:
+                first = now if taken == 0 else first
+                taken += 1
+        own = (np.array(results) - begun).reshape(across, down, m, self.columns).sum(axis=1)
+        c = wrap(np.hstack(list(own))[:, :n], accumulator)
+        assert np.array_equal(c, wrap(a @ b, accumulator)), f"{m} x {k} x {n} is not numpy's"
+        if observe:
+            bench.observe("product", first, now, m=m, k=k, n=n)
+
+
+@testbench
+async def every_shape(bench: Bench) -> None:
+    """Every product of the domain; where there is none, random ones."""
+    scene, always = Scene(bench), itertools.repeat(True)
+    if bench.domain:
+        shapes = list(itertools.product(*(range(low, high + 1) for low, high in
+                                          (bench.domain[d] for d in "mkn"))))
+    else:
+        shapes = [tuple(bench.rng.randint(1, 20) for _ in "mkn") for _ in range(10)]
+    for m, k, n in shapes:
+        await scene.product(m, k, n, offers=always, sinks=always, observe=True)
+
+
+@testbench
+async def stalls_and_backpressure(bench: Bench) -> None:
+    """Operands that come late, results that wait: the same products, later."""
+    scene, rng = Scene(bench), bench.rng
+    for offer, sink in itertools.product((0.3, 1.0), (0.2, 0.7, 1.0)):
+        await scene.product(rng.randint(1, 5), rng.randint(1, 9), rng.randint(1, 9),
+                            offers=(rng.random() < offer for _ in itertools.count()),
+                            sinks=(rng.random() < sink for _ in itertools.count()))

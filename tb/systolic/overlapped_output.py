@@ -1,0 +1,30 @@
+"""Testbench of the output-stationary array whose folds overlap: every output, in every cycle."""
+
+import itertools
+
+from cyclebound.golden.systolic.overlapped_output import OverlappedOutputModel
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.output_stationary import Scene
+
+
+@testbench
+async def small_shapes(bench: Bench) -> None:
+    """Products of one fold and of several, more and less than ``rows`` operands in each."""
+    scene = Scene(bench, OverlappedOutputModel)
+    r, c = scene.rows, scene.columns
+    for m, k, n in itertools.product((1, r, 2 * r + 1), (1, 2, r, r + 3), (1, c + 1)):
+        await scene.product(m, k, n)
+
+
+@testbench
+async def stalls_and_backpressure(bench: Bench) -> None:
+    """Operands that come late, results that wait: the same products, later."""
+    scene = Scene(bench, OverlappedOutputModel)
+    for offer, sink in itertools.product((0.3, 0.8, 1.0), (0.1, 0.5, 1.0)):
+        for _ in range(3):
+            m, k, n = (bench.rng.randint(1, 2 * size + 1) for size in
+                       (scene.rows, 3, scene.columns))
+            await scene.product(
+                m, k, n, observe=False,
+                offers=(bench.rng.random() < offer for _ in range(2000)),
+                sinks=(bench.rng.random() < sink for _ in range(2000)))

@@ -1,0 +1,106 @@
+"""Testbench of the post-processing unit: every row against numpy, in its cycle."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cyclebound.golden.systolic.post_processing import PostProcessingModel, Scale, requantise
+from cyclebound.tb.bench import Bench, testbench
+
+Row = tuple[Sequence[int], Sequence[int]]  # values and bias of each column
+
+
+class Scene:
+    """The unit, and its model."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, p = bench, bench.parameters
+        self.columns = p["columns"]
+        self.widths = (p.get("accumulator_width", 32), p.get("multiplier_width", 16),
+                       p.get("result_width", 8))
+        self.model = PostProcessingModel()
+
+    def packed(self, values: Sequence[int], width: int) -> int:
+        """An array on a bus."""
+        mask = (1 << width) - 1
+        return sum((int(value) & mask) << width * n for n, value in enumerate(values))
+
+    def rows(self, count: int) -> list[Row]:
+        """Random rows; one in four has only extreme elements."""
+        half, rng = 1 << self.widths[0] - 1, self.bench.rng
+
+        def some() -> list[int]:
+            ends = rng.random() < 0.25
+            return rng.choices([-half, -1, 0, half - 1] if ends else range(-half, half),
+                               k=self.columns)
+        return [(some(), some()) for _ in range(count)]
+
+    def scale(self) -> Scale:
+        """Random settings."""
+        rng, result = self.bench.rng, self.widths[2]
+        half = 1 << result - 1
+        low, high = sorted(rng.choices(range(-half, half), k=2))
+        low, high = rng.choice([(-half, half - 1), (0, half - 1), (low, high)])
+        return Scale(rng.getrandbits(self.widths[1]), rng.randrange(64), low, high)
+
+    async def play(self, rows: Sequence[Row], scale: Scale, *, offers: Iterator[bool],
+                   sinks: Iterator[bool], observe: bool = False) -> None:
+        """Rows one behind the other, until the last has left."""
+        bench, (accumulator, _, result) = self.bench, self.widths
+        values, bias = (np.array(side) for side in zip(*rows, strict=True))
+        expected = requantise(values, bias, scale).tolist()
+        settings = bench.inputs.pack(vars(scale))
+        ready_bit, offset = bench.inputs["results.ready"].mask, bench.outputs["results.payload"]
+        words = [bench.inputs.pack({
+            "sums.valid": 1, "sums.payload.values": self.packed(value, accumulator),
+            "sums.payload.bias": self.packed(extra, accumulator)}) for value, extra in rows]
+        taken, left, first, now = 0, 0, 0, 0
+        while left < len(rows):
+            offer, ready = taken < len(rows) and next(offers), next(sinks)
+            now = bench.cycle
+            seen = await bench.step(settings | (words[taken] if offer else 0)
+                                    | (ready_bit if ready else 0))
+            takes, shown = self.model.step(expected[taken] if offer else None, ready)
+            want, care = {"sums.ready": takes, "results.valid": shown is not None}, 0
+            if shown is not None:
+                want["results.payload"], care = self.packed(shown, result), offset.mask
+                left += ready
+            care |= bench.outputs["sums.ready"].mask | bench.outputs["results.valid"].mask
+            bench.check(seen, bench.outputs.pack(want), care)
+            if offer and takes:
+                first = now if taken == 0 else first
+                taken += 1
+        if observe:
+            bench.observe("rows", first, now, rows=len(rows), multiplier=scale.multiplier,
+                          shift=scale.shift)
+
+
+@testbench
+async def every_sum(bench: Bench) -> None:
+    """Every sum with every bias under every scale of the domain; without one, random rows."""
+    scene, always = Scene(bench), itertools.repeat(True)
+    if not bench.domain:
+        for count in range(1, 40):
+            await scene.play(scene.rows(count), scene.scale(), offers=always, sinks=always,
+                             observe=True)
+        return
+    half, n = 1 << scene.widths[0] - 1, scene.columns
+    pairs = list(itertools.product(range(-half, half), repeat=2))
+    rows = [tuple(zip(*pairs[at:at + n], strict=True)) for at in range(0, len(pairs), n)]
+    (low, high), (least, most) = (bench.domain[name] for name in ("multiplier", "shift"))
+    for multiplier, shift in itertools.product(range(low, high + 1), range(least, most + 1)):
+        limits = scene.scale()
+        await scene.play(rows, Scale(multiplier, shift, limits.low, limits.high), offers=always,
+                         sinks=always, observe=True)
+
+
+@testbench
+async def rows_that_wait(bench: Bench) -> None:
+    """Rows that come late, and a sink that is not always ready: the same results, later."""
+    scene, rng = Scene(bench), bench.rng
+    for offers, sinks in itertools.product((0.3, 0.8), repeat=2):
+        for _ in range(4):
+            await scene.play(scene.rows(60), scene.scale(),
+                             offers=(rng.random() < offers for _ in itertools.count()),
+                             sinks=(rng.random() < sinks for _ in itertools.count()))

@@ -1,0 +1,116 @@
+# amaranth: UnusedElaboratable=no
+"""Special unit and its blocks, in Amaranth's own simulator."""
+
+import random
+
+import numpy as np
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.dataflow import special, special_timing
+from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
+from cyclebound.hdl.dataflow.long_division import make_block
+from cyclebound.hdl.dataflow.special_unit import SpecialUnit
+
+pytestmark = pytest.mark.unit
+
+HARD = (0, 0x80000000, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000,
+        0xFF800000, 0x7FC00000, 3, 0x40400000, 0x80000001, 0xFFFFFFFF, 0x00FFFFFF)
+
+
+def pairs(count, seed):
+    rng = random.Random(seed)
+    return [(a, b) for a in HARD for b in HARD] + [
+        (rng.getrandbits(rng.randrange(1, 33)), rng.getrandbits(rng.randrange(1, 33)))
+        for _ in range(count)]
+
+
+def test_refuses():
+    with pytest.raises(ValueError, match=r"^function must be one of idiv, fdiv, fsqrt, not 'x'$"):
+        SpecialUnit(function="x", depth=2, tid_width=4)
+    with pytest.raises(ValueError, match=r"^block count must be a power of two, not 3$"):
+        SpecialUnit(function=Special.IDIV, depth=2, tid_width=4, blocks=3)
+
+
+def test_converts_again():
+    unit = SpecialUnit(function=Special.FSQRT, depth=2, tid_width=4, blocks=2)
+    assert rtlil.convert(unit) == rtlil.convert(unit)
+
+
+def test_floats_are_numpys():
+    a, b = (np.array(column, np.uint32) for column in zip(*pairs(5000, 1), strict=True))
+    with np.errstate(all="ignore"):
+        for numbers, mine in ((a.view(np.float32) / b.view(np.float32), special.divide),
+                              (np.sqrt(a.view(np.float32)), lambda x, y: special.root(x))):
+            wanted = np.where(np.isnan(numbers), 0x7FC00000, numbers.view(np.uint32))
+            assert [mine(int(x), int(y)) for x, y in zip(a, b, strict=True)] == wanted.tolist()
+
+
+@pytest.mark.parametrize(("a", "b", "quotient"), [
+    (7, 2, 3), (-7, 2, -3), (7, -2, -3), (-7, -2, 3), (5, 0, -1), (0, 5, 0),
+    (-2**31, -1, -2**31), (-2**31, 1, -2**31), (2**31 - 1, -2**31, 0)])
+def test_integers_are_truncated(a, b, quotient):
+    assert special.divide_integers(a % 2**32, b % 2**32) == quotient % 2**32
+
+
+@pytest.mark.parametrize("function", Special)
+def test_a_block_is_exact_and_takes_its_time(simulate, function):
+    dut = make_block(function, tag_width=3)
+    cases = pairs(120, function)
+
+    async def bench(ctx):
+        ctx.set(dut.result.ready, 1)
+        for a, b in cases:
+            ctx.set(dut.operands.payload, {"a": a, "b": b, "tag": b % 8})
+            ctx.set(dut.operands.valid, 1)
+            await ctx.tick()
+            ctx.set(dut.operands.valid, 0)
+            cycles = 2
+            while not ctx.get(dut.result.valid):
+                await ctx.tick()
+                cycles += 1
+            assert ctx.get(dut.result.payload.tag) == b % 8
+            assert ctx.get(dut.result.payload.value) == special.evaluate(function, (a, b)), (a, b)
+            assert cycles == special_timing.cycles(function, a, b) <= special_timing.longest(
+                function)
+            await ctx.tick()
+    simulate(dut, bench)
+
+
+@pytest.mark.parametrize(("function", "literals"), [
+    (Special.IDIV, {}), (Special.FDIV, {0: 0x3F800000}), (Special.FSQRT, {})])
+def test_rtl_is_the_model_in_every_cycle(simulate, function, literals):
+    dut = SpecialUnit(function=function, depth=4, tid_width=5, blocks=2)
+    model = SpecialUnitModel(function=function, depth=4, literals=literals, blocks=2)
+    rng, got = random.Random(function), []
+    operands = [k for k in range(1 if function == Special.FSQRT else 2) if k not in literals]
+
+    async def bench(ctx):
+        ctx.set(dut.configuration, {"literals": sum(1 << k for k in literals),
+                                    "value": next(iter(literals.values()), 0)})
+        queues = {k: [(tid, rng.choice(HARD)) for epoch in range(4) for tid in
+                      rng.sample(range(4 * epoch, 4 * epoch + 4), 4)] for k in operands}
+        for _ in range(450):
+            ready = rng.random() < 0.7
+            ctx.set(dut.result.ready, ready)
+            offers = [queues[k][0] if queues.get(k) else None for k in range(2)]
+            for k, port in enumerate(dut.operands):
+                ctx.set(port.valid, offers[k] is not None)
+                if offers[k] is not None:
+                    ctx.set(port.payload, {"tid": offers[k][0], "data": offers[k][1]})
+            found = model.step(offers, ready)
+            assert ctx.get(dut.result.valid) == (found.result is not None)
+            if found.result is not None:
+                p = dut.result.payload
+                assert (ctx.get(p.tid), ctx.get(p.data)) == found.result
+                got.extend([found.result[0]] * ready)
+            for k in operands:
+                if offers[k] is not None:
+                    assert ctx.get(dut.operands[k].ready) == found.taken[k]
+                if found.taken[k]:
+                    queues[k].pop(0)
+            await ctx.tick()
+    simulate(dut, bench)
+    assert sorted(got) == list(range(16))
+    assert [tid // 4 for tid in got] == sorted(tid // 4 for tid in got)

@@ -1,0 +1,108 @@
+# amaranth: UnusedElaboratable=no
+"""Switch: RTL against golden model, and its checker against planted faults."""
+
+import random
+
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.dataflow import fabric_bounds
+from cyclebound.golden.dataflow.switch import SwitchModel
+from cyclebound.hdl.dataflow.switch import Switch
+from cyclebound.sim import catalogue
+from cyclebound.sim.prove import prove
+from cyclebound.tb.dataflow import switch_properties as properties
+
+unit = pytest.mark.unit
+TINY = {"ports": 3, "tid_width": 2, "width": 4}
+
+
+@unit
+@pytest.mark.parametrize(("bad", "message"), [
+    ({"ports": 1}, r"^port count must be at least 2, not 1$"),
+    ({"tid_width": 33}, r"^tid width must be from 1 to 32, not 33$"),
+    ({"width": 0}, r"^width must be at least 1, not 0$")])
+def test_refuses(bad, message):
+    with pytest.raises(ValueError, match=message):
+        Switch(**TINY | bad)
+
+
+@unit
+def test_converts_again():
+    switch = Switch(**TINY)
+    assert rtlil.convert(switch) == rtlil.convert(switch)
+
+
+def play(simulate, dut, choices, checkers=(), *, seed=1, model=None):
+    """Random traffic; compared with the model if there is one. Returns what outputs had."""
+    rng = random.Random(seed)
+    got = [[] for _ in range(3)]
+
+    async def bench(ctx):
+        for o in range(3):  # to choose one's own input is to choose none
+            ctx.set(dut.choices[o], choices[o] + 1 if o in choices else rng.choice((0, o + 1)))
+        held = [None] * 3
+        for _ in range(60):
+            ready = [rng.random() < 0.6 for _ in range(3)]
+            for p in range(3):
+                ctx.set(dut.outputs[p].ready, ready[p])
+                if held[p] is None and rng.random() < 0.7:
+                    held[p] = rng.randrange(4), rng.randrange(16)
+                ctx.set(dut.inputs[p].valid, held[p] is not None)
+                if held[p] is not None:
+                    ctx.set(dut.inputs[p].payload, {"tid": held[p][0], "data": held[p][1]})
+            room = [bool(ctx.get(port.ready)) for port in dut.inputs]
+            shown = [(ctx.get(port.payload.tid), ctx.get(port.payload.data))
+                     if ctx.get(port.valid) else None for port in dut.outputs]
+            if model is not None:
+                assert room == model.ready
+                assert shown == model.step(held, ready)
+            for p in range(3):
+                got[p].extend([shown[p]] * (shown[p] is not None and ready[p]))
+                held[p] = None if room[p] else held[p]
+            await ctx.tick()
+    simulate(dut, bench, *checkers)
+    return got
+
+
+@unit
+@pytest.mark.parametrize("choices", [{0: 1, 1: 2, 2: 0}, {1: 0, 2: 0}, {0: 2}, {0: 1, 1: 0, 2: 0}])
+def test_rtl_is_the_model_in_every_cycle(simulate, choices):
+    dut = Switch(**TINY)
+    got = play(simulate, dut, choices, [properties.SwitchCheck(dut)],
+               model=SwitchModel(3, choices))
+    assert {o for o in range(3) if got[o]} == set(choices)
+
+
+@unit
+@pytest.mark.parametrize(("fault", "says"), [
+    ("lost", "output 0: a token is offered if and only if one is owed"),
+    ("changed", "output 0: another token than the oldest that is owed"),
+    ("crowded", "output 0: a third token")])
+def test_checker_fires(simulate, tampered, only, fault, says):
+    def plant(m, inner, outer):
+        if fault == "lost":
+            m.d.comb += outer.outputs[0].valid.eq(0)
+        elif fault == "changed":
+            m.d.comb += outer.outputs[0].payload.data.eq(~inner.outputs[0].payload.data)
+        else:
+            m.d.comb += outer.inputs[1].ready.eq(1)
+    only(properties, says)
+    inner = Switch(**TINY)
+    inner_ports = inner.ports
+    dut = tampered(inner, plant)
+    dut.ports = inner_ports
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        play(simulate, dut, {0: 1, 2: 1}, [properties.SwitchCheck(dut)])
+
+
+@unit
+def test_bounds():
+    assert fabric_bounds.switch_hop(ports=8) == fabric_bounds.switch_stream(tokens=1) == 2
+
+
+@pytest.mark.proof
+def test_first_instance_is_proved_for_any_number_of_cycles():
+    block = catalogue.load().find("dataflow.switch")
+    found = prove(block, block.properties[0], block.properties[0].instances[0])
+    assert (found.status, found.detail) == ("proved", "")

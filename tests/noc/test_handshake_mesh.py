@@ -1,0 +1,181 @@
+# amaranth: UnusedElaboratable=no
+"""SHMAC's grid: parameters, the thesis' numbers from formulas and model, the bound of shared reads,
+and cores that stop each other."""
+
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc import shmac_bounds as bounds
+from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel
+from cyclebound.golden.noc.routes import Mesh
+from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
+from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
+from cyclebound.hdl.noc.shmac_core import ShmacCore
+from cyclebound.hdl.noc.shmac_memory import ShmacMemory
+from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.shmac_picture import draw, waves
+from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, FETCH, SHARED, reads, writes
+
+unit = pytest.mark.unit
+
+
+@unit
+@pytest.mark.parametrize(("wrong", "kind", "says"), [
+    ({"rows": 0}, ValueError, "Row count must be from 1 to 16, not 0"),
+    ({"columns": 17}, ValueError, "Column count must be from 1 to 16, not 17"),
+    ({"words": 1}, ValueError, "Word count must be from 2 to 65536, not 1"),
+    ({"words": 12}, ValueError, "Word count must be a power of two, not 12"),
+    ({"late": 1}, TypeError, "Late must be True or False, not 1"),
+    ({"slave_acknowledge": "x"}, ValueError,
+     "Slave acknowledge must be passed or accepted, not 'x'")])
+def test_refuses(wrong, kind, says):
+    with pytest.raises(kind, match=f"^{says}$"):
+        HandshakeMesh(**{"rows": 2, "columns": 2} | wrong)
+
+
+@unit
+@pytest.mark.parametrize("make", [lambda: HandshakeMesh(rows=1, columns=2),
+                                  lambda: ShmacCore(words=4), lambda: ShmacMemory(words=4)])
+def test_each_component_converts_alone_and_again(make):
+    component = make()
+    text = rtlil.convert(component)
+    assert "attribute \\top 1" in text
+    assert rtlil.convert(component) == text
+
+
+# What the thesis prints, from the formulas
+
+@unit
+def test_table_4_4_and_figure_5_7():
+    assert bounds.lifetime(operation=1, links=0) == 27
+    assert bounds.lifetime(operation=1, links=1) == 47
+    assert bounds.lifetime(operation=2, links=1) == 22
+
+
+@unit
+def test_table_4_3():
+    found = [bounds.instruction(bypass=0, operation=kind, links=1) for kind in (0, 1, 2)]
+    assert found == [28, 75, 38]
+    assert [2000 * cpi + 270 for cpi in found] == [56270, 150270, 76270]
+
+
+@unit
+def test_dual_port_speed_ups():
+    single, dual = ([bounds.instruction(bypass=bypass, operation=kind, links=1)
+                     for kind in (0, 1, 2)] for bypass in (0, 1))
+    assert dual == [8, 55, 14]
+    assert [round(one / two, 2) for one, two in zip(single, dual, strict=True)] == [
+        3.5, 1.36, 2.71]
+
+
+@unit
+def test_what_the_bounds_do_not_cover():
+    with pytest.raises(NotCovered, match=r"^operation must be 1 or 2, not 0$"):
+        bounds.lifetime(operation=0, links=1)
+    for bound in (bounds.instruction, bounds.pipelined_instruction):
+        with pytest.raises(NotCovered, match=r"^operation must be from 0 to 2, not 3$"):
+            bound(bypass=0, operation=3, links=1)
+    with pytest.raises(NotCovered, match=r"^links must be a whole number of at least 0, not -1$"):
+        bounds.lifetime(operation=1, links=-1)
+    with pytest.raises(NotCovered, match=r"^sharing must be a whole number of at least 1, not 0$"):
+        bounds.shared_read(links=1, sharing=0, inputs=1)
+
+
+# What the model says: the RTL is compared with it in every cycle, by the testbench
+
+def cpi(kernels, cycles=1200, **model):
+    """Cycles per instruction, in the second half of the cycles."""
+    grid = HandshakeMeshModel(Mesh(3, 3), **model)
+    ended = {tile: [] for tile in kernels}
+    for now in range(cycles):
+        for tile, events in grid.step(kernels).items():
+            what = "operation" if tile in kernels and kernels[tile].operation else "fetch"
+            if events.ends == what and now >= cycles // 2:
+                ended[tile].append(now)
+    return {tile: (when[-1] - when[0]) / (len(when) - 1) for tile, when in ended.items()}
+
+
+@unit
+@pytest.mark.parametrize(("name", "masters"), [("read", 3), ("read", 4), ("read", 8),
+                                               ("write", 3), ("write", 4), ("dual_write", 2)])
+def test_masters_on_one_ram(name, masters):
+    kernel = (reads if "read" in name else writes)(CENTRE, bypass="dual" in name)
+    found = cpi(dict.fromkeys(AROUND[:masters], kernel))
+    assert sum(found.values()) / masters == pytest.approx(SHARED[name][masters - 1], rel=0.02)
+
+
+@unit
+def test_no_service_time_of_reads_satisfies_both_of_the_thesis_statements():
+    """"Up to three masters" for single-port RAM needs S > 75 / 4 = 18.75, for dual-port RAM
+    S <= 55 / 3 = 18.3; 20 cycles keep the first, 15 the second."""
+    def mean(masters, *, bypass, when):
+        kernels = dict.fromkeys(AROUND[:masters], reads(CENTRE, bypass=bypass))
+        return sum(cpi(kernels, slave_acknowledge=when).values()) / masters
+
+    assert mean(4, bypass=False, when="passed") == pytest.approx(80)
+    assert mean(3, bypass=True, when="passed") == pytest.approx(60)
+    assert mean(4, bypass=False, when="accepted") == pytest.approx(75)
+    assert mean(3, bypass=True, when="accepted") == pytest.approx(55)
+
+
+@unit
+@pytest.mark.parametrize("others", [writes(CENTRE), reads(CENTRE)])
+def test_shared_reads_keep_their_bound(others):
+    """Of the core in the middle, which is at an input of its own; the others read."""
+    grid, first, worst = HandshakeMeshModel(Mesh(3, 3)), None, 0
+    kernels = {CENTRE: FETCH, **dict.fromkeys(AROUND[:4], others)}
+    for now in range(1500):
+        events = grid.step(kernels)[CENTRE]
+        first = now if first is None and events.requests else first
+        if events.ends:
+            worst, first = max(worst, now - first + 1), None
+    assert 27 < worst <= bounds.shared_read(links=0, sharing=1, inputs=5)
+
+
+def stops(columns, targets, **model):
+    """Whether cores in a row that read these RAMs stop each other for ever."""
+    grid = HandshakeMeshModel(Mesh(1, columns), **model)
+    kernels = {(0, n): Kernel(True, True, False, Operation.READ, (0, target))
+               for n, target in enumerate(targets) if target is not None}
+    since = 0
+    for _ in range(2000):
+        ended = any(events.ends for events in grid.step(kernels).values())
+        since = 0 if ended else since + 1
+        if since > 300:
+            return True
+    return False
+
+
+@unit
+@pytest.mark.parametrize(("targets", "model", "stopped"), [
+    ((1, 0), {"late": True}, True),
+    ((1, 0), {}, False),
+    ((2, 2, 1), {}, False),
+    ((2, 2, 1, 1), {}, True),
+    ((2, 2, 1, 1), {"slave_acknowledge": "accepted"}, False),
+    ((3, 3, 3, 2, 2, 2), {"slave_acknowledge": "accepted"}, True)])
+def test_cores_that_read_each_others_ram(targets, model, stopped):
+    """With late acknowledges two cores stop each other; without, four in a row, whose requests wait
+    for RAMs whose responses wait for the inputs that the requests hold."""
+    assert stops(len(targets), targets, **model) == stopped
+
+
+@unit
+def test_picture(tmp_path):
+    """A fetch behind a write is requested in cycle 7, taken in cycle 11, and answered in 35."""
+    found = waves()
+    assert [now for now, there in enumerate(found["link: request"]) if there] == [10]
+    holds = found["router 0: input master holds a packet"]
+    assert holds[10:13] == [True, False, True]
+    assert found["core: request"][6:8] == [False, True]
+    assert found["core: response"].index(True) == 35
+    draw(tmp_path / "waves.svg")
+    assert "slave: acknowledge" in (tmp_path / "waves.svg").read_text()
+
+
+@pytest.mark.cosim
+def test_testbench_passes(tmp_path):
+    outcome = run_job(Job("noc.handshake_mesh", "late", "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"alone", "instruction", "shared"}

@@ -1,0 +1,379 @@
+# amaranth: UnusedElaboratable=no
+"""SHMAC's routers, old and new: parameters, RTL against golden model, checkers against faults."""
+
+import random
+import re
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Const, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import flipped
+from amaranth.sim import Simulator
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc import shmac_bounds as bounds
+from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
+from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
+from cyclebound.golden.noc.routes import Mesh, Port, ports, xy_route
+from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort, dimension_order
+from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.noc.handshake_input import HandshakeInput
+from cyclebound.hdl.noc.handshake_output import HandshakeOutput
+from cyclebound.hdl.noc.handshake_router import HandshakeRouter
+from cyclebound.hdl.noc.pipelined_router import PipelinedInput, PipelinedRouter
+from cyclebound.hdl.noc.shmac_packet import PacketLayout, Verdict
+from cyclebound.sim import catalogue
+from cyclebound.sim.elaborate import watch
+from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.prove import prove
+from cyclebound.tb.noc import fairness
+from cyclebound.tb.noc import handshake_router_properties as properties
+from cyclebound.tb.noc.handshake_router import PLACE, any_packet, packet_to
+
+unit = pytest.mark.unit
+MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
+BITS = {"address_bits": 2, "data_bits": 3}
+
+
+# Parameters, packets, ways
+
+@unit
+@pytest.mark.parametrize("router", [HandshakeRouter, PipelinedRouter])
+@pytest.mark.parametrize(("wrong", "kind", "says"), [
+    ({"address_bits": 25}, ValueError, "Address bits must be from 1 to 24, not 25"),
+    ({"data_bits": 0}, ValueError, "Data bits must be from 1 to 32, not 0"),
+    ({"data_bits": 8.0}, TypeError, r"Data bits must be an integer, not 8\.0")])
+def test_refuses(router, wrong, kind, says):
+    with pytest.raises(kind, match=f"^{says}$"):
+        router(**wrong)
+
+
+@unit
+def test_refuses_an_acknowledge():
+    with pytest.raises(ValueError, match=r"^Slave acknowledge must be passed or accepted, not 'n'"):
+        HandshakeRouter(slave_acknowledge="n")
+
+
+@unit
+@pytest.mark.parametrize("make", [
+    HandshakeRouter, PipelinedRouter, HandshakeOutput,
+    lambda **bits: HandshakeInput(port=MASTER, acknowledge="accepted", **bits),
+    lambda **bits: PipelinedInput(port=SLAVE, **bits),
+    lambda **bits: Verdict(port=MASTER, **bits),
+    lambda **bits: properties.ShmacRouterCheck(HandshakeRouter(**bits))])
+def test_each_component_converts_alone_and_again(make):
+    component = make(**BITS)
+    text = rtlil.convert(component)
+    assert "attribute \\top 1" in text
+    assert rtlil.convert(component) == text
+
+
+@unit
+def test_a_packets_word_is_the_hardwares_layout():
+    packet = ShmacPacket(True, False, True, True, (1, 2), (3, 4), 0xABCDEF, 0xDEADBEEF)
+    layout = PacketLayout().const({
+        "response": 1, "write": 0, "interrupt": 1, "sync": 1,
+        "initiator": {"row": 1, "column": 2}, "target": {"row": 3, "column": 4},
+        "address": 0xABCDEF, "data": 0xDEADBEEF})
+    assert packet.word() == Const.cast(layout.as_value()).value
+    assert PacketLayout().size == 4 + 8 + 8 + 24 + 32
+
+
+@unit
+def test_dimension_order_is_the_xy_route():
+    mesh = Mesh(3, 4)
+    for here in mesh.tiles:
+        for there in mesh.tiles:
+            for response in (False, True):
+                first = ports(xy_route(mesh, here, there))[0]
+                local = MASTER if response else SLAVE
+                found = dimension_order(here, there, response=response)
+                assert found == (local if first is Port.LOCAL else first)
+
+
+@unit
+def test_bounds():
+    assert [bounds.handshake_hop(contenders=n) for n in (1, 2, 5)] == [11, 17, 35]
+    assert bounds.handshake_accept(contenders=1) == 11
+    assert bounds.pipelined_hop(contenders=5) == 7
+    for bound in (bounds.handshake_hop, bounds.handshake_accept, bounds.pipelined_hop):
+        with pytest.raises(NotCovered, match=r"^contenders must be a whole number of at least 1"):
+            bound(contenders=0)
+
+
+# RTL against golden model
+
+ROUTERS = {
+    "passed": (lambda: HandshakeRouter(**BITS), HandshakeRouterModel),
+    "accepted": (lambda: HandshakeRouter(slave_acknowledge="accepted", **BITS),
+                 lambda **tile: HandshakeRouterModel(slave_acknowledge="accepted", **tile)),
+    "pipelined": (lambda: PipelinedRouter(**BITS), PipelinedRouterModel)}
+
+
+def a_packet(entrance, rng):
+    """Often a good one."""
+    if rng.random() < 0.2:
+        return any_packet(rng)
+    if entrance == MASTER and rng.random() < 0.3:
+        return ShmacPacket(initiator=PLACE, target=(2, 3))
+    return packet_to(entrance, rng.choice([p for p in ShmacPort if p != entrance]), rng)
+
+
+def traffic(router, make, name, cycles, *, queues=None, flow=0.8, connected=63):
+    """A bench with packets at all inputs, compared with the model if there is one."""
+    rng = random.Random(name)
+    if queues is None:
+        queues = {port: [a_packet(port, rng) for _ in range(cycles // 5)] for port in ShmacPort}
+    model = make(position=PLACE, connected=connected) if make else None
+    out = []
+
+    async def bench(ctx):
+        ctx.set(router.connected, connected)
+        ctx.set(router.position, {"row": PLACE[0], "column": PLACE[1]})
+        for _ in range(cycles):
+            ready = [rng.random() < flow for _ in ShmacPort]
+            busy = rng.random() < 0.2
+            ctx.set(router.slave_busy, busy)
+            offers = {port: queue[0] for port, queue in queues.items() if queue}
+            for port, sink in enumerate(router.sinks):
+                ctx.set(sink.valid, port in offers)
+                if port in offers:
+                    ctx.set(sink.payload.as_value(), offers[port].word(**BITS))
+            for port, source in enumerate(router.sources):
+                ctx.set(source.ready, ready[port])
+            seen = [ctx.get(source.payload.as_value()) if ctx.get(source.valid) else None
+                    for source in router.sources]
+            told = [bool(ctx.get(sink.ready)) for sink in router.sinks]
+            out.extend((port, word) for port, word in enumerate(seen)
+                       if word is not None and ready[port])
+            if model is not None:
+                assert seen == [None if offer is None else offer.word(**BITS)
+                                for offer in model.offers]
+                assert told == model.acknowledges(ready)
+                model.step(offers, ready, busy)
+            for port in offers:
+                if told[port]:
+                    queues[port].pop(0)
+            await ctx.tick()
+        bench.counted = ctx.get(router.unroutable), ctx.get(router.malformed)
+    bench.out, bench.model = out, model
+    return bench
+
+
+def simulate(router, bench, *checkers):
+    m = Module()
+    m.submodules.router = router
+    for number, checker in enumerate(checkers):
+        m.submodules[f"watch_{number}"] = watcher = Module()
+        watch(watcher, router, checker)
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@unit
+@pytest.mark.parametrize("name", ROUTERS)
+def test_rtl_is_the_model_in_every_cycle(name):
+    make, model = ROUTERS[name]
+    router = make()
+    bench = traffic(router, model, name, 250)
+    checkers = [properties.ShmacRouterCheck(router)]
+    if name != "pipelined":
+        checkers += [properties.HandshakeKeptProof(router), properties.HandshakeFairProof(router)]
+    simulate(router, bench, *checkers)
+    assert len(bench.out) > 30
+
+
+READ = ShmacPacket(initiator=PLACE, target=(2, 3))
+ANSWER = ShmacPacket(response=True, initiator=PLACE, target=(2, 3))
+EAST, NORTH = ShmacPort.EAST, ShmacPort.NORTH
+BAD = {  # what is offered; how many packets come out; unroutable and malformed ones
+    "a target beyond the edge": ({NORTH: [READ, ShmacPacket(target=PLACE)]}, 1, (1, 0)),
+    "a way back": ({ShmacPort.WEST: [ShmacPacket(target=(1, 0)), READ]}, 0, (2, 0)),
+    "a response that nobody waits for": ({EAST: [ANSWER], MASTER: []}, 0, (0, 1)),
+    "a response that the slave has to itself": ({SLAVE: [ANSWER]}, 0, (0, 1)),
+    "a second response": ({MASTER: [ShmacPacket(initiator=PLACE, target=(0, 2))],
+                           EAST: [ShmacPacket(target=(0, 2))] * 4 + [ANSWER, ANSWER]}, 6, (0, 1)),
+    "a response from the master": ({MASTER: [ANSWER]}, 0, (0, 1)),
+    "a request in another's name": ({MASTER: [ShmacPacket(target=(0, 2))]}, 0, (0, 1)),
+    "a second read": ({MASTER: [ShmacPacket(initiator=PLACE, target=(0, 2))] * 2}, 1, (0, 1)),
+    "a request from the slave": ({SLAVE: [READ]}, 0, (0, 1)),
+    "a response to what has none": ({NORTH: [ShmacPacket(True, True, initiator=PLACE)]}, 0, (0, 1)),
+}
+
+
+@unit
+@pytest.mark.parametrize("router", ["passed", "pipelined"])
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_dropped_and_counted_and_the_router_goes_on(router, name):
+    queues, out, counted = BAD[name]
+    make, model = ROUTERS[router]
+    dut = make()
+    queues = {port: list(packets) for port, packets in queues.items()}
+    good = ShmacPacket(target=PLACE)
+    queues.setdefault(ShmacPort.SOUTH, []).extend([good, good])
+    bench = traffic(dut, model, name, 110, queues=queues, flow=1.0, connected=63 ^ 1 << EAST)
+    simulate(dut, bench, properties.ShmacRouterCheck(dut))
+    assert bench.counted == counted
+    assert len(bench.out) == out + 2
+    assert not any(queues.values())
+
+
+# The checkers fire
+
+class Tampered(wiring.Component):
+    """A router with a fault."""
+
+    def __init__(self, fault):
+        self.inner, self.fault = HandshakeRouter(**BITS), fault
+        self.inputs, self.outputs = self.inner.inputs, self.inner.outputs
+        super().__init__(self.inner.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = self.inner
+        for name in ("sinks", "sources"):
+            for outer, inner in zip(getattr(self, name), getattr(self.inner, name), strict=True):
+                wiring.connect(m, flipped(outer), inner)
+        cycle = Signal(8)
+        m.d.sync += cycle.eq(cycle + 1)
+        m.d.comb += [self.inner.connected.eq(self.connected),
+                     self.inner.position.eq(self.position),
+                     self.inner.slave_busy.eq(self.slave_busy),
+                     self.fault(self, self.inner, cycle)]
+        return m
+
+
+FAULTS = {
+    "output 0: offer withdrawn or changed": lambda out, inner, cycle:
+        out.sources[0].payload.data.eq(inner.sources[0].payload.data ^ cycle),
+    "more packets out than in": lambda out, inner, cycle: out.sources[2].valid.eq(1)}
+
+
+@unit
+@pytest.mark.parametrize("says", FAULTS)
+def test_checker_fires(monkeypatch, says):
+    only(monkeypatch, properties, says)
+    router = Tampered(FAULTS[says])
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
+        simulate(router, traffic(router, None, says, 100, flow=0.5),
+                 properties.ShmacRouterCheck(router))
+
+
+def only(monkeypatch, module, says):
+    """Leave one assertion in force."""
+    assert_ = module.Assert
+    monkeypatch.setattr(module, "Assert", lambda fact, text:
+                        assert_(fact if text == says else Const(1), text))
+
+
+class Forgets(HandshakeInput):
+    """Frees itself as soon as its packet is granted."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.granted):
+            m.d.sync += self.free.eq(1)
+        return m
+
+
+class Overwrites(HandshakeInput):
+    """Changes its packet while an output begins with it."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.granted):
+            m.d.sync += self.packet.data.eq(~self.packet.data)
+        return m
+
+
+class Silent(HandshakeInput):
+    """Drops packets, and does not say so."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.comb += [self.unroutable.eq(0), self.malformed.eq(0)]
+        return m
+
+
+class Repeats(HandshakeInput):
+    """Asks again for every output."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.granted):
+            m.d.sync += self.asks.eq(63)
+        return m
+
+
+class Damages(HandshakeOutput):
+    """Changes what it stores."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.steps[2]):
+            m.d.sync += self.source.payload.data.eq(~self.source.payload.data)
+        return m
+
+
+@unit
+@pytest.mark.parametrize(("part", "fault", "says"), [
+    ("HandshakeInput", Forgets, "input 0: a packet is lost or doubled"),
+    ("HandshakeInput", Overwrites, "input 0: a packet changes"),
+    ("HandshakeInput", Silent, "input 0: dropped without being counted"),
+    ("HandshakeInput", Repeats, "input 0: two outputs have its packet"),
+    ("HandshakeInput", Repeats, "input 0: asks for two outputs"),
+    ("HandshakeInput", Repeats, "input 0: a packet is nowhere, or in two places"),
+    ("HandshakeOutput", Damages, "output 0: not what was taken")])
+def test_the_proof_of_keeping_fires(monkeypatch, part, fault, says):
+    monkeypatch.setattr(f"cyclebound.hdl.noc.handshake_router.{part}", fault)
+    only(monkeypatch, properties, says)
+    router = HandshakeRouter(**BITS)
+    rng = random.Random(says)
+    queues = {port: [packet_to(port, rng.choice([p for p in ShmacPort if p != port]), rng)
+                     for _ in range(20)] for port in ShmacPort}
+    queues[0][1:1] = [ShmacPacket(response=True, write=True, initiator=PLACE)]
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        simulate(router, traffic(router, None, says, 120, queues=queues),
+                 properties.HandshakeKeptProof(router))
+
+
+class Priority(RoundRobinArbiter):
+    """Requester 0 always comes first."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.grant.eq(self.requests & -self.requests)
+        return m
+
+
+@unit
+def test_the_proof_of_fairness_fires(monkeypatch):
+    monkeypatch.setattr("cyclebound.hdl.noc.handshake_output.RoundRobinArbiter", Priority)
+    says = "output 2: request 4 overtaken by 6 packets"
+    only(monkeypatch, fairness, says)
+    router = HandshakeRouter(**BITS)
+    rng = random.Random(1)
+    queues = {port: [packet_to(port, 2, rng) for _ in range(8)] for port in (0, 1, MASTER)}
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        simulate(router, traffic(router, None, says, 150, queues=queues, flow=1.0),
+                 properties.HandshakeFairProof(router))
+
+
+# Proofs and cosimulation
+
+@pytest.mark.proof
+def test_nothing_is_lost_for_any_number_of_cycles():
+    block = catalogue.load().find("noc.handshake_router")
+    claim = next(claim for claim in block.properties if claim.name == "kept")
+    found = prove(block, claim, claim.instances[0])
+    assert (found.status, found.detail) == ("proved", "")
+
+
+@pytest.mark.cosim
+def test_testbench_watched_by_the_checker_passes(tmp_path):
+    outcome = run_job(Job("noc.handshake_router", "early", "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"hop", "accept"}

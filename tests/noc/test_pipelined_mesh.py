@@ -1,0 +1,30 @@
+# amaranth: UnusedElaboratable=no
+"""SHMAC's grid with pipelined routers: bounds, and its testbench."""
+
+import pytest
+
+from cyclebound.golden.noc import shmac_bounds as bounds
+from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
+from cyclebound.sim.job import Job, run_job
+
+
+@pytest.mark.unit
+def test_refuses():
+    with pytest.raises(ValueError, match=r"^Word count must be a power of two, not 3$"):
+        PipelinedMesh(rows=1, columns=1, words=3)
+
+
+@pytest.mark.unit
+def test_bounds():
+    assert [bounds.pipelined_lifetime(operation=kind, links=1) for kind in (1, 2)] == [15, 6]
+    assert [bounds.pipelined_instruction(bypass=0, operation=kind, links=1)
+            for kind in (0, 1, 2)] == [12, 27, 13]
+    assert [bounds.pipelined_instruction(bypass=1, operation=kind, links=1)
+            for kind in (0, 1, 2)] == [8, 23, 9]
+
+
+@pytest.mark.cosim
+def test_testbench_passes(tmp_path):
+    outcome = run_job(Job("noc.pipelined_mesh", "pair", "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"alone", "instruction"}

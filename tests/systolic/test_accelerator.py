@@ -1,0 +1,202 @@
+# amaranth: UnusedElaboratable=no
+"""Accelerator: parameters, plans by the golden model, and what a planner refuses."""
+
+import numpy as np
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.systolic import accelerator as bounds
+from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
+from cyclebound.golden.systolic.accelerator_layout import Operation
+from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
+from cyclebound.golden.systolic.accelerator_network import (
+    NETWORKS,
+    product_step,
+    program_of,
+    random_steps,
+)
+from cyclebound.golden.systolic.accelerator_plan import (
+    Device,
+    layer_cycles,
+    plan_layer,
+    program_cycles,
+)
+from cyclebound.golden.systolic.layers import Convolution, Product
+from cyclebound.golden.systolic.post_processing import Scale
+from cyclebound.hdl.systolic.accelerator import Accelerator
+from cyclebound.hdl.systolic.layer_engine import LayerEngine
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(("name", "thing", "least"), [
+    ("a_depth", "Depth of A", 4), ("b_depth", "Depth of B", 4),
+    ("bias_depth", "Depth of biases", 4), ("c_depth", "Depth of C", 4),
+    ("sums_depth", "Depth of the sums", 4), ("size", "Size", 2)])
+def test_parameters_of_the_engine(name, thing, least):
+    with pytest.raises(ValueError, match=f"^{thing} must be at least {least}, not {least - 1}$"):
+        LayerEngine(**{"size": 2} | {name: least - 1})
+    with pytest.raises(TypeError, match=f"^{thing} must be an integer, not '2'$"):
+        LayerEngine(**{"size": 2} | {name: "2"})
+
+
+def test_more_parameters():
+    with pytest.raises(ValueError, match=r"^Size must be a power of two, not 3$"):
+        Accelerator(size=3)
+    with pytest.raises(ValueError, match=r"^Depth of A must be even, not 5$"):
+        Accelerator(size=2, a_depth=5)
+    with pytest.raises(ValueError, match=r"^Address width must be at least 10, not 9$"):
+        Accelerator(size=2, address_width=9)
+    with pytest.raises(ValueError, match=r"^Memory width must be at least 1, not 0$"):
+        Accelerator(size=2, memory_width=0)
+    with pytest.raises(ValueError, match=r"^Queue depth must be at least 2, not 1$"):
+        Accelerator(size=2, queue_depth=1)
+
+
+def test_converts_twice():
+    accelerator = Accelerator(size=2, a_depth=8, b_depth=8, c_depth=8, sums_depth=8)
+    assert rtlil.convert(accelerator) == rtlil.convert(accelerator)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_plans_compute_what_numpy_does(name):
+    """The list of commands, on the golden model, whatever is cut."""
+    for device in (Device(8), Device(4, a_depth=512, b_depth=1024, c_depth=256, sums_depth=128)):
+        program = program_of(random_steps(NETWORKS[name], device.size, 5), device)
+        memory = program.memory.copy()
+        AcceleratorModel(device, memory).run(program.commands)
+        for number, step in enumerate(program.steps):
+            assert np.array_equal(program.result(number, memory), step.expected)
+            assert len(np.unique(step.expected)) > 3
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_layers_on_the_model(seed):
+    """Also those of which no scratchpad holds more than a part."""
+    rng = np.random.default_rng(seed)
+
+    def some(least: int, most: int) -> int:
+        return int(rng.integers(least, most + 1))
+
+    channels = some(1, 9)
+    depthwise = bool(seed % 4 == 0)
+    filters = channels if depthwise else some(1, 9)
+    device = Device(2, a_depth=some(80, 90) * 2, b_depth=120, bias_depth=4, c_depth=some(22, 60),
+                    sums_depth=some(10, 30))
+    layer = Layer(Convolution("layer", some(2, 8), some(2, 8), channels, filters, some(1, 2),
+                              some(1, 2), some(0, 1)), Scale(1, 4), depthwise=depthwise,
+                  together=channels if seed % 3 == 1 and not depthwise else 0)
+    program = program_of(random_steps([layer], 2, seed), device)
+    memory = program.memory.copy()
+    AcceleratorModel(device, memory).run(program.commands)
+    assert np.array_equal(program.result(0, memory), program.steps[0].expected)
+
+
+def test_cycles_are_split():
+    plan = plan_layer(NETWORKS["lenet_5"][0], Device(8))
+    assert plan.cycles.total == program_cycles(plan.commands, 8, bounds.Memory())
+    shape = {"height": 28, "width": 28, "channels": 1, "filters": 6, "kernel": 5, "padding": 2,
+             "window": 2, "together": 1}
+    assert plan.cycles.total == layer_cycles(size=8, **shape)
+    assert plan.cycles.stream == 5 * 28 * 28  # a tile for each row of the kernel
+    slow = plan_layer(plan.layer, plan.device, bounds.Memory(100, 4))
+    assert slow.cycles.memory > plan.cycles.memory
+    assert 0 < slow.utilisation < plan.utilisation < 1
+    assert plan.beats >= 28 * 28 // 8
+
+
+def test_bounds_by_hand():
+    assert bounds.transfer_cycles(count=1) == 3
+    assert bounds.transfer_cycles(count=4, delay=7, interval=2) == 2 + 7 + 6
+    # one pixel, one tile: command, read, two rows of weights and the step in which they come into
+    # use, a row, 2 steps to the last sum, product and sum, sums and their register, 6 and 3
+    assert bounds.compute_cycles(size=2, pixels=1, tiles=1, strips=1) == (
+        2 + 2 + 1 + 2 + 2 + 1 + 2 + 6 + 3)
+    commands = [{"operation": Operation.LOAD, "wait": 1, "count": 3},
+                {"operation": Operation.COMPUTE, "wait": 1, "pixels": 1, "tiles": 1, "strips": 1},
+                {"operation": Operation.LOAD, "wait": 0, "count": 2},
+                {"operation": Operation.STORE, "wait": 1, "count": 1}]
+    assert bounds.schedule(commands, 2, bounds.Memory()) == [(1, 6), (6, 27), (7, 11), (27, 30)]
+
+
+def test_faster_commands_never_make_a_list_slower():
+    """No timing anomalies: every transfer may be faster or not."""
+    plan = plan_layer(NETWORKS["mobilenet"][1], Device(8, b_depth=256, a_depth=256))
+    worst = [program_cycles(plan.commands, 8, bounds.Memory(delay, interval))
+             for delay, interval in ((1, 1), (5, 1), (5, 3), (40, 3))]
+    assert worst == sorted(worst)
+
+
+@pytest.mark.parametrize(("formula", "good"), [
+    (bounds.transfer_cycles, {"count": 1, "delay": 1, "interval": 1}),
+    (bounds.compute_cycles, {"size": 2, "pixels": 1, "tiles": 1, "strips": 1})])
+def test_sizes_are_counts(formula, good):
+    for name in good:
+        with pytest.raises(NotCovered, match=f"^{name} must be a whole number of at least"):
+            formula(**good | {name: 0})
+    with pytest.raises(NotCovered, match=r"^kernel must be at most 1, the padded image, not 2$"):
+        layer_cycles(size=2, height=1, width=1, channels=1, filters=1, kernel=2)
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+def test_a_layer_that_fits_no_cut():
+    layer = Layer(Convolution("wide", 4, 40, 8, 8, 3))
+    for depths, what, need, there in (
+            ({"a_depth": 64}, "A", 120, 32), ({"b_depth": 64}, "B", 72, 64),
+            ({"sums_depth": 16}, "the sums", 38, 16), ({"c_depth": 32}, "C", 38, 16)):
+        with pytest.raises(ValueError, match=f"^wide: {what} must hold {need} words for the least "
+                                             f"part of this layer, not {there}$"):
+            plan_layer(layer, Device(8, **depths))
+
+
+def test_layers_that_are_none():
+    conv = Convolution("layer", 4, 4, 2, 3, 1)
+    for what, message in (
+            ({"window": 5}, "layer: window must be at most 4, the convolution's result, not 5"),
+            ({"window": 0}, "layer: window must be at least 1, not 0"),
+            ({"together": -1}, "layer: together must be at least 0, not -1"),
+            ({"depthwise": True},
+             "layer: a depthwise layer must have as many filters as channels, not 3 and 2")):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            Layer(conv, **what)
+    with pytest.raises(ValueError, match=r"^layer: a depthwise layer's planes must have as many "
+                                         r"channels as a word, not 2$"):
+        Layer(Convolution("layer", 4, 4, 2, 2, 1), depthwise=True, together=2)
+    with pytest.raises(TypeError, match=r"^layer: window must be a whole number, not 1.5$"):
+        Layer(conv, window=1.5)
+    with pytest.raises(TypeError, match=r"^layer must be a Layer, not 3$"):
+        plan_layer(3, Device(8))
+    with pytest.raises(ValueError, match=r"^m must be at least 1, not 0$"):
+        product_layer(Product("p", 0, 1, 1))
+
+
+def test_operands_that_do_not_fit():
+    layer = Layer(Convolution("layer", 4, 4, 2, 3, 1))
+    with pytest.raises(ValueError, match=r"^layer: image must be 2 x 4 x 4, not 1 x 4 x 4$"):
+        layer.image_beats(np.zeros((1, 4, 4), dtype=np.int8), 2)
+    with pytest.raises(ValueError, match=r"^layer: weights must be 3 x 2 x 1 x 1, not 3 x 1$"):
+        layer.weight_beats(np.zeros((3, 1), dtype=np.int8), 2)
+    with pytest.raises(TypeError, match=r"^layer: bias must hold int32, not int64$"):
+        layer.bias_beats(np.zeros(3, dtype=np.int64), 2)
+    a, b = np.zeros((2, 3), dtype=np.int8), np.zeros((4, 2), dtype=np.int8)
+    with pytest.raises(ValueError, match=r"^A must have as many columns as B has rows, not 3 "
+                                         r"and 4$"):
+        product_step("p", a, b, Scale())
+
+
+@pytest.mark.parametrize("kind", [Device, bounds.Memory])
+def test_devices_and_memories_are_counts(kind):
+    name = "size" if kind is Device else "delay"
+    with pytest.raises(ValueError, match=f"^{name} must be at least 1, not 0$"):
+        kind(**{name: 0})
+    with pytest.raises(TypeError, match=f"^{name} must be a whole number, not 1.0$"):
+        kind(**{name: 1.0})
+
+
+def test_a_field_that_is_too_wide():
+    layer = Layer(Convolution("layer", 1, 40000, 1, 1, 1), together=1)
+    device = Device(2, a_depth=2**17, b_depth=8, c_depth=2**17, sums_depth=2**17)
+    with pytest.raises(ValueError, match=r"^pitch must be 0 to 4095, not 20000$"):
+        plan_layer(layer, device)
