@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
-from cyclebound.golden.noc.packet import source_header
+from cyclebound.golden.noc.packet import PAYLOAD_FLITS, source_header
 from cyclebound.golden.noc.routes import Port
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
@@ -21,11 +21,13 @@ from cyclebound.hdl.noc.compute_tile import ComputeTile
 from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.hdl.noc.mesh import Mesh
-from cyclebound.hdl.noc.network_interface import NetworkInterface, WindowLayout
+from cyclebound.hdl.noc.packet_receiver import PacketReceiver
+from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
 
 __all__ = ["EndToEnd"]
 
 _ROUTERS = 4
+_WIDTH = 32    # bits of a flit
 _PRIORITY = 4  # everybody's
 _OF_NETWORK = "tile", "sender", "mesh", "receiver"  # with the network's cycles
 
@@ -109,7 +111,9 @@ class EndToEnd(wiring.Component):
         request = RequestLayout(part=self.part, tag_bits=self.slot_bits)
         return {
             "tile": ComputeTile(requesters=self.requesters, words=self.nbytes // WORD_BYTES),
-            "sender": NetworkInterface(), "receiver": NetworkInterface(),
+            # the halves of a network interface
+            "sender": PacketSender(width=_WIDTH, payload=PAYLOAD_FLITS),
+            "receiver": PacketReceiver(width=_WIDTH, payload=PAYLOAD_FLITS),
             "mesh": Mesh(rows=1, columns=_ROUTERS, depth=self.delta + 1, delta=self.delta),
             "io": IoTile(nbytes=self.nbytes),
             "front": MultiPortFrontEnd(priorities=[_PRIORITY] * (1 + self.rivals),
@@ -140,12 +144,12 @@ class EndToEnd(wiring.Component):
         ]
         wiring.connect(m, tile.transactions, sender.transactions)
         wiring.connect(m, tile.source, sender.words)
-        wiring.connect(m, sender.injected, mesh.sinks[0])
-        wiring.connect(m, mesh.sources[_ROUTERS - 1], receiver.arriving)
+        wiring.connect(m, sender.source, mesh.sinks[0])
+        wiring.connect(m, mesh.sources[_ROUTERS - 1], receiver.sink)
         received, words = receiver.received, parts["io"].words
         m.d.comb += [words.valid.eq(received.valid & goes), words.payload.eq(received.payload),
                      received.ready.eq(words.ready)]  # which is always so
-        injected, arriving = sender.injected, receiver.arriving
+        injected, arriving = sender.source, receiver.sink
         m.d.comb += [
             self.read.eq(goes & tile.source.valid & tile.source.ready),
             self.header.eq(goes & injected.valid & injected.ready & injected.payload.first),

