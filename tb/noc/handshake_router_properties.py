@@ -50,6 +50,14 @@ class ShmacRouterCheck(Watcher):
         return m
 
 
+def _stays(m, router):
+    """Assume that the router stays where it is."""
+    past, place = Signal(), Cat(router.connected, router.position)
+    before = Signal.like(place)
+    m.d.sync += [past.eq(1), before.eq(place)]
+    m.d.sync += Assume(~past | (before == place), "the router's place changes")
+
+
 class HandshakeKeptProof(Watcher):
     """No packet lost, duplicated or changed, whatever is offered and however receivers stall.
 
@@ -70,10 +78,7 @@ class HandshakeKeptProof(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        past, fixed = Signal(), Cat(self.connected, self.position)
-        before = Signal.like(fixed)
-        m.d.sync += [past.eq(1), before.eq(fixed)]
-        m.d.sync += Assume(~past | (before == fixed), "the router's place changes")
+        _stays(m, self)
         took = [Signal.like(Value.cast(unit.packet), name=f"took_{n}")
                 for n, unit in enumerate(self._inputs)]
         for n, unit in enumerate(self._inputs):
@@ -144,6 +149,7 @@ class HandshakeFairProof(Watcher):
 
     def elaborate(self, platform):
         m = Module()
+        _stays(m, self)
         for unit in self._inputs:
             owned = Cat(output.owner[unit.port] for output in self._outputs)
             m.d.sync += [
