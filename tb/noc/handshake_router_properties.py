@@ -95,6 +95,7 @@ class HandshakeKeptProof(Watcher):
                 Assert((steps & (steps - 1)) == 0, "invariant: one step of an output at a time"),
                 Assert(steps.any() == owner.any(), "invariant: an output in use is in a step"),
                 Assert(~owner[n], "invariant: nothing turns around"),
+                Assert(output.free == ~owner.any(), "invariant: free is without an owner"),
             ]
             m.d.sync += Cover(source.valid & source.ready, f"output {n} hands over")
         return m
@@ -158,11 +159,14 @@ class HandshakeFairProof(Watcher):
                 Assert(unit.free + unit.steps[:4].any() + (unit.steps[4] & ~unit.good)
                        + unit.asks.any() + owned.any() == 1,
                        "invariant: one thing happens to a packet"),
+                Assert((unit.asks & (unit.asks - 1)) == 0, "invariant: one output is asked for"),
+                Assert(~unit.asks[unit.port], "invariant: nothing asks to turn around"),
             ]
         for n, output in enumerate(self._outputs):
             waiting = Signal(6, name=f"waiting_{n}")
             m.d.comb += waiting.eq(Cat(unit.asks[n] for unit in self._inputs))
-            free = ~output.owner.any()
+            free = output.free
+            m.d.sync += Assert(free == ~output.owner.any(), "invariant: free is without an owner")
             if n == ShmacPort.SLAVE:
                 free &= ~self.slave_busy
             m.d.sync += [
