@@ -13,7 +13,7 @@ from cyclebound.golden.noc.shmac_packet import (
 
 __all__ = ["handshake_accept", "handshake_hop", "instruction", "lifetime",
            "pipelined_hop", "pipelined_instruction", "pipelined_lifetime", "service",
-           "shared_read"]
+           "shared_read", "shared_write"]
 
 _TURN = OUT_CYCLES + RELEASE_CYCLES  # from one grant of an output to the next
 
@@ -127,6 +127,29 @@ def shared_read(*, links: int, sharing: int, inputs: int,
         check_count(name, value)
     alone = lifetime(operation=Operation.READ, links=links)
     return alone + service(slave_acknowledge) * (sharing * inputs - 1)
+
+
+@bound(formula="10 (n - 1) + 4 + 2 max(14, 10 n)", source="this project")
+def shared_write(*, inputs: int) -> int:
+    """A write to the RAM of the next tile, to which n - 1 others write by other inputs.
+
+    All of them write without a pause, and without waiting for anything but their acknowledges.
+    Counted as `lifetime`. Nobody else sends anything to that RAM, or in the way.
+
+    Derivation: from one grant of the RAM's output to the next, writes take 10 cycles: 5 out, 1 + 3
+    in the memory, 1 to rest. The input is free 9 cycles after the grant of its packet, and its next
+    one asks 5 later: an input is granted every max(14, 10 n) cycles if it always has one.
+    A core has up to three writes under way: Y at the RAM's input, X at its own router's, and this
+    one, requested 7 cycles after X was taken, which is 1 after Y was handed over. So Y asks
+    4 - 7 cycles after this one's request; it waits for the n - 1 others, 10 cycles each; X and this
+    one are granted max(14, 10 n) after each other; and it is on its way to the memory 6 after its
+    grant: 1 + (4 - 7) + 10 (n - 1) + 2 max(14, 10 n) + 6. Later writes wait less for their first
+    predecessor, which then asks when the others have just been served.
+    """
+    check_count("inputs", inputs)
+    turn = OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES + RELEASE_CYCLES
+    own = IN_CYCLES + OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES
+    return turn * (inputs - 1) + 4 + 2 * max(own, turn * inputs)
 
 
 _PIPELINED = 2  # cycles from one router to the next

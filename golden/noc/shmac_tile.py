@@ -56,6 +56,11 @@ class SlaveModel:
         return self._access is not None
 
     @property
+    def packet(self) -> ShmacPacket | None:
+        """The request under way."""
+        return None if self._access is None else self._access.packet
+
+    @property
     def arrives(self) -> bool:
         """A packet is on its way from the router to the memory in this cycle."""
         return self._age == TO_MEMORY_CYCLES

@@ -36,6 +36,8 @@ class HandshakeOutput(wiring.Component):
         What is granted in this cycle will not be offered, and is gone when it would be.
     grant : Out(6)
         One-hot input with which it begins in this cycle.
+    begins : Out(1)
+        There is one: the same as ``grant``, and there earlier in the cycle.
     done : Out(6)
         One-hot input whose packet leaves in this cycle.
     source : Out(stream of PacketLayout)
@@ -46,10 +48,12 @@ class HandshakeOutput(wiring.Component):
         layout = PacketLayout(address_bits=address_bits, data_bits=data_bits)
         super().__init__({
             "requests": In(6), "packets": In(layout).array(6), "busy": In(1), "refused": In(1),
-            "grant": Out(6), "done": Out(6), "source": Out(stream.Signature(layout)),
+            "grant": Out(6), "begins": Out(1), "done": Out(6),
+            "source": Out(stream.Signature(layout)),
         })
         self.arbiter = RoundRobinArbiter(count=6)
         # the state; a proof has to speak of it
+        self.free = Signal(init=1)
         self.owner = Signal(6)  # whose packet it has; 0: it is free
         self.steps = Signal(5)  # one-hot: the cycles since the grant, and the last one stays
         self.void = Signal()
@@ -59,22 +63,21 @@ class HandshakeOutput(wiring.Component):
         m.submodules.arbiter = arbiter = self.arbiter
         source, owner, void = self.source, self.owner, self.void
         select, _, _, _, offer = self.steps
-        free, leaves = Signal(), Signal()
+        free, leaves = self.free, Signal()
         m.d.comb += [
-            free.eq(~owner.any()),
             arbiter.requests.eq(Mux(free & ~self.busy, self.requests, 0)),
             arbiter.accept.eq(1),  # a grant is a beginning, so the arbiter never holds one
-            self.grant.eq(arbiter.grant),
+            self.grant.eq(arbiter.grant), self.begins.eq(arbiter.requests.any()),
             source.valid.eq(offer & ~void),
             leaves.eq(offer & (source.ready | void)),
             self.done.eq(Mux(leaves, owner, 0)),
         ]
-        m.d.sync += self.steps.eq(Cat(self.grant.any(), self.steps[:3],
+        m.d.sync += self.steps.eq(Cat(self.begins, self.steps[:3],
                                       self.steps[3] | (offer & ~leaves)))
-        with m.If(self.grant.any()):
-            m.d.sync += [owner.eq(self.grant), void.eq(self.refused)]
+        with m.If(self.begins):
+            m.d.sync += [owner.eq(self.grant), free.eq(0), void.eq(self.refused)]
         with m.If(leaves):
-            m.d.sync += owner.eq(0)
+            m.d.sync += [owner.eq(0), free.eq(1)]
         with m.If(select):
             m.d.sync += source.payload.eq(reduce(or_, (
                 Mux(mine, packet.as_value(), 0)

@@ -16,7 +16,8 @@ from cyclebound.hdl.noc.handshake_output import HandshakeOutput
 from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout
 
-__all__ = ["COUNTER_BITS", "HandshakeRouter", "ShmacRouterSignature", "check_shmac_router"]
+__all__ = ["COUNTER_BITS", "HandshakeRouter", "ShmacRouterSignature", "check_shmac_router",
+           "count_dropped"]
 
 COUNTER_BITS = 16  # of what was dropped, modulo 2**16
 SLAVE_ACKNOWLEDGES = ("passed", "accepted")
@@ -30,6 +31,15 @@ def check_shmac_router(*, slave_acknowledge="passed", address_bits=ADDRESS_BITS,
     if slave_acknowledge not in SLAVE_ACKNOWLEDGES:
         raise ValueError(f"Slave acknowledge must be {' or '.join(SLAVE_ACKNOWLEDGES)}, not "
                          f"{slave_acknowledge!r}")
+
+
+def count_dropped(m, router, pulses):
+    """Count a router's ``pulses``, lists by name of the counter; three cycles behind."""
+    for name, each in pulses.items():
+        caught = Signal(len(each), name=f"{name}_caught")
+        events = Signal(range(len(each) + 1), name=f"{name}_events")
+        counter = getattr(router, name)
+        m.d.sync += [caught.eq(Cat(each)), events.eq(sum(caught)), counter.eq(counter + events)]
 
 
 class ShmacRouterSignature(wiring.Signature):
@@ -124,18 +134,13 @@ class HandshakeRouter(wiring.Component):
         answers = self.outputs[ShmacPort.MASTER]
         m.d.comb += [self.outputs[ShmacPort.SLAVE].busy.eq(self.slave_busy),
                      answers.refused.eq(~self.waited)]
-        with m.If(answers.grant.any()):
+        with m.If(answers.begins):
             m.d.sync += self.waited.eq(0)
         with m.If(self.inputs[ShmacPort.MASTER].awaits):
             m.d.sync += self.waited.eq(1)
 
-        events = {name: Signal(range(8), name=f"{name}_events")
-                  for name in ("unroutable", "malformed")}
-        m.d.sync += [
-            events["unroutable"].eq(sum(unit.unroutable for unit in self.inputs)),
-            events["malformed"].eq(sum(unit.malformed for unit in self.inputs)
-                                   + (answers.grant.any() & ~self.waited)),
-            self.unroutable.eq(self.unroutable + events["unroutable"]),
-            self.malformed.eq(self.malformed + events["malformed"]),
-        ]
+        count_dropped(m, self, {
+            "unroutable": [unit.unroutable for unit in self.inputs],
+            "malformed": [*(unit.malformed for unit in self.inputs),
+                          answers.begins & ~self.waited]})
         return m

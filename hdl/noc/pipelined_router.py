@@ -12,7 +12,11 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, ShmacPort
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.hdl.noc.handshake_router import ShmacRouterSignature, check_shmac_router
+from cyclebound.hdl.noc.handshake_router import (
+    ShmacRouterSignature,
+    check_shmac_router,
+    count_dropped,
+)
 from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout, answered, compare, way, wrong_kind
 
@@ -152,14 +156,14 @@ class PipelinedRouter(wiring.Component):
                 load.eq(~source.valid | source.ready),
                 arbiter.requests.eq(Mux(load, Cat(unit.asks[port] for unit in self.inputs), 0)),
                 arbiter.accept.eq(1),  # a grant is a transfer, so the arbiter never holds one
-                passes.eq(arbiter.grant.any()),
+                passes.eq(arbiter.requests.any()),  # as soon as it is known
                 chosen.as_value().eq(reduce(or_, (
                     Mux(grant, unit.packet.as_value(), 0)
                     for grant, unit in zip(arbiter.grant, self.inputs, strict=True)))),
             ]
             if port == ShmacPort.MASTER:
-                m.d.comb += [passes.eq(arbiter.grant.any() & self.waited),
-                             lost.eq(arbiter.grant.any() & ~self.waited)]
+                m.d.comb += [passes.eq(arbiter.requests.any() & self.waited),
+                             lost.eq(arbiter.requests.any() & ~self.waited)]
                 with m.If(passes):
                     m.d.sync += self.waited.eq(0)
             with m.If(load):
@@ -168,12 +172,7 @@ class PipelinedRouter(wiring.Component):
         with m.If(master.awaits & master.granted):
             m.d.sync += self.waited.eq(1)
 
-        events = {name: Signal(range(8), name=f"{name}_events")
-                  for name in ("unroutable", "malformed")}
-        m.d.sync += [
-            events["unroutable"].eq(sum(unit.unroutable for unit in self.inputs)),
-            events["malformed"].eq(sum(unit.malformed for unit in self.inputs) + lost),
-            self.unroutable.eq(self.unroutable + events["unroutable"]),
-            self.malformed.eq(self.malformed + events["malformed"]),
-        ]
+        count_dropped(m, self, {
+            "unroutable": [unit.unroutable for unit in self.inputs],
+            "malformed": [*(unit.malformed for unit in self.inputs), lost]})
         return m

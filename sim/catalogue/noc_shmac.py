@@ -84,6 +84,7 @@ BLOCKS = (
             Observed("alone", bounds.lifetime),
             Observed("instruction", bounds.instruction),
             Observed("shared", bounds.shared_read),
+            Observed("posted", bounds.shared_write),
         ),
     ),
     Block(

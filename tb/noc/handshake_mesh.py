@@ -261,6 +261,31 @@ async def worst_reads(bench: Bench) -> None:
             await scene.settle()
 
 
+@testbench
+async def worst_writes(bench: Bench) -> None:
+    """1 to 4 cores write to one RAM without a pause, beginning in the same cycle."""
+    scene = await GridScene.filled(bench)
+    target = CENTRE if CENTRE in scene.tiles else (0, 1)
+    around = [tile for tile in (*AROUND[:4], (0, 0), (0, 2))
+              if tile in scene.tiles and links(tile, target) == 1]
+    kernel = Kernel(True, operation=Operation.WRITE, target=target)
+    for masters in range(1, len(around) + 1):
+        victim, begun, was, arriving = around[0], deque(), False, None
+        await scene.cycle({victim: kernel})  # so that it was served last
+        await scene.settle()
+        for _ in range(60 + 60 * masters):
+            now = bench.cycle
+            events = await scene.cycle(dict.fromkeys(around[:masters], kernel))
+            if events[victim].requests and not was:
+                begun.append(now)
+            was = events[victim].requests and not events[victim].ends
+            if events[target].arrives and arriving == victim:
+                bench.observe("posted", begun.popleft(), now, inputs=masters)
+            packet = scene.model.slaves[target].packet  # arrives in the next cycle, if it is new
+            arriving = packet and packet.initiator
+        await scene.settle()
+
+
 async def _stops(bench: Bench, kernels: Mapping[Tile, Kernel], cycles: int) -> bool:
     """Whether these cores stop each other for ever."""
     await bench.reset()

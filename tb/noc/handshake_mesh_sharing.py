@@ -8,4 +8,4 @@ __all__ = ["masters_on_one_ram"]
 
 @testbench
 async def masters_on_one_ram(bench: Bench) -> None:
-    await share(bench, list(SHARED), list(range(1, 9)), 1_000)
+    await share(bench, list(SHARED), list(range(1, 9)), 1_400)

@@ -21,7 +21,7 @@ from cyclebound.tb.noc.shmac_packets import PacketPort
 PLACE: Tile = (1, 2)  # of the router: there is something on every side
 _AWAY = {ShmacPort.NORTH: (0, 2), ShmacPort.EAST: (2, 3), ShmacPort.SOUTH: (3, 2),
          ShmacPort.WEST: (0, 0), ShmacPort.MASTER: PLACE, ShmacPort.SLAVE: PLACE}
-_BEHIND = 2  # cycles that the counters come later
+_BEHIND = 3  # cycles that the counters come later
 MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
 
 

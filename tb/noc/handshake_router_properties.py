@@ -50,6 +50,14 @@ class ShmacRouterCheck(Watcher):
         return m
 
 
+def _stays(m, router):
+    """Assume that the router stays where it is."""
+    past, place = Signal(), Cat(router.connected, router.position)
+    before = Signal.like(place)
+    m.d.sync += [past.eq(1), before.eq(place)]
+    m.d.sync += Assume(~past | (before == place), "the router's place changes")
+
+
 class HandshakeKeptProof(Watcher):
     """No packet lost, duplicated or changed, whatever is offered and however receivers stall.
 
@@ -70,10 +78,7 @@ class HandshakeKeptProof(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        past, fixed = Signal(), Cat(self.connected, self.position)
-        before = Signal.like(fixed)
-        m.d.sync += [past.eq(1), before.eq(fixed)]
-        m.d.sync += Assume(~past | (before == fixed), "the router's place changes")
+        _stays(m, self)
         took = [Signal.like(Value.cast(unit.packet), name=f"took_{n}")
                 for n, unit in enumerate(self._inputs)]
         for n, unit in enumerate(self._inputs):
@@ -90,6 +95,7 @@ class HandshakeKeptProof(Watcher):
                 Assert((steps & (steps - 1)) == 0, "invariant: one step of an output at a time"),
                 Assert(steps.any() == owner.any(), "invariant: an output in use is in a step"),
                 Assert(~owner[n], "invariant: nothing turns around"),
+                Assert(output.free == ~owner.any(), "invariant: free is without an owner"),
             ]
             m.d.sync += Cover(source.valid & source.ready, f"output {n} hands over")
         return m
@@ -144,6 +150,7 @@ class HandshakeFairProof(Watcher):
 
     def elaborate(self, platform):
         m = Module()
+        _stays(m, self)
         for unit in self._inputs:
             owned = Cat(output.owner[unit.port] for output in self._outputs)
             m.d.sync += [
@@ -152,11 +159,14 @@ class HandshakeFairProof(Watcher):
                 Assert(unit.free + unit.steps[:4].any() + (unit.steps[4] & ~unit.good)
                        + unit.asks.any() + owned.any() == 1,
                        "invariant: one thing happens to a packet"),
+                Assert((unit.asks & (unit.asks - 1)) == 0, "invariant: one output is asked for"),
+                Assert(~unit.asks[unit.port], "invariant: nothing asks to turn around"),
             ]
         for n, output in enumerate(self._outputs):
             waiting = Signal(6, name=f"waiting_{n}")
             m.d.comb += waiting.eq(Cat(unit.asks[n] for unit in self._inputs))
-            free = ~output.owner.any()
+            free = output.free
+            m.d.sync += Assert(free == ~output.owner.any(), "invariant: free is without an owner")
             if n == ShmacPort.SLAVE:
                 free &= ~self.slave_busy
             m.d.sync += [

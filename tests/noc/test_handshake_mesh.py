@@ -82,6 +82,13 @@ def test_what_the_bounds_do_not_cover():
         bounds.shared_read(links=1, sharing=0, inputs=1)
 
 
+@unit
+def test_shared_write():
+    assert [bounds.shared_write(inputs=n) for n in (1, 2, 3, 4)] == [32, 54, 84, 114]
+    with pytest.raises(NotCovered, match=r"^inputs must be a whole number of at least 1, not 0$"):
+        bounds.shared_write(inputs=0)
+
+
 # What the model says: the RTL is compared with it in every cycle, by the testbench
 
 def cpi(kernels, cycles=1200, **model):
@@ -178,4 +185,4 @@ def test_picture(tmp_path):
 def test_testbench_passes(tmp_path):
     outcome = run_job(Job("noc.handshake_mesh", "late", "cycle", 1, str(tmp_path)))
     assert outcome.passed, outcome.reason
-    assert {group.what for group in outcome.groups} == {"alone", "instruction", "shared"}
+    assert {group.what for group in outcome.groups} == {"alone", "instruction", "shared", "posted"}
