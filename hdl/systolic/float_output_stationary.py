@@ -129,7 +129,9 @@ class FloatOutputStationaryArray(wiring.Component):
                     # without operands, the sum plus -0: the sum
                     payload.a.eq(Mux(valid[d], Cat(low, right), Cat(low, Const(_MINUS_ZERO, 16)))),
                     payload.b.eq(Mux(valid[d], Cat(low, bottom), 0)),
-                    payload.c.eq(Mux(valid[d] & first[d], 0, pe.result.payload)),
+                    # and nothing stays where nothing has been yet
+                    payload.c.eq(Mux((valid[d] & first[d]) | ~pe.result.valid, 0,
+                                     pe.result.payload)),
                     pe.result.ready.eq(1),
                 ]
                 placed.append((i, j, [Signal(SUM_WIDTH, name=f"sum_{i}_{j}_{number}")

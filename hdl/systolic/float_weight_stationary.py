@@ -105,7 +105,7 @@ class FloatWeightStationaryArray(wiring.Component):
                 m.d.sync += changing.eq(changing - 1)
 
         # Bit d: a row was accepted d + 1 cycles ago, and whether it was a tile's first.
-        valid, first = Signal(STAGES * self.rows + self.columns), Signal(behind)
+        valid, first = Signal(behind + 1), Signal(behind)
         m.d.sync += [valid.eq(Cat(accept, valid)), first.eq(Cat(begin, first))]
         swap = Cat(begin, first)
 
@@ -127,19 +127,20 @@ class FloatWeightStationaryArray(wiring.Component):
                 value = right
                 payload, low = pe.operands.payload, Const(0, SUM_WIDTH - OPERAND_WIDTH)
                 m.d.comb += [
-                    pe.operands.valid.eq(valid[STAGES * i + j]),
+                    pe.operands.valid.eq(self.pes[i - 1][j].result.valid if i else valid[j]),
                     payload.a.eq(Cat(low, right)),
                     payload.b.eq(Cat(low, held)),
                     payload.c.eq(self.pes[i - 1][j].result.payload if i else 0),
                     pe.result.ready.eq(1),
                 ]
                 active.append(valid[STAGES * i + j])
-            sums = [pe.result.payload for pe in row]
+            sums = [Cat(pe.result.payload, pe.result.valid) for pe in row]
             m.d.comb += self.active[i * self.columns:(i + 1) * self.columns].eq(Cat(*active))
 
         ends = delay(m, always, sums,
-                     _lines("skew_sums", range(self.columns - 1, -1, -1), SUM_WIDTH))
-        m.d.comb += [queue.w_data.eq(Cat(*ends)), queue.w_en.eq(valid[-1]),
+                     _lines("skew_sums", range(self.columns - 1, -1, -1), SUM_WIDTH + 1))
+        m.d.comb += [queue.w_data.eq(Cat(end[:SUM_WIDTH] for end in ends)),
+                     queue.w_en.eq(Cat(end[SUM_WIDTH] for end in ends).all()),
                      self.results.valid.eq(queue.r_rdy), queue.r_en.eq(self.results.ready),
                      self.results.payload.eq(queue.r_data)]
         return m

@@ -3,7 +3,7 @@
 Ref: the thesis on AI accelerators, chapter 4.2.1 ("No Stationary, also known as no local reuse").
 """
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -34,7 +34,7 @@ class NoLocalReuseArray(wiring.Component):
     results : Out(stream.Signature(ArrayLayout(signed(accumulator_width), columns)))
         The sums.
     active : Out(rows * columns)
-        Which PEs execute a MAC in this cycle: all, or none.
+        Which PEs have a new product in this cycle: all, or none.
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
@@ -61,8 +61,8 @@ class NoLocalReuseArray(wiring.Component):
             move.eq(~self.results.valid | self.results.ready),
             self.operands.ready.eq(move),
             taken.eq(self.operands.valid & move),
-            self.active.eq(Mux(taken, -1, 0)),
         ]
+        m.d.sync += self.active.eq(Cat(taken for _ in self.active))
         with m.If(move):
             m.d.sync += Cat(valid, self.results.valid).eq(Cat(self.operands.valid, valid))
         for j in range(self.columns):

@@ -5,7 +5,7 @@ Ref: the thesis on AI accelerators, chapter 4.2.1 and Figure 4.3; the pipeline i
 
 from functools import cached_property
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -153,7 +153,7 @@ class RowStationaryArray(wiring.Component):
         with m.If(take):
             m.d.sync += loaded.eq(loaded + 1)
         with m.If(accept):
-            with m.If(filled >= self.taps - 1):
+            with m.If(filled >= self.taps - 1 if self.taps > 1 else Const(1)):
                 m.d.sync += [executes.eq(1), tap.eq(0), filled.eq(self.taps),
                              ending.eq(self.left.payload.last)]
             with m.Else():

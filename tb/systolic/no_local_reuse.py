@@ -19,6 +19,7 @@ class Scene:
         self.rows, self.columns = p["rows"], p["columns"]
         self.widths = p.get("operand_width", 8), p.get("accumulator_width", 32)
         self.model = NoLocalReuseModel(self.rows, self.widths[1])
+        self.taken = False  # operands, in the cycle before
 
     def operands(self, rows: int, columns: int) -> NDArray[np.int64]:
         """A random matrix; one in four has only extreme elements, whose sums are greatest."""
@@ -59,7 +60,8 @@ class Scene:
             seen = await bench.step(bench.inputs.pack(values))
             takes, shown = self.model.step(given if offer else None, ready)
             want = {"operands.ready": takes, "results.valid": shown is not None,
-                    "active": (1 << self.rows * self.columns) - 1 if offer and takes else 0}
+                    "active": (1 << self.rows * self.columns) - 1 if self.taken else 0}
+            self.taken = bool(offer and takes)
             if shown is not None:
                 want["results.payload"] = self._packed(shown, accumulator)
                 results += [shown] if ready else []

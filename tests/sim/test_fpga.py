@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.sim import fpga
 from cyclebound.sim.block import Block, Configuration
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import place_and_route
@@ -66,6 +67,31 @@ def test_figures_are_those_of_the_block_alone():
                      "test.multiply (two) on ecp5-85k: placement and routing"]
     assert (first.cached, again.cached) == (False, True)
     assert (first.mhz, first.seconds) == (again.mhz, again.seconds)
+
+
+@pytest.mark.usefixtures("fresh_cache")
+def test_a_synthesis_that_crashes_is_made_again_without_a_boundary(monkeypatch):
+    """Without a word, as abc does; then cells are told from the harness' by their names."""
+    run, crashed = fpga.run_tool, []
+
+    def crash_once(*arguments):
+        if not crashed:
+            crashed.append(arguments)
+            return 1, ""
+        return run(*arguments)
+
+    monkeypatch.setattr(fpga, "run_tool", crash_once)
+    found = place_and_route(BLOCK, None)
+    assert (found.multipliers, found.flip_flops, found.block_rams) == (2, 32, 0)
+    assert found.luts <= 32
+
+
+@pytest.mark.usefixtures("fresh_cache")
+def test_a_synthesis_that_crashes_twice_says_so(monkeypatch):
+    monkeypatch.setattr(fpga, "run_tool", lambda *arguments: (1, "no reason"))
+    with pytest.raises(UserError, match=r"^test\.multiply \(two\) on ecp5-85k: failed with status "
+                                        r"1: 'no reason'$"):
+        place_and_route(BLOCK, None)
 
 
 def test_block_that_does_not_fit_fails_in_the_tools_words():

@@ -68,6 +68,11 @@ def test_one_fold_is_the_thesis():
         assert golden.overlapped_completion(**shape) == completion(**shape)
 
 
+def test_the_least_product_that_overlap_makes_faster():
+    shape = {"rows": 1, "columns": 2, "m": 2, "k": 1, "n": 1}
+    assert (eq5_6(**shape), golden.overlapped_macs(**shape)) == (4, 3)
+
+
 def test_overlap_pays():
     shape = dict.fromkeys("mkn", 512) | {"rows": 16, "columns": 16}
     assert golden.overlapped_macs(**shape) == 524_318
