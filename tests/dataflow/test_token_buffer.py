@@ -238,7 +238,7 @@ def test_first_instance_is_proved_for_any_number_of_cycles():
 
 
 def after_a_stall(epochs):
-    """Threads arrive in epochs of four: 1, 0, 2, 3, 5. While 0 is not taken, the last three wait."""
+    """Threads come in epochs of four: 1, 0, 2, 3, 5. While 0 is not taken, the last three wait."""
     model = TokenBufferModel(operands=1, depth=4, needed=1, epochs=epochs)
     order = []
     for tid, ready in ((1, True), (0, True), (2, True), (3, False), (5, False),
