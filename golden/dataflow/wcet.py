@@ -1,8 +1,8 @@
 """Worst-case execution time of a mapped kernel, epoch by epoch.
 
 This project, from SGMF, sections 4.1 and 5.1. All units send threads in epochs of ``depth``, so
-that
-whoever waits, waits for an older epoch or for its own. In epoch e, let unit u be free at B(u, e):
+that whoever waits, waits for an older epoch or for its own. In epoch e, let unit u be free at
+B(u, e), when
 
 - it has fired, and a load/store or special unit also sent, all of epoch e - 1, and
 - all its consumers have fired epoch e - 1, so that they have room for each token of e;
