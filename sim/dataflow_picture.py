@@ -16,12 +16,11 @@ from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
 from cyclebound.golden.dataflow.run import Run, run_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS
+from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
 __all__ = ["draw_depths", "draw_grid", "run_kernel"]
 
 THREADS = 1024
-MISSES = {"banks": 32, "hit": 4, "miss": 40, "miss_rate": 0.1}
 DEPTHS = (2, 4, 8, 16)
 _NAMES = {Kind.LOAD_STORE: "load/store", Kind.INTEGER_DIVIDE: "integer division",
           Kind.DIVIDE: "division", Kind.ROOT: "root"}

@@ -6,10 +6,10 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 
 from cyclebound.golden.bound import bound, check_count
 
-__all__ = ["access_latency", "access_stream", "chain_completion", "chain_even", "compute_result",
-           "compute_stream", "delay_stream", "diamond_balanced", "diamond_unbalanced",
-           "pipeline_latency", "pipeline_stream", "source_threads", "token_match", "token_stream",
-           "token_turn"]
+__all__ = ["access_epoch", "access_latency", "access_stream", "chain_completion", "chain_even",
+           "compute_result", "compute_stream", "delay_stream", "diamond_balanced",
+           "diamond_unbalanced", "pipeline_latency", "pipeline_stream", "source_threads",
+           "token_match", "token_stream", "token_turn"]
 
 
 @bound(formula="3", source="this project, from SGMF, section 2.2")
@@ -129,6 +129,25 @@ def access_stream(*, threads: int, depth: int, memory: int) -> int:
     epochs = -(-threads // depth)
     return ((epochs - 1) * max(depth, memory + 2) + (threads - 1) % depth
             + access_latency(memory=memory))
+
+
+@bound(formula="depth - ceil(depth / operands) + memory + 5",
+       source="this project, from SGMF, sections 4.1 and 5.1")
+def access_epoch(*, depth: int, operands: int, memory: int) -> int:
+    """Cycles from taking the last token of an epoch to offering its last result, both included.
+
+    The residence of an epoch of ``depth`` threads: older ones are gone, accesses take ``memory``
+    cycles at most, in any order, requests and results are taken at once. Derivation: a complete
+    thread fires in each cycle. Those that fire without a pause to the last one have become complete
+    one after the other, ``operands`` of them in a cycle at most (one with each operand's token), so
+    that the first of them was complete ``ceil(depth / operands) - 1`` cycles before the last token
+    at the latest; the last of ``depth`` fires ``depth - ceil(depth / operands)`` cycles later than
+    if it were alone, and then takes `access_latency`. Results leave one in a cycle, and no more
+    than one thread fires in a cycle, so that nobody waits for the others behind that.
+    """
+    check_count("depth", depth, least=2)
+    check_count("operands", operands)
+    return depth - -(-depth // operands) + access_latency(memory=memory)
 
 
 @bound(formula="threads + 1", source="this project, from SGMF, section 2.1")

@@ -1,16 +1,20 @@
 """Worst-case execution time of a mapped kernel, epoch by epoch.
 
 This project, from SGMF, sections 4.1 and 5.1. All units send threads in epochs of ``depth``, so
-that whoever waits, waits for an older epoch or for its own. In epoch e, unit u is at X(u, e) when
+that whoever waits, waits for an older epoch or for its own. In epoch e, let unit u be free at
+B(u, e), when
 
-- all operands of the epoch are in its token buffer,
-- it has fired, and a load/store or special unit also sent, all of epoch e - 1,
-- all its consumers have fired epoch e - 1, so that they have room for each token of e.
+- it has fired, and a load/store or special unit also sent, all of epoch e - 1, and
+- all its consumers have fired epoch e - 1, so that they have room for each token of e;
 
-From then on nobody stands in its way: it fires a thread in each cycle, `depth` of them, and each
-token passes its way, a cycle for each switch. So F(u, e), all fired, and S(u, e), all taken by the
-consumers' buffers, follow X(u, e) by what the unit and its way take. The kernel ends with the last
-S of the last epoch. What units do earlier, while an older epoch is under way, is not credited.
+and let A(u, e) be when all operands of the epoch are in its token buffer. From B on nobody stands
+in its way, and it fires a complete thread in each cycle. If it has had threads to fire ever since
+B, all ``depth`` have fired after that many cycles. If not, those that it fires without a pause to
+the last one have become complete since: n at most in a cycle, one for each operand, so that
+ceil(depth / n) cycles before A is the latest beginning. Hence F(u, e), all fired, is the later one
+of B + depth + 1 and A + 2 + depth - ceil(depth / n); and S(u, e), all taken by the consumers'
+buffers, follows it by what the unit takes for one thread, and a cycle for each switch on the way.
+The kernel ends with the last S of the last epoch.
 """
 
 from collections.abc import Mapping
@@ -38,14 +42,11 @@ class Estimate:
         The most cycles from the end of an epoch to the end of the next.
     cycles : int
         From start to done, both included; ``fill + (epochs - 1) * interval`` at most.
-    slowest : int
-        The task whose sum of firing and way is the largest.
     """
 
     fill: int
     interval: int
     cycles: int
-    slowest: int
 
 
 def _hops(mapped: Mapped) -> dict[Token, int]:
@@ -55,21 +56,25 @@ def _hops(mapped: Mapped) -> dict[Token, int]:
             for net in mapped.nets}
 
 
-def _costs(task: Task, depth: int, memory: int, stall: int) -> tuple[int, int]:
-    """Cycles from X to all fired, and to all offered."""
+def _times(task: Task, complete: int, free: int, depth: int, memory: int,
+           stall: int) -> tuple[int, int]:
+    """When all have fired, and when all are offered, from A and B."""
     if task.function in (NUMBER, CONSTANT):
-        return depth, depth
+        return free + depth, free + depth
+    if task.function == Control.DELAY:
+        at = max(complete + 1, free + depth + 1)
+        return at, at
+    operands = sum(isinstance(operand, Token) for operand in task.operands)
+    last = max(free + depth + 1, complete + 2 + depth - -(-depth // operands))
     if isinstance(task.function, Memory):
-        waits = (depth - 1) * stall
-        return depth + 1 + waits, depth + memory + 3 + waits
+        if stall:  # each request may hold up the next firing
+            last = max(complete, free) + depth + 1 + (depth - 1) * stall
+        return last, last + memory + 2
     if isinstance(task.function, Special):
         again = longest(task.function) + BLOCKS - 1  # special_epoch
-        rounds = -(-depth // BLOCKS)
-        return depth + 1 + (rounds - 1) * again, depth + 2 + rounds * again
-    if task.function == Control.DELAY:
-        return 0, 1 + min(depth, task.slots)
-    stages = PIPELINE_STAGES if isinstance(task.function, Operation) else 0
-    return depth + 1, depth + 1 + stages
+        last = max(complete, free) + depth + 1 + (-(-depth // BLOCKS) - 1) * again
+        return last, last + again + 1
+    return last, last + PIPELINE_STAGES * isinstance(task.function, Operation)
 
 
 def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
@@ -94,7 +99,6 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
         users[token.task].add(number)
     way = {number: max((hop for token, hop in hops.items() if token.task == number), default=0)
            for number in graph.tasks}
-    costs = {number: _costs(task, depth, memory, stall) for number, task in graph.tasks.items()}
     fired: Mapping[int, int] = dict.fromkeys(graph.tasks, 0)
     sent: Mapping[int, int] = dict.fromkeys(graph.tasks, 0)
     ends = []
@@ -103,11 +107,11 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
         for number, task in graph.tasks.items():
             ready = [sent_now[operand.task] for operand in task.operands
                      if isinstance(operand, Token)]
-            ready += [fired[user] for user in users[number]]
             waits = isinstance(task.function, (Memory, Special, str))
-            at = max([*ready, sent[number] if waits else fired[number]])
-            fires, offers = costs[number]
-            fired_now[number], sent_now[number] = at + fires, at + offers + way[number]
+            free = max([sent[number] if waits else fired[number],
+                        *(fired[user] for user in users[number])])
+            fires, offers = _times(task, max(ready, default=0), free, depth, memory, stall)
+            fired_now[number], sent_now[number] = fires, offers + way[number]
         for number in reversed(list(graph.tasks)):
             if graph.tasks[number].function == Control.DELAY:  # it is free when what follows is
                 fired_now[number] = max([sent_now[number],
@@ -115,8 +119,7 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
         fired, sent = fired_now, sent_now
         ends.append(max(sent[token.task] for token in graph.ends) + 2)
     intervals = [after - before for before, after in pairwise(ends)]
-    return Estimate(ends[0], max(intervals, default=0), ends[-1],
-                    max(graph.tasks, key=lambda number: costs[number][1] + way[number]))
+    return Estimate(ends[0], max(intervals, default=0), ends[-1])
 
 
 def longest_way(mapped: Mapped) -> int:

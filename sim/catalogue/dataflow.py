@@ -101,6 +101,7 @@ BLOCKS = (
         bounds=(
             Observed("access", bounds.access_latency),
             Observed("stream", bounds.access_stream),
+            Observed("epoch", bounds.access_epoch),
         ),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.request__valid", "top.dut.response__valid",

@@ -105,13 +105,17 @@ BLOCKS = (
         configurations={
             "small": Configuration({"rows": ("SLLL", "SCKL", "LLLT"), "depth": 4, "tid_width": 8,
                                     "address_width": 12}),
+            "divides": Configuration({"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4,
+                                      "tid_width": 11, "address_width": 16}),
             "five_by_five": Configuration({"rows": FIVE_BY_FIVE.rows, "depth": 16,
                                            "tid_width": 11, "address_width": 16}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
-                      configurations=("five_by_five",), thorough=True),
+                      configurations=("divides",)),
+            Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
+                      configurations=("divides", "five_by_five"), thorough=True),
         ),
         bounds=(
             Observed("stream", fabric_bounds.fabric_stream),

@@ -1,6 +1,6 @@
-"""Values of the kernels' constants, for about 1,024 threads."""
+"""Values of the kernels' constants, for about 1,024 threads; a memory that misses."""
 
-__all__ = ["CONSTANTS"]
+__all__ = ["CONSTANTS", "MISSES"]
 
 CONSTANTS = {
     "saxpy": {"a": 2.5}, "euclid": {"records": 1000, "lat": 0.5, "lng": -1.25},
@@ -8,3 +8,5 @@ CONSTANTS = {
     "adjust_weights": {"shift": 5, "rate": 0.3, "momentum": 0.3}, "bfs_kernel2": {"nodes": 1000},
     "time_step": {"stage": 3.0}, "normalize_weights": {"particles": 1000},
 }
+
+MISSES = {"banks": 32, "hit": 4, "miss": 40, "miss_rate": 0.1}

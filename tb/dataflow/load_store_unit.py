@@ -168,3 +168,22 @@ async def epochs_stay_in_order_whatever_memory_does(bench: Bench) -> None:
                 order = [tid // scene.depth for tid, _ in sent]
                 assert sorted(tid for tid, _ in sent) == list(range(epochs * scene.depth))
                 assert order == sorted(order) or not bench.parameters.get("epochs", True)
+
+
+@testbench
+async def an_epoch_alone(bench: Bench) -> None:
+    """Operands whose threads come in turned orders: many are complete at once, at the end."""
+    for store, gated in KINDS:
+        operands = [0] + [1] * store + [2] * gated
+        for memory in (2, 9):
+            for latency in (lambda m=memory: m, lambda m=memory: bench.rng.randint(2, m)):
+                await bench.reset()
+                scene = Scene(bench, store=store, gated=gated, latency=latency)
+                depth = scene.depth
+                order = bench.rng.sample(range(depth), depth)
+                for number, k in enumerate(operands):
+                    by = number * depth // len(operands)
+                    scene.queues[k].extend((tid, 1) for tid in order[by:] + order[:by])
+                await scene.drain()
+                bench.observe("epoch", max(scene.taken.values()), max(scene.shown.values()),
+                              depth=depth, operands=len(operands), memory=memory)

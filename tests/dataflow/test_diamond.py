@@ -5,7 +5,11 @@ import pytest
 from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import bounds
+from cyclebound.golden.dataflow.compute_unit import ComputeUnitModel
+from cyclebound.golden.dataflow.control import Control
+from cyclebound.golden.dataflow.control_unit import ControlUnitModel
 from cyclebound.golden.dataflow.diamond import DiamondModel
+from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.hdl.dataflow.diamond import Diamond
 
 pytestmark = pytest.mark.unit
@@ -28,3 +32,44 @@ def test_model_and_bounds():
     assert bounds.diamond_unbalanced(threads=1, stages=9) == 34
     assert (bounds.diamond_unbalanced(threads=1001, stages=9)
             - bounds.diamond_unbalanced(threads=1, stages=9)) == 2000
+
+
+def cycles(depth, slots, threads):
+    """From the first token to the last result, by the units' models."""
+    left, first, second = (ComputeUnitModel(depth=depth, operation=Operation.ADD,
+                                            literals={1: value}) for value in (1, 2, 3))
+    multiplier = ComputeUnitModel(depth=depth, operation=Operation.MUL)
+    delay = ControlUnitModel(depth=2, function=Control.DELAY, operands=(0,), slots=slots)
+    sent, served, cycle, results = 0, [False, False], 0, 0
+    while True:
+        x = (sent % 256, sent) if sent < threads else None
+        offers = [None if each else x for each in served]
+        takes = [offer is not None and unit.takes(0, offer[0])
+                 for unit, offer in zip((left, first), offers, strict=True)]
+        ways = [delay.token if slots else left.shown, second.shown]
+        met = [token is not None and multiplier.takes(k, token[0])
+               for k, token in enumerate(ways)]
+        summed, shown = first.shown, left.shown
+        on = summed is not None and second.takes(0, summed[0])
+        results += multiplier.shown is not None
+        cycle += 1
+        if results == threads:
+            return cycle
+        multiplier.step([*ways, None], True)
+        second.step([summed, None, None], met[1])
+        first.step([offers[1], None, None], on)
+        held = slots and shown is not None and delay.takes(0, shown[0])
+        if slots:
+            delay.step([shown, None, None], [met[0], True])
+        left.step([offers[0], None, None], held if slots else met[0])
+        served = [each or taken for each, taken in zip(served, takes, strict=True)]
+        if x is not None and all(served):
+            sent, served = sent + 1, [False, False]
+
+
+@pytest.mark.parametrize(("depth", "slots", "took"), [
+    (2, 0, 542), (2, 11, 344), (2, 12, 333), (16, 0, 333)])
+def test_what_delays_and_entries_are_good_for(depth, slots, took):
+    assert cycles(depth, slots, 300) == took
+    assert took >= bounds.diamond_balanced(threads=300, stages=9) == 333
+    assert took <= bounds.diamond_unbalanced(threads=300, stages=9) == 632

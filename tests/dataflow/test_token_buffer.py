@@ -235,3 +235,62 @@ def test_first_instance_is_proved_for_any_number_of_cycles():
     block = catalogue.load().find("dataflow.token_buffer")
     found = prove(block, block.properties[0], block.properties[0].instances[0])
     assert (found.status, found.detail) == ("proved", "")
+
+
+def after_a_stall(epochs):
+    """Threads come in epochs of four: 1, 0, 2, 3, 5. While 0 is not taken, the last three wait."""
+    model = TokenBufferModel(operands=1, depth=4, needed=1, epochs=epochs)
+    order = []
+    for tid, ready in ((1, True), (0, True), (2, True), (3, False), (5, False),
+                       *[(None, True)] * 8):
+        shown = model.step([None if tid is None else (tid, 0)], ready).offered
+        order += [shown.tid] if shown is not None and ready else []
+    return order
+
+
+@unit
+def test_round_robin_alone_lets_a_younger_epoch_pass():
+    assert after_a_stall(False) == [1, 0, 5, 2, 3]
+    assert after_a_stall(True) == [1, 0, 2, 3, 5]
+
+
+@unit
+@pytest.mark.parametrize("seed", range(2))
+def test_rtl_with_epochs_is_the_model_in_every_cycle(simulate, seed):
+    dut = TokenBuffer(operands=2, depth=4, tid_width=5, width=8, epochs=True)
+    model = TokenBufferModel(operands=2, depth=4, needed=3, epochs=True)
+    rng, fired = random.Random(seed), []
+    # the operands' epochs follow each other, each in an order of its own
+    queues = [[tid for epoch in range(6) for tid in rng.sample(range(4 * epoch, 4 * epoch + 4), 4)]
+              for _ in range(2)]
+
+    async def bench(ctx):
+        ctx.set(dut.needed, 3)
+        held = [None, None]
+        while len(fired) < 24:
+            ready = rng.random() < 0.5
+            ctx.set(dut.fire.ready, ready)
+            for k, port in enumerate(dut.operands):
+                if held[k] is None and queues[k] and rng.random() < 0.8:
+                    held[k] = queues[k].pop(0), rng.getrandbits(8)
+                ctx.set(port.valid, held[k] is not None)
+                if held[k] is not None:
+                    ctx.set(port.payload, {"tid": held[k][0], "data": held[k][1]})
+            taken = tuple(held[k] is not None and bool(ctx.get(port.ready))
+                          for k, port in enumerate(dut.operands))
+            found = model.step(held, ready)
+            assert taken == found.taken
+            assert ctx.get(dut.fire.valid) == (found.offered is not None)
+            if found.offered is not None:
+                assert ctx.get(dut.fire.payload.tid) == found.offered.tid
+                fired.extend([found.offered.tid] * ready)
+            held = [None if taken[k] else held[k] for k in range(2)]
+            await ctx.tick()
+    simulate(dut, bench)
+    assert [tid // 4 for tid in fired] == [epoch for epoch in range(6) for _ in range(4)]
+
+
+@unit
+def test_epochs_are_yes_or_no():
+    with pytest.raises(TypeError, match=r"^epochs must be a bool, not 1$"):
+        TokenBuffer(**GOOD, epochs=1)

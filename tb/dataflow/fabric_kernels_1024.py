@@ -1,0 +1,14 @@
+"""The kernels of SGMF's Table 2 on a fabric, 1,024 threads of each, with misses."""
+
+from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dataflow.fabric import kernel
+from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
+
+THREADS = 1024
+
+
+@testbench
+async def every_kernel(bench: Bench) -> None:
+    for name in KERNELS:
+        await kernel(bench, name, THREADS, constants=CONSTANTS.get(name), **MISSES)
