@@ -18,6 +18,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 __all__ = [
+    "EXPORT_SCRIPT",
     "FAST_SCRIPT",
     "SCRIPT",
     "Field",
@@ -36,11 +37,15 @@ __all__ = [
 _SCRIPT = "read_rtlil top.il; proc; {}write_verilog -noattr -norename top.v"
 
 SCRIPT = _SCRIPT.format("memory_collect; opt_clean; ")
-"""Yosys commands for Verilog as it is: for export, and for Icarus.
+"""Yosys commands for Verilog as it is, for Icarus.
 
 Processes become multiplexers, because Icarus cannot simulate the processes that yosys writes: its
 ``always @*`` blocks stay X at the start. Verilator takes a fraction of the time for it too.
 """
+
+EXPORT_SCRIPT = _SCRIPT.format("memory_collect; opt_clean -purge; ")
+"""The same without what nobody reads, such as second names for the fields of a struct, of which
+those of a register that was not needed would have no driver."""
 
 # opt_dff sees resets and enables only without the aliases that opt_clean removes.
 FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; memory_collect; opt_clean; ")

@@ -67,8 +67,8 @@ def _pairs(names: Iterable[str]) -> Iterator[tuple[Block, str]]:
     for block in catalogue.load():
         benches = {bench.name: bench for bench in block.testbenches}
         if {"cycle", "harness"} <= set(benches) and (not names or block.name in names):
-            both = [c for c in block.configurations
-                    if all(c in (b.configurations or [c]) for b in benches.values())]
+            both = [c for c in block.configurations if all(
+                c in (benches[name].configurations or [c]) for name in ("cycle", "harness"))]
             yield from ((block, configuration) for configuration in both[-2:])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from amaranth.hdl import CombinationalCycle, DriverConflict
 
 from cyclebound.sim.block import Block
-from cyclebound.sim.elaborate import simulation_verilog, to_rtlil
+from cyclebound.sim.elaborate import EXPORT_SCRIPT, simulation_verilog, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import verilator
 
@@ -26,6 +26,8 @@ WAIVED: Mapping[str, str] = {
     "DECLFILENAME": "the file holds all modules of the block, and only one can give it its name",
     "PROCASSINIT": "registers have both an initial value and a reset to it: FPGAs start with the "
                    "one, and the other is for later",
+    "VARHIDDEN": "yosys writes a choice among many as a function, whose arguments it calls a, b "
+                 "and s, as signals may be called",
     "UNUSEDSIGNAL": "yosys names each intermediate result, its carry bits and the fields of each "
                     "struct, read or not; still reported for ports of the top module",
     "WIDTHTRUNC": "yosys tests vectors with `!`; Amaranth has worked out each width itself",
@@ -55,7 +57,7 @@ def export(block: Block, parameters: Mapping[str, object]) -> str:
     except (CombinationalCycle, DriverConflict) as error:
         raise UserError(f"{block.name}: {' '.join(str(error).split())}") from error
     with tempfile.TemporaryDirectory() as folder:
-        text = simulation_verilog(rtlil, Path(folder)).read_text()
+        text = simulation_verilog(rtlil, Path(folder), EXPORT_SCRIPT).read_text()
     return header + _plain_names(re.sub(r"\A/\*.*?\*/\s*", "", text))
 
 

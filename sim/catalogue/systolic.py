@@ -120,7 +120,7 @@ BLOCKS = (
         configurations={
             f"{rows}x{columns}x{taps}": Configuration(
                 {"rows": rows, "columns": columns, "taps": taps},
-                domain={"width": range(1, 16), "passes": range(1, 4)})
+                domain={"width": range(taps, 16), "passes": range(1, 4)})
             for rows, columns, taps in ((1, 1, 1), (2, 3, 2), (3, 4, 3), (5, 7, 5))},
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary"),),
         bounds=(

@@ -10,7 +10,6 @@ from amaranth.lib import wiring
 
 from cyclebound.golden.harness.faults import SYSTOLIC_ARRAY
 from cyclebound.golden.systolic.bounds import completion, eq5_6
-from cyclebound.hdl.systolic import output_stationary_harness
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
 from cyclebound.sim.run_bench import run_bench
@@ -191,8 +190,7 @@ def test_planted_fault_is_found(monkeypatch, fault, says):
     if fault is not deaf:
         settings |= {"limit": 0, "macs_limit": 0}
     assert run(small(), settings)[0]["faults"] == []
-    monkeypatch.setattr(output_stationary_harness, "OutputStationaryArray",
-                        partial(Tampered, fault))
+    monkeypatch.setattr(OutputStationaryHarness, "_make", partial(Tampered, fault))
     seen, = run(small(), settings)
     assert says <= set(seen["faults"])
     assert seen["done"], "a fault must end the measurement"
