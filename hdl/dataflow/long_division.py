@@ -48,7 +48,7 @@ class _Block(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        left = Signal(range(WIDTH + 1))
+        left = Signal(range(WIDTH + 1), name="bits_left")
         value = self.result.payload.value
         with m.FSM():
             with m.State("IDLE"):
@@ -90,7 +90,8 @@ class IntegerDivider(_Block):
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)
-        self.a, self.b = (Signal(WIDTH, name=name) for name in "ab")  # magnitudes
+        # magnitudes; not called a and b, as are what yosys' functions take
+        self.a, self.b = (Signal(WIDTH, name=name) for name in ("left", "right"))
         self.quotient, self.rest = (Signal(WIDTH, name=name) for name in ("quotient", "rest"))
         self.negative = Signal()
 
@@ -138,7 +139,7 @@ class FloatDivider(_Block):
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)
-        self.a, self.b = (Signal(WIDTH, name=name) for name in "ab")
+        self.a, self.b = (Signal(WIDTH, name=name) for name in ("left", "right"))
         self.sign = Signal()
         self.exponent = Signal(signed(11))
         self.divisor = Signal(_SIGNIFICAND)
@@ -206,7 +207,7 @@ class FloatRoot(_Block):
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)
-        self.a = Signal(WIDTH)
+        self.a = Signal(WIDTH, name="operand")
         self.exponent = Signal(signed(10))
         self.radicand = Signal(2 * self._ROOT)
         self.rest = Signal(self._ROOT + 3)
