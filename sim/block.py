@@ -161,6 +161,8 @@ class Block:
     signals : tuple[str, ...]
         The signals of the simulated component worth a look in a waveform, as dotted paths
         below the top.
+    unread : tuple[str, ...]
+        Input ports that it has for the sake of its face only, and does not read.
     """
 
     name: str
@@ -173,6 +175,7 @@ class Block:
     checker: Callable[[wiring.Component], wiring.Component] | None = None
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def family(self) -> str:

@@ -37,7 +37,7 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     """Verilog for FPGA tools, checked with `verilator --lint-only`."""
     found = the_catalogue().find(block)
     text = export(found, parameters_of(found, configuration, settings))
-    problems = lint(text, module_name(found))
+    problems = lint(text, module_name(found), found.unread)
     if str(output) == "-":
         print(text)
     else:

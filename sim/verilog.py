@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from amaranth.hdl import CombinationalCycle, DriverConflict
@@ -74,8 +74,12 @@ def _plain_names(text: str) -> str:
     return re.sub(r"\\(\S+) ", lambda found: plain.get(found[1], f"\\{found[1]} "), text)
 
 
-def lint(text: str, top: str) -> list[str]:
-    """What Verilator has to say against this Verilog, other than `WAIVED`; one line each."""
+def lint(text: str, top: str, unread: Iterable[str] = ()) -> list[str]:
+    """What Verilator has to say against this Verilog, other than `WAIVED`; one line each.
+
+    ``unread``: ports of the top module that are known not to be read.
+    """
+    known = [f"'{port}'" for port in unread]
     tool = verilator()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / f"{top}.v").write_text(text)
@@ -86,7 +90,8 @@ def lint(text: str, top: str) -> list[str]:
     found = re.findall(r"^%(?:Warning|Error)(?:-(\w+))?: (.*)", done.stderr, re.MULTILINE)
     said = [f"{code or 'ERROR'}: {words}" for code, words in found
             if not words.startswith("Exiting due to") and
-            (code not in WAIVED or (code == "UNUSEDSIGNAL" and _of_port(words, text, top)))]
+            (code not in WAIVED or (code == "UNUSEDSIGNAL" and _of_port(words, text, top)
+                                     and not any(port in words for port in known)))]
     return said or ([done.stderr.strip()] if done.returncode and not found else [])
 
 

@@ -61,6 +61,7 @@ BLOCKS = (
         bounds=(Observed("done", fabric_bounds.sink_done),),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.done",),
+        unread=tuple(f"operands__{number}__payload" for number in range(8)),
     ),
     Block(
         name="dataflow.special_unit",

@@ -123,5 +123,6 @@ BLOCKS = (
         fpga=FpgaTarget("open"),
         signals=("top.dut.sink__valid", "top.dut.sink__ready", "top.dut.sink__payload",
                  "top.dut.command", "top.dut.bus", "top.dut.closed"),
+        unread=("sink__payload",),  # the priority, which the front end has looked at
     ),
 )

@@ -82,5 +82,6 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.input_0.valid", "top.dut.input_0.want", "top.dut.output_1.owner",
                  "top.dut.sources__1__valid", "top.dut.sources__1__payload"),
+        unread=("position",),  # with routes given by the source
     ),
 )

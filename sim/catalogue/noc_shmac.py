@@ -96,6 +96,7 @@ BLOCKS = (
         bounds=(Observed("hop", bounds.pipelined_hop),),
         checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
+        unread=("slave_busy",),
     ),
     Block(
         name="noc.pipelined_mesh",

@@ -28,7 +28,7 @@ def test_every_block_exports_without_a_warning(block, name):
         text = export(block, block.configurations[name].parameters)
         gc.collect()
     assert [str(each.message) for each in unused] == []
-    assert lint(text, module_name(block)) == []
+    assert lint(text, module_name(block), block.unread) == []
 
 
 def test_a_part_that_is_left_unused_is_noticed():
@@ -96,6 +96,10 @@ def test_port_that_is_not_read_is_reported_and_nothing_else():
     assert lint(export(BLOCK, {"fault": None}), "test_faulty") == []
     [said] = lint(export(BLOCK, {"fault": "unread"}), "test_faulty")
     assert re.fullmatch(r"UNUSEDSIGNAL: test_faulty\.v:\d+:\d+: Signal is not used: 'spare'", said)
+    text = export(BLOCK, {"fault": "unread"})
+    [port] = re.findall(r"'(\w+)'", said)
+    assert lint(text, "test_faulty", [port]) == []
+    assert lint(text, "test_faulty", [port[1:]]) == [said]
     [said] = lint(export(BLOCK, {"fault": "half read"}), "test_faulty")
     assert re.fullmatch(r"UNUSEDSIGNAL: .* Bits of signal are not used: 'spare'\[1\]", said)
 
