@@ -1,5 +1,7 @@
 """A component in Amaranth's own simulator: for unit tests, where Verilator would cost a build."""
 
+import contextlib
+
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
@@ -22,16 +24,21 @@ def run_bench(dut, bench, *checkers: wiring.Component, limit: int = LIMIT) -> No
     for number, checker in enumerate(checkers):
         m.submodules[f"watch_{number}"] = watcher = Module()
         watch(watcher, dut, checker)
-    finished = []
+    running, finished = [], []
 
     async def counted(ctx):
-        await bench(ctx)
+        running.append(bench(ctx))
+        await running[0]
         finished.append(True)
 
     simulator = Simulator(m)
     simulator.add_clock(1e-6, if_exists=True)
     simulator.add_testbench(counted)
-    for _ in range(limit):
-        if not simulator.advance():
-            break
+    try:
+        for _ in range(limit):
+            if not simulator.advance():
+                break
+    finally:  # a bench in the middle of ``repeat`` complains; better here than when it is collected
+        with contextlib.suppress(RuntimeError):
+            running[0].close()
     assert finished, f"no end after {limit} clock edges"

@@ -7,16 +7,15 @@ import re
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Assume, Const, Module, Signal, Value
-from amaranth.sim import Simulator
+from amaranth.hdl import Assert, Assume, Const, Signal, Value
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import front_end_bounds as bounds
 from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import multi_port_front_end_properties as properties
 
 unit = pytest.mark.unit
@@ -65,11 +64,8 @@ def _shape(parameters):
     return {name: parameters[name] for name in ("priorities", "limits")}
 
 
-def simulate(dut, cycles, *, check, model=None, ask=0.6, accept=0.7):
+def play(dut, cycles, *, check, model=None, ask=0.6, accept=0.7):
     """Random requests that stay; RTL against model, if there is one."""
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, check)
     rng = random.Random(f"{cycles} {ask}")
 
     async def bench(ctx):
@@ -94,10 +90,7 @@ def simulate(dut, cycles, *, check, model=None, ask=0.6, accept=0.7):
                 offers.pop(port, None)
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench, check)
 
 
 @unit
@@ -106,8 +99,8 @@ def simulate(dut, cycles, *, check, model=None, ask=0.6, accept=0.7):
                                    {"priorities": [2], "limits": [1], "width": 4}])
 def test_follows_model_watched(shape):
     dut = MultiPortFrontEnd(**shape)
-    simulate(dut, 400, model=MultiPortFrontEndModel(**_shape(shape)),
-             check=properties.FrontEndProof(dut))
+    play(dut, 400, model=MultiPortFrontEndModel(**_shape(shape)),
+         check=properties.FrontEndProof(dut))
 
 
 # (asks, grants, source valid, source ready, source payload) of each cycle; the last has a fault.
@@ -154,11 +147,8 @@ def test_checker_fires(monkeypatch, says):
             reached.append(asks)
             await ctx.tick()
 
-    simulator = Simulator(check)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
     with pytest.raises(AssertionError, match=rf"^\w+ violated: {says}$"):
-        simulator.run()
+        run_bench(check, bench)
     assert len(reached) == len(FAULTS[says])
 
 

@@ -7,7 +7,6 @@ import random
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Assume, Const
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.page_bounds import request_time
@@ -18,6 +17,7 @@ from cyclebound.golden.dram.small_part import SMALL_DDR3
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X8
 from cyclebound.golden.noc.composition import row_conflict
 from cyclebound.hdl.dram.page_controller import PageController
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import page_controller_properties as properties
 
 unit = pytest.mark.unit
@@ -111,10 +111,7 @@ def test_follows_the_table_of_rules(close):
                 offer = None
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench)
     c = Command
     assert seen == ({c.ACT, c.RDA, c.WRA, c.REF} if close else
                     {c.ACT, c.RD, c.WR, c.PRE, c.PREA, c.REF})
@@ -155,9 +152,6 @@ def test_checker_fires(monkeypatch, says):
             reached.append(op)
             await ctx.tick()
 
-    simulator = Simulator(check)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
     with pytest.raises(AssertionError, match=rf"^\w+ violated: {says}$"):
-        simulator.run()
+        run_bench(check, bench)
     assert len(reached) == len(FAULTS[says])

@@ -7,8 +7,7 @@ import re
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Assume, Const, Module
-from amaranth.sim import Simulator
+from amaranth.hdl import Assert, Assume, Const
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import reorder_bounds as bounds
@@ -17,9 +16,9 @@ from cyclebound.golden.dram.reorder_core import ReorderCoreModel, Rules
 from cyclebound.golden.dram.small_part import SMALL
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import reorder_core_properties as properties
 
 unit = pytest.mark.unit
@@ -109,11 +108,8 @@ def test_bounds_by_hand():
 
 # RTL against model
 
-def simulate(dut, check, *, model=None, cycles=800, ready=0.7):
+def play(dut, check, *, model=None, cycles=800, ready=0.7):
     """Random requests that stay; the tag that is followed is in there once at a time."""
-    m = Module()
-    m.submodules.dut = dut
-    watch(m, dut, check)
     rng = random.Random(f"{cycles} {ready}")
     mark = (1 << len(dut.sink.payload.tag)) - 1
 
@@ -144,10 +140,7 @@ def simulate(dut, check, *, model=None, cycles=800, ready=0.7):
                 offer = None
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(dut, bench, check)
 
 
 @unit
@@ -157,7 +150,7 @@ def test_follows_model_watched(cap, ready):
     dut = ReorderCore(**{**SHAPE, "cap": cap})
     model = ReorderCoreModel(entries=4, cap=cap, cycle=PART.nRC)
     check = properties.ReorderProof(dut) if cap else properties.ReorderCheck(dut)
-    simulate(dut, check, model=model, ready=ready)
+    play(dut, check, model=model, ready=ready)
     assert len(model.issued) > 50
     worst = max(overtaken for _, overtaken in model.issued)
     assert cap == 0 or worst < bounds.residence(entries=4, cap=cap)
@@ -207,11 +200,8 @@ def test_checker_fires(monkeypatch, says):
             reached.append(tag)
             await ctx.tick()
 
-    simulator = Simulator(check)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
     with pytest.raises(AssertionError, match=rf"^\w+ violated: {says}$"):
-        simulator.run()
+        run_bench(check, bench)
     assert len(reached) == len(FAULTS[says])
 
 

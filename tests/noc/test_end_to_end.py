@@ -3,7 +3,6 @@
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import composition_corrected as corrected
@@ -15,6 +14,7 @@ from cyclebound.hdl.noc.compute_tile import ComputeTile
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run_bench import run_bench
 
 unit = pytest.mark.unit
 PATH = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024}
@@ -91,13 +91,6 @@ def test_span_is_the_longest_that_so_many_cycles_take(quarters):
 
 # The parts
 
-def simulate(dut, bench):
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-
-
 @unit
 @pytest.mark.parametrize("requesters", [2, 5])
 @pytest.mark.parametrize("saturated", [False, True])
@@ -121,7 +114,7 @@ def test_compute_tile_sends_what_its_core_has_written(requesters, saturated):
             await ctx.tick()
         assert asked == 2 * words
 
-    simulate(tile, bench)
+    run_bench(tile, bench)
     text = b"".join(word(index, words).to_bytes(WORD_BYTES, "little") for index in range(words))
     assert b"".join(flit.to_bytes(4, "little") for flit in sent) == text
 
@@ -153,7 +146,7 @@ def test_io_tile_asks_when_a_burst_is_whole_and_keeps_its_words():
         assert beat == b"".join((0x1000 + 32 * 2 + 8 * 3 + lane).to_bytes(4, "little")
                                 for lane in range(8))
 
-    simulate(tile, bench)
+    run_bench(tile, bench)
     assert asked == [(39, 0), (79, 1), (119, 2), (None, 3)]
 
 

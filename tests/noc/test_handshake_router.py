@@ -9,7 +9,6 @@ from amaranth.back import rtlil
 from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import shmac_bounds as bounds
@@ -24,9 +23,9 @@ from cyclebound.hdl.noc.handshake_router import HandshakeRouter
 from cyclebound.hdl.noc.pipelined_router import PipelinedInput, PipelinedRouter
 from cyclebound.hdl.noc.shmac_packet import PacketLayout, Verdict
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import fairness
 from cyclebound.tb.noc import handshake_router_properties as properties
 from cyclebound.tb.noc.handshake_router import PLACE, any_packet, packet_to
@@ -161,18 +160,6 @@ def traffic(router, make, name, cycles, *, queues=None, flow=0.8, connected=63):
     return bench
 
 
-def simulate(router, bench, *checkers):
-    m = Module()
-    m.submodules.router = router
-    for number, checker in enumerate(checkers):
-        m.submodules[f"watch_{number}"] = watcher = Module()
-        watch(watcher, router, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-
-
 @unit
 @pytest.mark.parametrize("name", ROUTERS)
 def test_rtl_is_the_model_in_every_cycle(name):
@@ -182,7 +169,7 @@ def test_rtl_is_the_model_in_every_cycle(name):
     checkers = [properties.ShmacRouterCheck(router)]
     if name != "pipelined":
         checkers += [properties.HandshakeKeptProof(router), properties.HandshakeFairProof(router)]
-    simulate(router, bench, *checkers)
+    run_bench(router, bench, *checkers)
     assert len(bench.out) > 30
 
 
@@ -215,7 +202,7 @@ def test_what_is_wrong_is_dropped_and_counted_and_the_router_goes_on(router, nam
     good = ShmacPacket(target=PLACE)
     queues.setdefault(ShmacPort.SOUTH, []).extend([good, good])
     bench = traffic(dut, model, name, 110, queues=queues, flow=1.0, connected=63 ^ 1 << EAST)
-    simulate(dut, bench, properties.ShmacRouterCheck(dut))
+    run_bench(dut, bench, properties.ShmacRouterCheck(dut))
     assert bench.counted == counted
     assert len(bench.out) == out + 2
     assert not any(queues.values())
@@ -258,7 +245,7 @@ def test_checker_fires(monkeypatch, says):
     only(monkeypatch, properties, says)
     router = Tampered(FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
-        simulate(router, traffic(router, None, says, 100, flow=0.5),
+        run_bench(router, traffic(router, None, says, 100, flow=0.5),
                  properties.ShmacRouterCheck(router))
 
 
@@ -336,7 +323,7 @@ def test_the_proof_of_keeping_fires(monkeypatch, part, fault, says):
                      for _ in range(20)] for port in ShmacPort}
     queues[0][1:1] = [ShmacPacket(response=True, write=True, initiator=PLACE)]
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(router, traffic(router, None, says, 120, queues=queues),
+        run_bench(router, traffic(router, None, says, 120, queues=queues),
                  properties.HandshakeKeptProof(router))
 
 
@@ -358,7 +345,7 @@ def test_the_proof_of_fairness_fires(monkeypatch):
     rng = random.Random(1)
     queues = {port: [packet_to(port, 2, rng) for _ in range(8)] for port in (0, 1, MASTER)}
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        simulate(router, traffic(router, None, says, 150, queues=queues, flow=1.0),
+        run_bench(router, traffic(router, None, says, 150, queues=queues, flow=1.0),
                  properties.HandshakeFairProof(router))
 
 

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import bounds
@@ -14,6 +13,7 @@ from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
 from cyclebound.hdl.noc.mesh_traffic import TrafficSink
 from cyclebound.sim import noc_picture
 from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run_bench import run_bench
 
 unit = pytest.mark.unit
 TWO = {"rows": 2, "columns": 2}
@@ -84,10 +84,7 @@ def sink(flits, marks=None):
         await ctx.tick().repeat(2)
         found.update({name: ctx.get(getattr(unit, name)) for name in (
             "wrong", "count", "flits", "queued", "network", "worst", "received")})
-    simulator = Simulator(unit)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run_bench(unit, bench)
     return found
 
 

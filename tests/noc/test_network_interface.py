@@ -9,7 +9,6 @@ from amaranth.back import rtlil
 from amaranth.hdl import Const, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
-from amaranth.sim import Simulator
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import bounds
@@ -20,9 +19,9 @@ from cyclebound.golden.noc.network_interface import Window
 from cyclebound.golden.noc.packet import address_header
 from cyclebound.hdl.noc.network_interface import NetworkInterface
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import network_interface_properties as properties
 
 unit = pytest.mark.unit
@@ -182,22 +181,11 @@ def busy(dut, cycles=90, *, offset=3):
     return bench
 
 
-def simulate(dut, bench, checker):
-    m = Module()
-    m.submodules.dut = dut
-    m.submodules.watch = watcher = Module()
-    watch(watcher, dut, checker)
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-
-
 @unit
 def test_stalled_packets_stop_with_the_window_and_are_counted():
     interface = NetworkInterface(**TINY)
     bench = busy(interface)
-    simulate(interface, bench, properties.InterfaceWindowProof(interface))
+    run_bench(interface, bench, properties.InterfaceWindowProof(interface))
     assert bench.overrun >= 2
 
 
@@ -209,7 +197,8 @@ def test_checker_fires(monkeypatch, says):
                         assert_(fact if text == says else Const(1), text))
     dut = Tampered(FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
-        simulate(dut, busy(dut, offset=30 if "none" in says else 3), properties.InterfaceCheck(dut))
+        run_bench(dut, busy(dut, offset=30 if "none" in says else 3),
+                  properties.InterfaceCheck(dut))
 
 
 @unit
@@ -226,7 +215,7 @@ def test_fit_fires_on_an_interface_that_does_not_leave_room(monkeypatch):
         await ctx.tick().repeat(60)
     with pytest.raises(AssertionError, match=r"^Assertion violated: (invariant: .* fit|a window "
                                              r"closed over a packet)$"):
-        simulate(dut, bench, properties.InterfaceFitProof(dut))
+        run_bench(dut, bench, properties.InterfaceFitProof(dut))
 
 
 # Proofs, testbench
