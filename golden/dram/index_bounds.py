@@ -8,7 +8,7 @@ follow each other through the banks; up to nB of them, no bank holds two.
 
 from cyclebound.golden.bound import bound, check_count
 from cyclebound.golden.dram.bounds import check_request, most_bursts, recovery
-from cyclebound.golden.dram.index_chains import fewest_extras, frozen, latest_activates
+from cyclebound.golden.dram.index_chains import alternate, fewest_extras, frozen, latest_activates
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import Part, part_named
 
@@ -54,6 +54,8 @@ def _access(part: Part, bursts: int, rows: int) -> int:
                 sticky = soon if extras < FIFO_DEPTH else 99
                 if frozen(part, opened=k - 1, left=left, extras=extras):
                     sticky = min(sticky, 4)
+                    if alternate(part, bursts=bursts, rows=rows, left=left, extras=extras):
+                        sticky = 2
                 times = latest_activates(part, count=k, rows=rows,
                                          single=orderly and not extras, sticky=sticky)
                 longest = max(longest, times[-1] + (bursts - k - extras) * part.nCCD_L)
@@ -61,16 +63,12 @@ def _access(part: Part, bursts: int, rows: int) -> int:
 
 
 def _last_activate(part: Part, bursts: int, rows: int) -> int:
+    """Latest time of the last activate; no bank's FIFO is full if none can have 9 words."""
     orderly = part.nRRD_S >= part.nCCD_S and part.nRRD_L >= part.nCCD_L
-    most = min(bursts, rows)
-    soon = 99
-    if bursts <= FIFO_DEPTH + 2:
-        soon = max(2, -(-(bursts - 1) // part.nRRD_S) + 1)
-    if bursts > rows or not orderly:
-        return latest_activates(part, count=most, rows=rows, single=False, sticky=soon)[-1]
-    fewer = latest_activates(part, count=max(1, most - 1), rows=rows, single=False, sticky=soon)
-    return max(fewer[-1], latest_activates(part, count=most, rows=rows, single=True,
-                                           sticky=soon)[-1])
+    soon = max(2, -(-(bursts - 1) // part.nRRD_S) + 1)
+    return max(latest_activates(part, count=count, rows=rows, single=orderly and count == bursts,
+                                sticky=soon if bursts - count < FIFO_DEPTH else 99)[-1]
+               for count in range(1, min(bursts, rows) + 1))
 
 
 @bound(formula="max over k, e of (T(k, e) + nRCD + (b - k - e) nCCD_L) + nRTP + nRP, at least "
@@ -99,8 +97,9 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     b <= (i - 1) nRRD_S + 1. (With e < 8 no FIFO of an open bank has been full before. One of a bank
     that is still closed may be, but then nothing arrives until it opens.)  With two groups, the
     same is true from the fourth on whatever b, if ``frozen``: more words would have arrived than
-    there is room for in open banks and u closed ones. All ways through the groups are tried
-    (``latest_activates``).
+    there is room for in open banks and u closed ones; and the first three are of different groups
+    by turns, if all words that came by then cannot lie in one group (``alternate``). All ways
+    through the groups are tried (``latest_activates``).
 
     *Extras.* Before the first column command, the fullest bank that may be activated is (rule
     5). With two groups and k > 3, a bank that is still closed could have been the second
@@ -115,12 +114,11 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     *Closing*: the last column command's bank recovers; and the bank activated last may not be
     activated again within nRC. If both come at once, one of the precharges is a clock late.
 
-    **How tight.** For the parts of Sim-D's Table 1. x16: exact up to 8 words over all rows (every
-    sequence of up to 7 words, then searched), and over up to 5 rows, but for a clock or two.
-    Longer requests over 6, 7 and 8 rows: docs/dram.md has what is left. It is lost
-    because the bank left for last must also lie in front of the current pair in each choice behind
-    the first column command, which is not used here. x8 over 16 rows: writes of 21 words and
-    more are exact. The longest that are known: ``index_witnesses.py``.
+    **How tight**, for the parts of Sim-D's Table 1. x16: exact over up to five rows, and up to 8
+    words over all (every sequence of up to 7 words was tried). Longer ones over 6, 7, 8 rows: up to
+    12 clocks are left, for a bank that is left for last must also lie in front of the current pair
+    at each choice behind the first column command, which is not used here. x8: all that was
+    found over 16 rows is exact, but for reads of 12, 15 and 16 words. Table: docs/dram.md.
 
     **Not proved** in all detail, but searched: that arrivals which a full FIFO of an open bank held
     up make nothing longer (its 9 words take longer than what was held up needs to open).

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["fewest_extras", "frozen", "latest_activates"]
+__all__ = ["alternate", "fewest_extras", "frozen", "latest_activates"]
 
 
 class _Opening(NamedTuple):
@@ -31,7 +31,8 @@ def _next(part: Part, state: _Opening, same: bool, single: bool) -> tuple[int, .
     if single:
         legal += legal - part.nRCD in times
     else:
-        legal += legal >= part.nRCD
+        alone = part.nRCD < legal < part.nRCD + min(part.nRRD_S, part.nCCD_L)
+        legal += legal >= part.nRCD and not alone  # the first bank's, with none to follow yet
     older = tuple(time for time in times[:-3] if time + part.nRCD > legal)
     return (*older, *times[-3:], legal)
 
@@ -87,3 +88,16 @@ def frozen(part: Part, *, opened: int, left: int, extras: int) -> bool:
     """
     return (part.bank_groups == 2 and extras < FIFO_DEPTH
             and 3 * part.nRRD_S + 1 > opened + extras + (FIFO_DEPTH + 1) * left)
+
+
+def alternate(part: Part, *, bursts: int, rows: int, left: int, extras: int) -> bool:
+    """Whether the second and third activate are of another group than the ones before.
+
+    Else all words that came by nRRD_S would lie in one group, and in the first bank: more than
+    ``extras`` allow for.
+    """
+    came = min(bursts, part.nRRD_S + 1)
+    in_group = -(-rows // 2)
+    return (part.bank_groups == 2 and part.nRRD_S + part.nRRD_L < part.nRCD
+            and part.nRRD_L <= 2 * part.nRRD_S
+            and came - int(came == bursts) > in_group + 1 + extras * (1 + left))
