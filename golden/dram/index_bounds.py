@@ -114,11 +114,12 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     *Closing*: the last column command's bank recovers; and the bank activated last may not be
     activated again within nRC. If both come at once, one of the precharges is a clock late.
 
-    **How tight**, for the parts of Sim-D's Table 1. x16: exact over up to five rows, and up to 8
-    words over all (every sequence of up to 7 words was tried). Longer ones over 6, 7, 8 rows: up to
-    12 clocks are left, for a bank that is left for last must also lie in front of the current pair
-    at each choice behind the first column command, which is not used here. x8: all that was
-    found over 16 rows is exact, but for reads of 12, 15 and 16 words. Table: docs/dram.md.
+    **How tight**, for the parts of Sim-D's Table 1. x16: reached up to 8 words over all rows (every
+    sequence of up to 7 words was tried), over up to five rows, and six from 11 words on, but for a
+    clock here and there. Over 7 and 8 rows up to 11 clocks are left from 11 words on: a bank that
+    is left for last must also lie in front of the current pair at each choice behind the first
+    column command, which is not used here. x8: reached over 16 rows, but for reads of 12, 15 and 16
+    words, and by long requests over fewer. Table: docs/dram.md.
 
     **Not proved** in all detail, but searched: that arrivals which a full FIFO of an open bank held
     up make nothing longer (its 9 words take longer than what was held up needs to open).
