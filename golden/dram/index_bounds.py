@@ -8,9 +8,11 @@ follow each other through the banks; up to nB of them, no bank holds two.
 
 from cyclebound.golden.bound import bound, check_count
 from cyclebound.golden.dram.bounds import check_request, most_bursts, recovery
+from cyclebound.golden.dram.index_chains import alternate, fewest_extras, frozen, latest_activates
+from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["activate_times", "buffer_rows", "indexed_issue_delay", "rows_tool"]
+__all__ = ["buffer_rows", "indexed_issue_delay", "rows_tool"]
 
 
 def buffer_rows(*, part: str | Part, words: int) -> int:
@@ -37,42 +39,39 @@ def rows_tool(*, words: int) -> int:
     return 2 if words <= 17 else 2 + -(-(words - 17) // 2048)
 
 
-def _same_group(part: Part, *, bursts: int, rows: int, count: int) -> int:
-    """How many of ``count`` activates, the last ones, may follow one of their own group."""
-    in_group = -(-rows // part.bank_groups)  # banks that the buffer has in a group, at most
-    if in_group == 1:
-        return 0
-    if bursts > part.nRRD_S + 1:
-        return count - 1
-    following = 0
-    while following + 1 < count:
-        others = count - following - 2  # before those, if there were one more
-        used = others // 2 if part.bank_groups == 2 else 0
-        if following + 2 + used > in_group:
-            break
-        following += 1
-    return following
+def _access(part: Part, bursts: int, rows: int) -> int:
+    """From nRCD behind the first activate to the last column command; see `indexed_issue_delay`."""
+    orderly = part.nRRD_S >= part.nCCD_S and part.nRRD_L >= part.nCCD_L
+    most = min(bursts, rows)
+    soon = max(2, -(-(bursts - 1) // part.nRRD_S) + 1)
+    longest = 2 * part.nRRD_S + (bursts - 3) * part.nCCD_L if most > 2 else 0
+    for k in range(1, most + 1):
+        for left in range(1, most - k + 2):
+            fewest = fewest_extras(part, bursts=bursts, opened=k - 1, left=left)
+            for extras in sorted({fewest, max(fewest, 1), FIFO_DEPTH}):
+                if extras > bursts - k:
+                    continue
+                sticky = soon if extras < FIFO_DEPTH else 99
+                if frozen(part, opened=k - 1, left=left, extras=extras):
+                    sticky = min(sticky, 4)
+                    if alternate(part, bursts=bursts, rows=rows, left=left, extras=extras):
+                        sticky = 2
+                times = latest_activates(part, count=k, rows=rows,
+                                         single=orderly and not extras, sticky=sticky)
+                longest = max(longest, times[-1] + (bursts - k - extras) * part.nCCD_L)
+    return longest
 
 
-def activate_times(part: Part, *, bursts: int, rows: int) -> list[int]:
-    """The latest times of the first, second, ... activate of a request of up to nB rows.
-
-    See `indexed_issue_delay`.
-    """
-    times = [0]
-    for count in range(2, min(bursts, rows) + 1):
-        same = _same_group(part, bursts=bursts, rows=rows, count=count)
-        chain = [0]
-        for i in range(1, count):
-            legal = chain[-1] + (part.nRRD_L if i >= count - same else part.nRRD_S)
-            if i >= 4:
-                legal = max(legal, chain[-4] + part.nFAW)
-            chain.append(legal + (legal >= part.nRCD))
-        times.append(max(chain[-1], times[-1]))
-    return times
+def _last_activate(part: Part, bursts: int, rows: int) -> int:
+    """Latest time of the last activate; no bank's FIFO is full if none can have 9 words."""
+    orderly = part.nRRD_S >= part.nCCD_S and part.nRRD_L >= part.nCCD_L
+    soon = max(2, -(-(bursts - 1) // part.nRRD_S) + 1)
+    return max(latest_activates(part, count=count, rows=rows, single=orderly and count == bursts,
+                                sticky=soon if bursts - count < FIFO_DEPTH else 99)[-1]
+               for count in range(1, min(bursts, rows) + 1))
 
 
-@bound(formula="max over k of (T(k) + nRCD + (b - k) nCCD_L) + nRTP + nRP, at least "
+@bound(formula="max over k, e of (T(k, e) + nRCD + (b - k - e) nCCD_L) + nRTP + nRP, at least "
                "T(min(b, rows)) + nRC; beyond nB rows b * max(nRC, nRCD + nRTP + nRP); "
                "writes: nCWD + nBURST + nWR for nRTP", source="this project")
 def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int) -> int:
@@ -84,31 +83,46 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     **Up to nB rows**, no bank holds two rows: no row is left before the end of the request, and
     each of the banks is activated once.
 
-    *Activates.* Let T(k) be the latest time of the k-th. They are nRRD_S apart, or nRRD_L if only
-    banks of the same group wait; the fifth follows the first by nFAW; and an activate that meets a
-    column command comes one clock later (rule 3), which can happen from nRCD on. With up to nBG
-    rows, all lie in different groups. If all bursts have arrived before the second activate is due
-    (b <= nRRD_S + 1), an activate follows one of the same group only if no other group is left: so
-    do the last ones only, and no more than a group has banks. Otherwise any may.
+    *Column commands.* While an open bank has words, one comes every nCCD_L at least. So look back
+    from the last one to the last longer pause. An activate ended it, the k-th: k - 1 banks are open
+    then, and all their words that have arrived are done. Those are k - 1 + e, e *extras*; from
+    that activate on it takes ``nRCD + (b - k - e) nCCD_L`` to the last column command.
 
-    *Column commands.* Look back from the last one: each comes no more than nCCD_L behind another
-    which held it up, until one was held up by its activate, the k-th. That one came at T(k) + nRCD
-    at the latest, and since the k - 1 banks before had each had its first by then, no more than
-    b - k followed it. *Closing*: the last column command's bank recovers; and the bank activated
-    last may not be activated again within nRC.
+    *Activates*, T(k, e): the latest time of the k-th. They are nRRD_S apart, or nRRD_L if only
+    banks of the same group wait; the fifth follows the first by nFAW; one that meets a column
+    command comes a clock later (rule 3). With e = 0 the column commands are nRCD behind their
+    activates, so that it is known which meet; with e > 0, any may. A word arrives each cycle until
+    a FIFO is full. Once all have arrived, an activate follows one of its own group only if
+    no other group has a bank that waits, and so do then all others: from the i-th on, if
+    b <= (i - 1) nRRD_S + 1. (With e < 8 no FIFO of an open bank has been full before. One of a bank
+    that is still closed may be, but then nothing arrives until it opens.)  With two groups, the
+    same is true from the fourth on whatever b, if ``frozen``: more words would have arrived than
+    there is room for in open banks and u closed ones; and the first three are of different groups
+    by turns, if all words that came by then cannot lie in one group (``alternate``). All ways
+    through the groups are tried (``latest_activates``).
 
-    With four groups, activates may come faster than column commands, and k - 1 banks may not all
-    have been served when the k-th opens; but then b commands from the first bank on (k = 1) take
-    as long. That part of the argument, and that no activate comes late because a full FIFO held up
-    its burst, are not proved but searched: exhaustively for short requests, by hill climbing for up
-    to 64 words, and at random for up to 1,024. Nothing came beyond.
+    *Extras.* Before the first column command, the fullest bank that may be activated is (rule
+    5). With two groups and k > 3, a bank that is still closed could have been the second
+    or the third: it is in the second's group, or of the first's, and the third came nRRD_L later.
+    So it had no more words then than the one chosen, at most 1 + e; one more if it
+    has the request's last (whose entry does not count). u closed banks and k - 1 open ones
+    hold all words that came by nRRD_S, min(b, nRRD_S + 1) = a of them:
+    ``a <= k - 1 + e + u (1 + e)``, which gives the least e (``fewest_extras``). For k = 3, a bank
+    that had more opens at 2 nRRD_S. With four groups, a bank could have been the third or fourth,
+    where nRRD_S + 2 nRRD_L < nRCD; then a = min(b, 2 nRRD_S + 1), from k = 5.
 
-    Exact over more than nB rows, over one and two rows, and with four groups up to four. Else it
-    exceeds the worst that was found: for b <= rows by 5 clocks at most (two groups; 21 with four),
-    for longer requests by up to 26 (15), whatever b, for rule 5 opens the fuller banks first, and
-    the words in these are read before the bank that opens last: with two groups at 3200, from
-    b = 16 on, nothing came beyond nRCD + nRRD_L + (b - 2) nCCD_L + nRTP + nRP. The longest that are
-    known: ``index_witnesses.py``, a table in docs/dram.md.
+    *Closing*: the last column command's bank recovers; and the bank activated last may not be
+    activated again within nRC. If both come at once, one of the precharges is a clock late.
+
+    **How tight**, for the parts of Sim-D's Table 1. x16: reached up to 8 words over all rows (every
+    sequence of up to 7 words was tried), over up to five rows, and six from 11 words on, but for a
+    clock here and there. Over 7 and 8 rows up to 11 clocks are left from 11 words on: a bank that
+    is left for last must also lie in front of the current pair at each choice behind the first
+    column command, which is not used here. x8: reached over 16 rows, but for reads of 12, 15 and 16
+    words, and by long requests over fewer. Table: docs/dram.md.
+
+    **Not proved** in all detail, but searched: that arrivals which a full FIFO of an open bank held
+    up make nothing longer (its 9 words take longer than what was held up needs to open).
     """
     known = part_named(part)
     check_request(bursts, write)
@@ -116,6 +130,6 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     closing = recovery(known, write)
     if rows > known.banks:
         return bursts * max(known.nRC, known.nRCD + closing)
-    times = activate_times(known, bursts=bursts, rows=rows)
-    access = max(time + (bursts - k) * known.nCCD_L for k, time in enumerate(times, 1))
-    return max(known.nRCD + access + closing, times[-1] + known.nRC)
+    served = known.nRCD + _access(known, bursts, rows) + closing
+    cycled = _last_activate(known, bursts, rows) + known.nRC
+    return max(served, cycled) + int(served == cycled and min(bursts, rows) > 1)

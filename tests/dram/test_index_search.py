@@ -50,6 +50,46 @@ def test_orders_by_name(part, write, rows, banks, found):
         part=part, bursts=len(banks), rows=rows, write=write)
 
 
+@pytest.mark.parametrize(("part", "write", "banks", "found"), [
+    *((X16, write, banks, found + 14 * write) for write in (0, 1) for banks, found in (
+        ("02", 85), ("024", 97), ("0246", 108), ("01246", 122), ("012346", 133),
+        ("0123457", 142))),
+    (X16, 0, "02346517", 149), (X16, 1, "71230655", 164),
+    (X8, 0, "048", 90), (X8, 0, "048c", 98), (X8, 0, "0158c", 109), (X8, 1, "0158c", 123),
+    (X8, 0, "fa71cbd86495" + 8 * "2", 217), (X8, 1, "fa71cbd86495" + 4 * "2", 217),
+    (X8, 1, "fa71cbd86495" + 12 * "2", 281), (X8, 1, "fa71cbd86495" + 116 * "2", 1113),
+])
+def test_orders_that_take_as_long_as_the_bound(part, write, banks, found):
+    order = Order(0, tuple(int(bank, 16) for bank in banks))
+    assert order.delay(PARTS[part], write=write) == found == indexed_issue_delay(
+        part=part, bursts=len(banks), rows=PARTS[part].banks, write=write)
+
+
+@pytest.mark.parametrize("write", [0, 1])
+def test_a_bank_left_for_last(write):
+    """Longer than two banks of one group, which had been the longest known."""
+    part = PARTS[X16]
+    order = Order(0, tuple(int(bank) for bank in "27774356" + 12 * "1"))
+    pair = Order(0, (3, *(19 * [5])))
+    assert order.delay(part, write=write) == pair.delay(part, write=write) + 1
+    assert order.delay(part, write=write) <= indexed_issue_delay(part=part, bursts=20, rows=8,
+                                                                 write=write)
+
+
+@pytest.mark.parametrize(("part", "rows"), [(X16, 8), (X16, 7), (X8, 16), (X8, 9)])
+def test_tails_at_random_keep_the_bound(part, rows):
+    """One word or a few for most banks, the rest in one bank, by itself at the end or not."""
+    known, rng = PARTS[part], random.Random(f"{part} {rows}")
+    for _ in range(60):
+        places = rng.sample(range(rows), rng.randint(4, rows))
+        banks = places + rng.choices(places, k=rng.randrange(4))
+        rng.shuffle(banks)
+        banks += [rng.choice(places)] * rng.randrange(14)
+        write = rng.randrange(2)
+        assert Order(0, tuple(banks)).delay(known, write=write) <= indexed_issue_delay(
+            part=part, bursts=len(banks), rows=rows, write=write)
+
+
 def test_a_buffer_may_begin_in_any_bank():
     for part in (PARTS[X16], PARTS[X8]):
         for first in range(part.banks):
