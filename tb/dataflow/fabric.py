@@ -1,5 +1,7 @@
 """Testbench of the fabric: kernels, every load/store unit's ports compared in every cycle."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from cyclebound.golden.dataflow.fabric import FabricModel
@@ -120,6 +122,17 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
         assert found[each].tolist() == array.tolist(), f"{name}: {each}"
 
 
+async def streams(bench: Bench, lengths: Iterable[int]) -> None:
+    """Thread number + a constant, into the sink: no memory, so that the bound is exact."""
+    graph = Graph()
+    graph.ends = [graph.add(Task(Operation.ADD, [graph.add(Task(NUMBER)), 5]))]
+    mapped = map_graph(graph, Grid(tuple(bench.parameters["rows"])))
+    for threads in lengths:
+        cycles, _ = await play(bench, mapped, [], Layout({}), threads)
+        bench.observe("stream", bench.cycle - cycles, bench.cycle - 1, threads=threads,
+                      way=longest_way(mapped))
+
+
 @testbench
 async def vector_add(bench: Bench) -> None:
     for threads, memory in ((1, {}), (7, {"hit": 5}),
@@ -134,11 +147,4 @@ async def accesses_outside_their_arrays_are_reported(bench: Bench) -> None:
 
 @testbench
 async def one_thread_per_cycle_where_no_memory_is_involved(bench: Bench) -> None:
-    """Thread number + a constant, into the sink."""
-    graph = Graph()
-    graph.ends = [graph.add(Task(Operation.ADD, [graph.add(Task(NUMBER)), 5]))]
-    mapped = map_graph(graph, Grid(tuple(bench.parameters["rows"])))
-    for threads in (1, 2, 60):
-        cycles, _ = await play(bench, mapped, [], Layout({}), threads)
-        bench.observe("stream", bench.cycle - cycles, bench.cycle - 1, threads=threads,
-                      way=longest_way(mapped))
+    await streams(bench, (1, 2, 60))

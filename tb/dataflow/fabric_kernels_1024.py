@@ -2,7 +2,7 @@
 
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.fabric import kernel
+from cyclebound.tb.dataflow.fabric import kernel, streams
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
 THREADS = 1024
@@ -12,3 +12,8 @@ THREADS = 1024
 async def every_kernel(bench: Bench) -> None:
     for name in KERNELS:
         await kernel(bench, name, THREADS, constants=CONSTANTS.get(name), **MISSES)
+
+
+@testbench
+async def one_thread_per_cycle_where_no_memory_is_involved(bench: Bench) -> None:
+    await streams(bench, (1, THREADS))
