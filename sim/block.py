@@ -82,12 +82,16 @@ class Observed:
         "proved" only if each has been proved for what decides it in this configuration.
     exhaustive : bool
         Whether the configuration's domain is a domain of these requests.
+    configurations : tuple[str, ...]
+        Those whose testbenches make such requests; the default is all. In these, a run in which
+        none was observed has failed.
     """
 
     what: str
     bound: Bound
     proved_by: tuple[str, ...] = ()
     exhaustive: bool = False
+    configurations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -92,10 +92,12 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     configuration = block.configurations[name]
     proved = _covering(block, configuration, proofs)
     bounded = {entry.what for entry in block.bounds}
+    seen = {group.what for _, group in observed}
     rows = [judge_bound(block, name, configuration, entry,
                         [(job, g) for job, g in observed if g.what == entry.what], proved)
-            for entry in block.bounds]
-    for what in sorted({g.what for _, g in observed} - bounded):
+            for entry in block.bounds
+            if entry.what in seen or name in (entry.configurations or [name])]
+    for what in sorted(seen - bounded):
         job, group = next((j, g) for j, g in observed if g.what == what)
         rows.append(Verdict(block.name, name, "-", what, "-", "-", "not covered", job=job,
                             requests=group.count, parameters=group.parameters,

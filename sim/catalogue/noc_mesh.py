@@ -36,7 +36,7 @@ BLOCKS = (
         ),
         bounds=(
             Observed("alone", bounds.t_noc),
-            Observed("transfer", bounds.transfer),
+            Observed("transfer", bounds.transfer, configurations=("square", "oblong")),
             Observed("traversal", bounds.traversal),
         ),
         fpga=FpgaTarget("four"),

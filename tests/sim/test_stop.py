@@ -74,7 +74,10 @@ def begin(command, command_environment, tmp_path):
         begun.append(process)
         return process
 
+    # Tests in the background of a shell have SIGINT ignored, and would hand that down.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield start
+    signal.signal(signal.SIGINT, before)
     for process in begun:
         for pid in of_session(process.pid):
             os.kill(pid, signal.SIGKILL)

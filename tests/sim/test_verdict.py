@@ -95,6 +95,14 @@ def test_unobserved():
     assert row.detail == "no 'move' request was observed"
 
 
+def test_unobserved_where_nobody_makes_such_requests():
+    entry = dataclasses.replace(BLOCK.bounds[0], configurations=("large",))
+    block = dataclasses.replace(BLOCK, bounds=(entry,))
+    assert judge(block, "small", []) == []
+    assert [row.verdict for row in judge(block, "large", [])] == ["unobserved"]
+    assert [row.verdict for row in judge(block, "small", [group(1, 4)])] == ["violated"]
+
+
 def test_an_observed_request_without_a_bound():
     rows = judge(BLOCK, "small", [group(1, 3), group(2, 8, what="hop"), group(3, 1, what="skip")])
     assert [(row.what, row.bound, row.verdict) for row in rows] == [
