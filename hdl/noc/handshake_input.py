@@ -1,4 +1,7 @@
-"""Input port of SHMAC's router."""
+"""Input port of SHMAC's router.
+
+Part of SHMAC's router, whose model, testbench and tests cover it.
+"""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring

@@ -1,4 +1,7 @@
-"""Output port of SHMAC's router."""
+"""Output port of SHMAC's router.
+
+Part of SHMAC's router, whose model, testbench and tests cover it.
+"""
 
 from functools import reduce
 from operator import or_

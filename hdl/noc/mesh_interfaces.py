@@ -1,6 +1,8 @@
 """A mesh with a network interface at every tile.
 
 Part of the mesh and of the network interface, whose models and bounds it has to keep together.
+
+Its testbench runs in tests/noc/test_mesh_harness.py.
 """
 
 from functools import cached_property

@@ -1,4 +1,6 @@
 """A core of SHMAC as the network sees it: it repeats one instruction (see golden/noc/shmac_kernel).
+
+Part of the grid of SHMAC's tiles, whose model, testbench and tests cover it.
 """
 
 from amaranth.hdl import Module, Mux, Signal, unsigned

@@ -1,4 +1,7 @@
-"""RAM in a tile of SHMAC, behind the router's slave port."""
+"""RAM in a tile of SHMAC, behind the router's slave port.
+
+Part of the grid of SHMAC's tiles, whose model, testbench and tests cover it.
+"""
 
 from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import stream, wiring

@@ -1,4 +1,7 @@
-"""SHMAC's packets in hardware, and what is wrong with them (see golden/noc/shmac_packet)."""
+"""SHMAC's packets in hardware, and what is wrong with them (see golden/noc/shmac_packet).
+
+Part of SHMAC's routers, whose models, testbenches and tests cover it.
+"""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring

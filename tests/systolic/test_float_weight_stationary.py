@@ -64,7 +64,7 @@ def test_the_model_takes_what_the_bounds_say(rows, columns):
             last_mac = cycle if active else last_mac
             cycle += 1
         expected = np.array([2.0 * rows], dtype=np.float32).view(np.uint32)[0]
-        assert set(sum(results, [])) == {expected}  # noqa: RUF017
+        assert set(itertools.chain.from_iterable(results)) == {expected}
         shape = {"rows": rows, "columns": columns, "m": m, "k": rows, "n": columns * folds}
         assert cycle == golden.float_completion(**shape)
         assert last_mac + 1 == golden.float_steps(**shape)
