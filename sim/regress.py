@@ -5,7 +5,7 @@ import contextlib
 import fcntl
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,7 +37,9 @@ class Plan:
     Attributes
     ----------
     blocks : list[Block]
-        The blocks, with every configuration unless ``configuration`` names one.
+        What runs.
+    configurations, testbenches : Sequence[str]
+        Those of the blocks that run; none stands for all.
     seed : int
         First seed of every testbench.
     thorough : bool
@@ -50,8 +52,8 @@ class Plan:
     blocks: list[Block]
     folder: Path
     seed: int = 1
-    configuration: str | None = None
-    testbench: str | None = None
+    configurations: Sequence[str] = ()
+    testbenches: Sequence[str] = ()
     thorough: bool = False
     waves: bool = False
     proofs: bool = True
@@ -66,7 +68,7 @@ class Plan:
     @property
     def options(self) -> dict[str, object]:
         """What a resumed run repeats, unless it is told otherwise."""
-        kept = ("seed", "configuration", "testbench", "thorough", "waves", "proofs", "pictures",
+        kept = ("seed", "configurations", "testbenches", "thorough", "waves", "proofs", "pictures",
                 "fpga", "simulator", "wall_limit", "pages")
         return {"blocks": [block.name for block in self.blocks],
                 **{name: getattr(self, name) for name in kept}}
@@ -74,12 +76,12 @@ class Plan:
 
 def check(plan: Plan) -> None:
     """Raise `UserError` for a plan that cannot run: a wrong name, no job, a missing tool."""
-    for thing, name, known in (
-            ("configuration", plan.configuration,
+    for thing, names, known in (
+            ("configuration", plan.configurations,
              {c for block in plan.blocks for c in block.configurations}),
-            ("testbench", plan.testbench,
+            ("testbench", plan.testbenches,
              {bench.name for block in plan.blocks for bench in block.testbenches})):
-        if name is not None and name not in known:
+        for name in (name for name in names if name not in known):
             owner = f" of {plan.blocks[0].name}" if len(plan.blocks) == 1 else ""
             raise unknown(thing + owner, name, known)
     jobs_of(plan)
@@ -89,9 +91,8 @@ def check(plan: Plan) -> None:
 
 
 def _configurations(plan: Plan, block: Block) -> list[str]:
-    if plan.configuration is None:
-        return list(block.configurations)
-    return [plan.configuration] if plan.configuration in block.configurations else []
+    return [name for name in block.configurations
+            if not plan.configurations or name in plan.configurations]
 
 
 def jobs_of(plan: Plan) -> list[Job]:
@@ -100,10 +101,10 @@ def jobs_of(plan: Plan) -> list[Job]:
     for block in plan.blocks:
         for configuration in _configurations(plan, block):
             for bench in block.testbenches:
-                if plan.testbench not in (None, bench.name) or (
-                        bench.configurations and configuration not in bench.configurations):
+                named = bench.name in plan.testbenches
+                if (plan.testbenches or (bench.thorough and not plan.thorough)) and not named:
                     continue
-                if bench.thorough and not plan.thorough and plan.testbench != bench.name:
+                if bench.configurations and configuration not in bench.configurations:
                     continue
                 for seed in range(plan.seed, plan.seed + bench.seeds):
                     folder = plan.folder / "jobs" / block.name / configuration
@@ -113,8 +114,9 @@ def jobs_of(plan: Plan) -> list[Job]:
                         simulator=plan.simulator, wall_limit=plan.wall_limit, pages=plan.pages))
     if not jobs:
         raise UserError("nothing to run: no chosen block has "
-                        f"configuration {plan.configuration or 'any'} with "
-                        f"testbench {plan.testbench or 'any'}; see `cyclebound list`")
+                        f"configuration {' or '.join(plan.configurations) or 'any'} with "
+                        f"testbench {' or '.join(plan.testbenches) or 'any'}; "
+                        "see `cyclebound list`")
     return jobs
 
 

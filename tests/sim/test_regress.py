@@ -42,7 +42,7 @@ REASONS = {
     "mismatch": [r"test\.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1"],
     "endless": [(r"test\.endless/d3/cycle/1: then_the_fault: then_the_fault still ran after 300 "
                 r"cycles, the limit of this testbench")],
-    "hanging": [r"test\.hanging/d3/cycle/1: the simulator still ran after 6 s, and was stopped"],
+    "hanging": [r"test\.hanging/d3/cycle/1: the simulator still ran after 30 s, and was stopped"],
     "asserting": [(r"test\.asserting/d3/cycle/1: requests: it was done \(asserted by top\.check "
                   r"at 60 ns\)")],
     "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
@@ -57,7 +57,7 @@ def faulty(command, command_environment, tmp_path_factory):
     folder = tmp_path_factory.mktemp("faulty")
     said = subprocess.run(
         [*command, "--catalogue", "faults", "regress", *(f"test.{name}" for name in REASONS),
-         *QUICK, "--wall-limit", "6", "-o", "run", "--json"],
+         *QUICK, "--wall-limit", "30", "-o", "run", "--json"],
         cwd=folder, env=command_environment, capture_output=True, text=True, timeout=180)
     return folder / "run", said
 
@@ -272,23 +272,24 @@ def test_what_takes_minutes_runs_on_request(pages):
     block = dataclasses.replace(block, testbenches=(*block.testbenches, long))
 
     def benches(**options):
-        return [job.testbench for job in jobs_of(Plan([block], Path("run"), configuration="d3",
+        return [job.testbench for job in jobs_of(Plan([block], Path("run"), configurations=["d3"],
                                                       **options))]
 
     assert benches() == ["cycle"]
     assert benches(thorough=True) == ["cycle", "sweep"]
-    assert benches(testbench="sweep") == ["sweep"]
+    assert benches(testbenches=["sweep"]) == ["sweep"]
+    assert benches(testbenches=["sweep", "cycle"]) == ["cycle", "sweep"]
 
 
 @unit
 @pytest.mark.parametrize(("names", "options", "message"), [
-    (["test.good"], {"configuration": "d4"},
+    (["test.good"], {"configurations": ["d4"]},
      r"^no configuration of test\.good 'd4'; did you mean d5\?$"),
-    (["test.good", "test.slow"], {"configuration": "zzz"},
+    (["test.good", "test.slow"], {"configurations": ["d3", "zzz"]},
      r"^no configuration 'zzz'; known are d3, d5$"),
-    (["test.good"], {"testbench": "cycles"},
+    (["test.good"], {"testbenches": ["cycles"]},
      r"^no testbench of test\.good 'cycles'; did you mean cycle\?$"),
-    (["test.good", "test.slow"], {"testbench": "q"}, r"^no testbench 'q'; known are cycle$"),
+    (["test.good", "test.slow"], {"testbenches": ["q"]}, r"^no testbench 'q'; known are cycle$"),
 ])
 def test_a_plan_with_a_wrong_name(pages, names, options, message):
     with pytest.raises(UserError, match=message):

@@ -46,8 +46,7 @@ async def then_the_fault(bench: Bench) -> None:
         while True:
             await bench.step()
     elif fault == "hanging":
-        while True:
-            pass
+        time.sleep(3600)
     elif fault == "dying":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif fault == "wordless":
