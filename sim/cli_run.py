@@ -203,6 +203,36 @@ def compare(folder: Folder,
 
 
 @app.command()
+def picture(block: BlockName,
+            name: Annotated[str | None, typer.Argument(
+                metavar="[NAME]", help="One of its pictures; the default is the first.")] = None,
+            configuration: ConfigurationName = None, seed: Seed = 1,
+            kept: Annotated[Path | None, typer.Option(
+                "--from", metavar="FILE",
+                help="Draw what a run's job kept in this file, instead of simulating.")] = None,
+            output: Annotated[Path, typer.Option(
+                "--output", "-o", metavar="FILE", help="A file that ends in .svg, .png or .pdf.")
+            ] = Path("picture.svg"), wall_limit: WallLimit = 900) -> None:
+    """Draw a picture of a block, as its report has it; where it shows a run, simulate first."""
+    found = the_catalogue().find(block)
+    wanted = found.picture(name)
+    if wanted.kept and kept is None:
+        plan = Plan([found], _new_folder(), seed=seed, testbenches=wanted.testbenches,
+                    configurations=[configuration] if configuration else (),
+                    wall_limit=wall_limit, pages=tuple(cli.pages))
+        check(plan)
+        job, *_ = jobs_of(plan)
+        with cli.status(f"{job.name} runs"):
+            outcome = run_job(job)
+        if not outcome.passed:
+            raise UserError(f"{job.name} failed: {outcome.reason}")
+        kept = Path(job.folder) / wanted.kept
+    from cyclebound.sim.drawing import figure_of, write
+    write(figure_of(wanted, kept), output)
+    print(output)
+
+
+@app.command()
 def report(folder: Folder,
            output: Annotated[Path | None, typer.Option(
                "--output", "-o", metavar="FILE", help="The default is DIR/report.html.")] = None,

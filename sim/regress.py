@@ -12,6 +12,8 @@ from pathlib import Path
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of
+from cyclebound.sim.drawing import Drawing
+from cyclebound.sim.drawing import draw as draw_picture
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.job import Job, run_job
@@ -23,7 +25,8 @@ from cyclebound.sim.toolchain import compiler_version, verilator, versions
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, draw
 
-__all__ = ["Interrupted", "Plan", "check", "jobs_of", "proofs_of", "prove_blocks", "regress"]
+__all__ = ["Interrupted", "Plan", "check", "drawings_of", "jobs_of", "proofs_of", "prove_blocks",
+           "regress"]
 
 
 class Interrupted(Exception):
@@ -45,8 +48,9 @@ class Plan:
     thorough : bool
         Whether testbenches run that take minutes; one that is named runs anyway.
     proofs, pictures, fpga : bool
-        Whether properties are proved, whether worst requests are drawn from waveforms, and whether
-        blocks are placed and routed; FPGA figures that are known already are taken over anyway.
+        Whether properties are proved, whether worst requests are drawn from waveforms and blocks'
+        own pictures are, and whether blocks are placed and routed; FPGA figures that are known
+        already are taken over anyway.
     """
 
     blocks: list[Block]
@@ -216,7 +220,8 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     elif figures is not None:
                         results.fpga(figures)
                 if plan.pictures:
-                    _pictures(plan, pool, verdicts, results, report)
+                    _waveforms(plan, pool, verdicts, results, report)
+                    _pictures(plan, pool, results, report)
             for problem in problems:  # after all else has been kept
                 raise problem
         except KeyboardInterrupt:
@@ -251,8 +256,8 @@ def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
     return verdicts
 
 
-def _pictures(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],
-              results: Results, report: Report) -> None:
+def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],
+               results: Results, report: Report) -> None:
     """A waveform of each bound's worst request, unless the run has it already."""
     have = results.waveforms()
     content = {job.name: job.content for job in results.jobs()}
@@ -267,3 +272,37 @@ def _pictures(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verd
     for witness, svg in each(futures, "waveforms", report):
         results.waveform(witness.block, witness.configuration, witness.bound, svg,
                          witness.command, witness.key)
+
+
+def drawings_of(plan: Plan, results: Results) -> list[Drawing]:
+    """The blocks' own pictures, as far as this run has what they show."""
+    found = []
+    for block in plan.blocks:
+        for picture in block.pictures:
+            if picture.thorough and not plan.thorough:
+                continue
+            if not picture.kept:
+                key = key_of(sources(plan.pages), block.name, picture.name)
+                found.append(Drawing(block.name, "", picture.name, picture.caption, "", key,
+                                     plan.pages))
+                continue
+            for job in results.jobs():
+                source = Path(job.folder) / picture.kept
+                if (job.block == block.name and job.testbench in picture.testbenches
+                        and job.passed and source.exists()):
+                    found.append(Drawing(
+                        block.name, job.configuration, picture.name, picture.caption,
+                        str(source), key_of(job.content, job.name), plan.pages))
+    return found
+
+
+def _pictures(plan: Plan, pool: concurrent.futures.Executor, results: Results,
+              report: Report) -> None:
+    """The blocks' own pictures, unless the run has them already."""
+    have = {(row["block"], row["configuration"], row["name"], row["key"])
+            for row in results.rows("picture")}
+    futures = {
+        pool.submit(draw_picture, drawing): drawing for drawing in drawings_of(plan, results)
+        if (drawing.block, drawing.configuration, drawing.name, drawing.key) not in have}
+    for _, drawn in each(futures, "pictures", report):
+        results.picture(drawn)

@@ -14,6 +14,7 @@ import pytest
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
+from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Job, Outcome, run_job
@@ -246,6 +247,26 @@ def test_a_worst_request_has_a_picture(good):
     assert words == ("cyclebound run test.good --configuration d5 --testbench cycle --seed 1 "
                      "--test requests --waves")
     assert svg.startswith("<svg") or "<svg" in svg[:200]
+
+
+@system
+def test_blocks_have_pictures_of_their_own(good):
+    with closing(Results(good[0])) as results:
+        drawn = {(row["name"], row["configuration"]): Drawing(**row)
+                 for row in results.rows("picture")}
+    assert sorted(drawn) == [("bars", "d3"), ("bars", "d5"), ("nothing", "")]
+    assert "<svg" in drawn["bars", "d5"].svg
+    assert drawn["bars", "d3"].svg != drawn["bars", "d5"].svg
+    assert drawn["bars", "d5"].command == (
+        "cyclebound picture test.good bars --configuration d5 -o bars.svg")
+    assert drawn["nothing", ""].svg == "No picture: ZeroDivisionError('nothing to draw')"
+
+
+@system
+def test_a_picture_of_a_run_by_hand(cyclebound, tmp_path):
+    said = cyclebound("--catalogue", "faults", "picture", "test.good", "-c", "d5", "-o", "a.svg")
+    assert (said.returncode, said.stdout, said.stderr) == (0, "a.svg\n", "")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
 
 
 # -- plans -----------------------------------------------------------------------------------------
