@@ -5,10 +5,10 @@
 taken has a place), `RouterOrderProof` (nothing lost, duplicated, or out of order).
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, ResetSignal, Signal
 
 from cyclebound.tb.noc.fairness import claim_fair
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["RouterCheck", "RouterCreditProof", "RouterFairProof", "RouterOrderProof"]
 
@@ -40,11 +40,7 @@ class _RouterWatcher(Watcher):
     def elaborate(self, platform):
         m = Module()
         for n, sink in enumerate(self.sinks):
-            payload = Value.cast(sink.payload)
-            waits, offer = Signal(name=f"waits_{n}"), Signal(len(payload), name=f"offer_{n}")
-            m.d.sync += [waits.eq(sink.valid & ~sink.ready), offer.eq(payload)]
-            m.d.sync += Assume(~waits | (sink.valid & (offer == payload)),
-                               f"input {n}: offer withdrawn or changed")
+            claim_kept(m, f"input {n}", sink, Assume)
             if n != self.local or self.tame:
                 self._packets(m, n, sink, self.inside[n], self.length[n], Assume, f"input {n}")
         return m
@@ -77,12 +73,7 @@ class RouterCheck(_RouterWatcher):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         for n, source in enumerate(self.sources):
-            payload = Value.cast(source.payload)
-            waits = Signal(name=f"stalled_{n}")
-            offer = Signal(len(payload), name=f"stalled_offer_{n}")
-            m.d.sync += [waits.eq(source.valid & ~source.ready), offer.eq(payload)]
-            m.d.sync += Assert(~waits | (source.valid & (offer == payload)),
-                               f"output {n}: offer withdrawn or changed")
+            claim_kept(m, f"output {n}", source, Assert)
             inside = Signal(name=f"inside_output_{n}")
             length = Signal(range(self.longest + 1), name=f"length_output_{n}")
             self._packets(m, n, source, inside, length, Assert, f"output {n}")
