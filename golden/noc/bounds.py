@@ -40,8 +40,7 @@ def t_noc(*, delta: int, flits: int, routers: int) -> int:
 
 
 @bound(formula="delta_R + 1 + N_flits + (N_req - 1) * F_max", source="this project")
-def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int,
-               staged: bool = False) -> int:
+def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> int:
     """A packet's way through one router against ``contenders`` - 1 inputs at its output.
 
     Counted to the cycle in which the last flit leaves, from the cycle in which the header is taken,
@@ -55,15 +54,10 @@ def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int,
     ``rival_flits`` cycles each if their flits come without gaps, and one packet follows another
     without a gap. Then the header moves into the output's register, 1, and its flits leave one in
     each cycle.
-
-    With ``staged``, arbitration is one of the cycles of ``delta``, which overlaps with the packet
-    before unless that comes from the same input: a header that nobody contends with is head of its
-    input a cycle too late for that.
     """
     check_count("contenders", contenders)
     check_count("rival_flits", rival_flits)
-    return (t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
-            + (staged and contenders == 1))
+    return t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
 
 
 @functools.cache

@@ -169,5 +169,7 @@ class HandshakeFairProof(Watcher):
                 Assert(output.steps.any() == output.owner.any(),
                        "invariant: an output in use is in a step"),
             ]
-            claim_fair(m, n, output.arbiter, waiting, free, head="request", shown=1)
+            arbiter = output.arbiter
+            m.d.sync += Assert(arbiter.held == 0, "invariant: every grant is accepted")
+            claim_fair(m, n, arbiter, waiting, arbiter.grant, free, head="request", shown=1)
         return m

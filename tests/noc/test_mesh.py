@@ -25,14 +25,14 @@ pytestmark = pytest.mark.unit
     ({"rows": 0}, ValueError, "Row count must be from 1 to 16, not 0"),
     ({"columns": 17}, ValueError, "Column count must be from 1 to 16, not 17"),
     ({"columns": 2.0}, TypeError, r"Column count must be an integer, not 2\.0"),
-    ({"depth": 1}, ValueError, "FIFO depth must be at least 2, not 1")])
+    ({"depth": 2}, ValueError, "FIFO depth must be at least 3, not 2")])
 def test_refuses(wrong, kind, says):
     with pytest.raises(kind, match=f"^{says}$"):
         MeshRtl(**{"rows": 2, "columns": 2} | wrong)
 
 
 def test_converts_alone_and_again():
-    mesh = MeshRtl(rows=1, columns=2, width=8, depth=2, longest=3)
+    mesh = MeshRtl(rows=1, columns=2, width=8, depth=3, longest=3)
     text = rtlil.convert(mesh)
     assert rtlil.convert(mesh) == text
 
