@@ -68,8 +68,8 @@ def test_contenders_at_the_last_router():
     mesh = Mesh(3, 3)
     ends = [(0, 1), (1, 0), (1, 2), (2, 1)]
     streams = {str(end): Stream((end, (1, 1)), 40) for end in ends}
-    found = Traversal(mesh, streams, delta=1, depth=4).bound(str(ends[0]))
-    hop = bounds.packet_hop(delta=1, flits=40, contenders=4, rival_flits=40)
+    found = Traversal(mesh, streams, delta=2, depth=4).bound(str(ends[0]))
+    hop = bounds.packet_hop(delta=2, flits=40, contenders=4, rival_flits=40)
     assert hop < found < 1.2 * hop
 
 
@@ -81,7 +81,7 @@ def test_a_stream_of_many_lengths_takes_as_long_as_of_any(lengths):
 
     def bound(least, most):
         streams = {str(n): Stream(way, most, least) for n, way in enumerate(ways)}
-        return Traversal(mesh, streams, delta=1, depth=4).bound("4")
+        return Traversal(mesh, streams, delta=2, depth=4).bound("4")
     assert bound(*lengths) >= max(bound(each, each) for each in range(*lengths))
 
 
@@ -101,7 +101,7 @@ def test_routes_in_a_ring_have_no_bound():
     with pytest.raises(ValueError, match=r"^channel dependencies must have no cycle, but flows "
                                          r".* can wait in a ring of routers \(0, 0\), \(0, 1\), "
                                          r"\(1, 1\), \(1, 0\)$"):
-        Traversal(Mesh(2, 2), streams, delta=1, depth=4)
+        Traversal(Mesh(2, 2), streams, delta=2, depth=4)
 
 
 @pytest.mark.parametrize(("flits", "least", "kind", "says"), [
@@ -166,7 +166,7 @@ def random_network(seed):
     and depth."""
     rng = random.Random(seed)
     mesh = Mesh(*rng.choice([(2, 2), (2, 3), (3, 3), (1, 5), (1, 3), (3, 2)]))
-    delta = rng.choice([1, 1, 2, 3])
+    delta = rng.choice([2, 2, 3, 4])
     depth = rng.randint(delta + 1, delta + 4)
     count, hot, routes = rng.choice([4, 6, 10, 14]), rng.random() < 0.5, {}
     for number in range(count):
@@ -202,15 +202,15 @@ def test_a_hotspot_reaches_the_bound(flits):
     """Packets that do not fit a FIFO, everybody to one corner: every worst case is met."""
     mesh = Mesh(2, 2)
     routes = {str(n): xy_route(mesh, tile, (0, 0)) for n, tile in enumerate(mesh.tiles) if n}
-    run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=1, depth=4, cycles=400, seed=1)
+    run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=2, depth=4, cycles=400, seed=1)
     bound = Traversal(mesh, {name: Stream(route, flits) for name, route in routes.items()},
-                      delta=1, depth=4)
+                      delta=2, depth=4)
     assert run.worst == {name: bound.bound(name) for name in routes}
 
 
 def test_figure_3_stops_the_model():
     lengths = dict.fromkeys(FIGURE_3, (8,))
-    run = Run(Mesh(2, 2), FIGURE_3, lengths, delta=1, depth=4, cycles=300, seed=1)
+    run = Run(Mesh(2, 2), FIGURE_3, lengths, delta=2, depth=4, cycles=300, seed=1)
     assert not any(run.worst.values())
     xy = {name: xy_route(Mesh(2, 2), route[0], route[-1]) for name, route in FIGURE_3.items()}
-    assert all(Run(Mesh(2, 2), xy, lengths, delta=1, depth=4, cycles=300, seed=1).worst.values())
+    assert all(Run(Mesh(2, 2), xy, lengths, delta=2, depth=4, cycles=300, seed=1).worst.values())
