@@ -7,6 +7,7 @@ from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.patterns import pattern as pattern_of
 from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
+from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 
 __all__ = ["injection", "packet_hop", "reception", "round_robin_wait", "t_noc", "transfer",
            "traversal", "window_wait"]
@@ -61,17 +62,18 @@ def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> 
 
 
 @functools.cache
-def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int,
-               pattern: int, hot: int) -> Traversal:
+def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
+               hot: int) -> tuple[Traversal, AlikeTraversal]:
     mesh = Mesh(rows, columns)
-    streams = {str(source): Stream(xy_route(mesh, source, destination), flits)
-               for source, destination in pattern_of(mesh, pattern,
-                                                       divmod(hot, columns)).items()}
-    return Traversal(mesh, streams, delta=delta, depth=depth)
+    routes = {str(source): xy_route(mesh, source, destination) for source, destination in
+              pattern_of(mesh, pattern, divmod(hot, columns)).items()}
+    streams = {source: Stream(route, flits) for source, route in routes.items()}
+    return (Traversal(mesh, streams, delta=delta, depth=depth),
+            AlikeTraversal(mesh, routes, flits=flits, delta=delta, depth=depth))
 
 
-@bound(formula="head + wait + sum of moves + F + 1",
-       source="this project, golden/noc/traversal.py")
+@bound(formula="the lesser of two recursions over the channels",
+       source="this project, golden/noc/traversal.py and traversal_alike.py")
 def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
               source: int, hot: int = 0) -> int:
     """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
@@ -81,14 +83,14 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
     a number of `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by
     row.
 
-    Derivation: in `golden.noc.traversal`, by recursion over the channels, which depend on each
-    other without a cycle.
+    Derivation: in `golden.noc.traversal` and `golden.noc.traversal_alike`; both hold. The second
+    is the lesser one but for long packets behind others that go another way.
     """
     for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
         check_count(name, value)
     found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
-        return found.bound(str(divmod(source, columns)))
+        return min(each.bound(str(divmod(source, columns))) for each in found)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
 

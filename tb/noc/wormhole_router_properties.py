@@ -94,10 +94,12 @@ def _stored(m, unit, looks):
         yield unit.stored > behind, look.data
 
 
-def _pointers(unit):
+def _counted(unit):
     """What makes `_stored` true."""
     words, last = unit.depth - 1, unit.read + unit.stored
     return [
+        Assert(unit.space + _inside(unit) == unit.depth, "invariant: space is counted"),
+        Assert(unit.sink.ready == (unit.space != 0), "invariant: ready is space"),
         Assert(unit.valid | (unit.stored == 0), "invariant: store behind a head"),
         Assert(unit.write == Mux(last >= words, last - words, last), "invariant: write pointer"),
         Assert(unit.read < words, "invariant: read pointer"),
@@ -130,7 +132,7 @@ class RouterFairProof(Watcher):
             kept, begins = unit.kept, Mux(unit.valid, unit.kept.header, unit.fresh)
             lost = Mux(unit.valid, kept.lost, unit.losing)
             m.d.sync += [
-                *_pointers(unit),
+                *_counted(unit),
                 Assert((owned & (owned - 1)) == 0, "invariant: one output has the packet"),
                 Assert(begins | (owned.any() != lost), "invariant: packets are kept or dropped"),
                 Assert(~(begins & owned.any()) | unit.valid, "invariant: grants are for headers"),
@@ -288,9 +290,7 @@ class RouterOrderProof(_RouterWatcher):
         claim(~output.owner | within | unit.valid, "invariant: grants are for headers")
         claim(output.busy == output.owner, "invariant: busy with an owner")
         claim(~unit.losing, "invariant: nothing is lost")
-        claim(unit.space + _inside(unit) == unit.depth, "invariant: space is counted")
-        claim(unit.sink.ready == (unit.space != 0), "invariant: ready is space")
-        m.d.sync += _pointers(unit)
+        m.d.sync += _counted(unit)
 
         place, expect = (got + source.valid)[:bits], ~within
         for there, entry in [(unit.valid, kept), *_stored(m, unit, self._looks[n])]:

@@ -14,6 +14,7 @@ from cyclebound.golden.noc.packet import source_header
 from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
 from cyclebound.golden.noc.routes import Mesh, ports, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
+from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 from cyclebound.golden.noc.wormhole_router import packet
 from cyclebound.hdl.noc.mesh import Mesh as MeshRtl
 from cyclebound.tb.noc.mesh import FIGURE_3
@@ -61,6 +62,9 @@ def test_alone_it_is_t_noc():
         streams = {"a": Stream(xy_route(mesh, (0, 0), (3, 2)), flits)}
         found = Traversal(mesh, streams, delta=delta, depth=depth).bound("a")
         assert found == bounds.t_noc(delta=delta, flits=flits, routers=6)
+        alike = AlikeTraversal(mesh, {"a": streams["a"].route}, flits=flits, delta=delta,
+                               depth=depth)
+        assert alike.bound("a") == found
 
 
 def test_contenders_at_the_last_router():
@@ -102,6 +106,8 @@ def test_routes_in_a_ring_have_no_bound():
                                          r".* can wait in a ring of routers \(0, 0\), \(0, 1\), "
                                          r"\(1, 1\), \(1, 0\)$"):
         Traversal(Mesh(2, 2), streams, delta=2, depth=4)
+    with pytest.raises(ValueError, match=r"^channel dependencies must have no cycle, but flows "):
+        AlikeTraversal(Mesh(2, 2), FIGURE_3, flits=6, delta=2, depth=4)
 
 
 @pytest.mark.parametrize(("flits", "least", "kind", "says"), [
@@ -122,6 +128,9 @@ def test_who_is_not_there_has_no_bound():
     found = Traversal(Mesh(1, 2), {"a": Stream(((0, 0), (0, 1)), 2)}, delta=1, depth=2)
     with pytest.raises(ValueError, match=r"^stream must be one of a, not 'b'$"):
         found.bound("b")
+    alike = AlikeTraversal(Mesh(1, 2), {"a": ((0, 0), (0, 1))}, flits=2, delta=2, depth=3)
+    with pytest.raises(ValueError, match=r"^stream must be one of a, not 'b'$"):
+        alike.bound("b")
 
 
 # The model against the bound
@@ -197,15 +206,28 @@ def test_no_packet_of_the_model_takes_longer(seed):
     assert sum(worst > 0 for worst in run.worst.values()) >= len(routes) / 2
 
 
-@pytest.mark.parametrize("flits", [5, 6, 10, 16])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_packet_takes_longer_if_all_are_alike(seed):
+    mesh, routes, _, delta, depth = random_network(seed)
+    flits = random.Random(seed).randint(2, 14)
+    run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=delta, depth=depth, cycles=700,
+              seed=seed)
+    bound = AlikeTraversal(mesh, routes, flits=flits, delta=delta, depth=depth)
+    assert all(worst <= bound.bound(name) for name, worst in run.worst.items())
+    assert sum(worst > 0 for worst in run.worst.values()) >= len(routes) / 2
+
+
+@pytest.mark.parametrize("flits", [2, 3, 4, 5, 9, 16])
 def test_a_hotspot_reaches_the_bound(flits):
-    """Packets that do not fit a FIFO, everybody to one corner: every worst case is met."""
+    """Everybody to one corner: every worst case is met, however packets fit a FIFO."""
     mesh = Mesh(2, 2)
     routes = {str(n): xy_route(mesh, tile, (0, 0)) for n, tile in enumerate(mesh.tiles) if n}
     run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=2, depth=4, cycles=400, seed=1)
-    bound = Traversal(mesh, {name: Stream(route, flits) for name, route in routes.items()},
-                      delta=2, depth=4)
+    bound = AlikeTraversal(mesh, routes, flits=flits, delta=2, depth=4)
     assert run.worst == {name: bound.bound(name) for name in routes}
+    general = Traversal(mesh, {name: Stream(route, flits) for name, route in routes.items()},
+                        delta=2, depth=4)
+    assert all(general.bound(name) >= bound.bound(name) for name in routes)
 
 
 def test_figure_3_stops_the_model():
