@@ -19,14 +19,14 @@ BLOCKS = (
         summary="rows and columns of wormhole routers",
         component=Mesh,
         configurations={
-            "square": Configuration({"rows": 2, "columns": 2, "width": 16, "depth": 2, "delta": 1,
+            "square": Configuration({"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2,
                                      "routing": "source", "longest": 7}),
-            "oblong": Configuration({"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 2,
+            "oblong": Configuration({"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 3,
                                      "routing": "xy", "longest": 5}),
-            "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 1,
+            "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 2,
                                    "routing": "source", "longest": 6}),
             **{f"harness{size}": Configuration({
-                "rows": size, "columns": size, "width": 32, "depth": 4, "delta": 1,
+                "rows": size, "columns": size, "width": 32, "depth": 4, "delta": 2,
                 "routing": "xy", "longest": 66}) for size in (2, 4, 8)},
         },
         testbenches=(

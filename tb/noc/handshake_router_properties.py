@@ -13,7 +13,7 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.noc.shmac_packet import ShmacPort
 from cyclebound.tb.noc.fairness import claim_fair
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["HandshakeFairProof", "HandshakeKeptProof", "ShmacRouterCheck"]
 
@@ -37,12 +37,7 @@ class ShmacRouterCheck(Watcher):
         for ports, claim, what in ((self.sinks, Assume, "input"),
                                    (self.sources, Assert, "output")):
             for n, port in enumerate(ports):
-                payload = Value.cast(port.payload)
-                waits = Signal(name=f"waits_{what}_{n}")
-                offer = Signal(len(payload), name=f"offer_{what}_{n}")
-                m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(payload)]
-                m.d.sync += claim(~waits | (port.valid & (offer == payload)),
-                                  f"{what} {n}: offer withdrawn or changed")
+                claim_kept(m, f"{what} {n}", port, claim)
         went, came = Signal(_BITS), Signal(_BITS)
         m.d.sync += [went.eq(went + sum(port.valid & port.ready for port in self.sinks)),
                      came.eq(came + sum(port.valid & port.ready for port in self.sources))]
@@ -174,5 +169,7 @@ class HandshakeFairProof(Watcher):
                 Assert(output.steps.any() == output.owner.any(),
                        "invariant: an output in use is in a step"),
             ]
-            claim_fair(m, n, output.arbiter, waiting, free, head="request", shown=1)
+            arbiter = output.arbiter
+            m.d.sync += Assert(arbiter.held == 0, "invariant: every grant is accepted")
+            claim_fair(m, n, arbiter, waiting, arbiter.grant, free, head="request", shown=1)
         return m
