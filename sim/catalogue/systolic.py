@@ -24,6 +24,8 @@ def _square(low: int, high: int) -> dict[str, range]:
 
 _QUICK = ("2x3", "3x3", "4x4", "3x5", "8x8", "16x16")
 
+LONG = 50_000_000  # cycles of the tests of a long run, at most
+
 BLOCKS = (
     Block(
         name="systolic.output_stationary",
@@ -47,7 +49,7 @@ BLOCKS = (
                       top=OutputStationaryHarness, thorough=True,
                       configurations=("8x32", "32x32")),
             Testbench("long", "cyclebound.tb.systolic.output_stationary_long",
-                      top=OutputStationaryHarness, thorough=True,
+                      top=OutputStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
         ),
         # `timing` says Eq. 5.5 of each fold; that the next one begins as soon as it is over, so
@@ -101,11 +103,11 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
                       top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5")),
             Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",
-                      top=OverlappedOutputHarness, thorough=True,
+                      top=OverlappedOutputHarness, thorough=True, max_cycles=LONG,
                       configurations=("8x8", "16x16")),
         ),
         bounds=(
-            Observed("fold", bounds.eq5_5),
+            Observed("fold", bounds.eq5_5, exhaustive=True),
             Observed("macs", overlapped_output.overlapped_macs, exhaustive=True),
             Observed("product", overlapped_output.overlapped_completion, exhaustive=True),
         ),

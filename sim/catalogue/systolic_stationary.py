@@ -11,6 +11,7 @@ from cyclebound.hdl.systolic.weight_stationary_harness import (
     WeightStationaryHarness,
 )
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.sim.catalogue.systolic import LONG
 from cyclebound.tb.systolic.weight_stationary_properties import (
     WeightStationaryCheck,
     WeightStationaryProductCheck,
@@ -54,11 +55,11 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.systolic.weight_stationary_harness",
                       top=WeightStationaryHarness, configurations=_SMALL_ONES),
             Testbench("long", "cyclebound.tb.systolic.weight_stationary_long",
-                      top=WeightStationaryHarness, thorough=True,
+                      top=WeightStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=(*_LARGE_ONES, *_WIDE)),
         ),
         bounds=(
-            Observed("fold", bounds.weight_fold, proved_by=("timing",)),
+            Observed("fold", bounds.weight_fold, proved_by=("timing",), exhaustive=True),
             Observed("steps", bounds.weight_steps, proved_by=("timing",), exhaustive=True),
             Observed("product", bounds.weight_completion, proved_by=("timing",), exhaustive=True),
         ),
@@ -110,11 +111,11 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.systolic.input_stationary_harness",
                       top=InputStationaryHarness, configurations=_SMALL_ONES),
             Testbench("long", "cyclebound.tb.systolic.input_stationary_long",
-                      top=InputStationaryHarness, thorough=True,
+                      top=InputStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=("8x8", *_PUBLIC)),
         ),
         bounds=(
-            Observed("fold", bounds.input_fold),
+            Observed("fold", bounds.input_fold, exhaustive=True),
             Observed("steps", bounds.input_steps, exhaustive=True),
             Observed("product", bounds.input_completion, exhaustive=True),
         ),
