@@ -4,7 +4,7 @@ import functools
 
 from cyclebound.golden.systolic import bounds, no_local_reuse, overlapped_output, row_stationary
 from cyclebound.hdl.systolic.no_local_reuse import NoLocalReuseArray
-from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
+from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
 from cyclebound.hdl.systolic.output_stationary_harness import (
     OutputStationaryHarness,
     OverlappedOutputHarness,
@@ -16,6 +16,7 @@ from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryCheck,
     OutputStationaryProof,
 )
+from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck
 
 
 def _square(low: int, high: int) -> dict[str, range]:
@@ -81,6 +82,17 @@ BLOCKS = (
                 decides=("rows", "columns"),
                 depth=6,
                 induction=4,
+            ),
+            Property(
+                name="element",
+                says="each pair of operands is multiplied and added once, and no sum of up to "
+                     "2 ** 17 - 1 products of int8 overflows 32 bits",
+                checker=OutputStationaryPECheck,
+                instances=({"operand_width": 8, "accumulator_width": 32},),
+                decides=("operand_width", "accumulator_width"),
+                depth=4,
+                induction=2,
+                top=OutputStationaryPE,
             ),
         ),
         checker=OutputStationaryCheck,

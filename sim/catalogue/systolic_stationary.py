@@ -5,13 +5,14 @@ from cyclebound.golden.systolic import stationary_bounds as bounds
 from cyclebound.hdl.systolic.float_output_stationary import FloatOutputStationaryArray
 from cyclebound.hdl.systolic.float_weight_stationary import FloatWeightStationaryArray
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
-from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
+from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray, WeightStationaryPE
 from cyclebound.hdl.systolic.weight_stationary_harness import (
     InputStationaryHarness,
     WeightStationaryHarness,
 )
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
 from cyclebound.sim.catalogue.systolic import LONG
+from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
 from cyclebound.tb.systolic.weight_stationary_properties import (
     WeightStationaryCheck,
     WeightStationaryProductCheck,
@@ -89,6 +90,18 @@ BLOCKS = (
                 decides=("rows", "columns", "double_buffer"),
                 depth=12,
                 induction=None,
+            ),
+            Property(
+                name="element",
+                says="each operand meets the weight that is in use when it comes, and its product "
+                     "is added to the sum that passes by",
+                checker=WeightStationaryPECheck,
+                instances=tuple({"double_buffer": double_buffer}
+                                for double_buffer in (True, False)),
+                decides=("double_buffer",),
+                depth=4,
+                induction=2,
+                top=WeightStationaryPE,
             ),
         ),
         checker=WeightStationaryCheck,
