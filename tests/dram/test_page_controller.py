@@ -111,7 +111,7 @@ def test_follows_the_table_of_rules(close):
                 offer = None
             await ctx.tick()
 
-    run_bench(dut, bench)
+    run_bench(dut, bench, properties.PageProof(dut))
     c = Command
     assert seen == ({c.ACT, c.RDA, c.WRA, c.REF} if close else
                     {c.ACT, c.RD, c.WR, c.PRE, c.PREA, c.REF})

@@ -20,7 +20,9 @@ from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.noc.handshake_input import HandshakeInput
 from cyclebound.hdl.noc.handshake_output import HandshakeOutput
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter
-from cyclebound.hdl.noc.pipelined_router import PipelinedInput, PipelinedRouter
+from cyclebound.hdl.noc.pipelined_input import PipelinedInput
+from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
+from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
 from cyclebound.hdl.noc.shmac_packet import PacketLayout, Verdict
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, run_job
@@ -56,7 +58,7 @@ def test_refuses_an_acknowledge():
 
 @unit
 @pytest.mark.parametrize("make", [
-    HandshakeRouter, PipelinedRouter, HandshakeOutput,
+    HandshakeRouter, PipelinedRouter, HandshakeOutput, PipelinedOutput,
     lambda **bits: HandshakeInput(port=MASTER, acknowledge="accepted", **bits),
     lambda **bits: PipelinedInput(port=SLAVE, **bits),
     lambda **bits: Verdict(port=MASTER, **bits),
@@ -95,7 +97,7 @@ def test_dimension_order_is_the_xy_route():
 def test_bounds():
     assert [bounds.handshake_hop(contenders=n) for n in (1, 2, 5)] == [11, 17, 35]
     assert bounds.handshake_accept(contenders=1) == 11
-    assert bounds.pipelined_hop(contenders=5) == 7
+    assert bounds.pipelined_hop(contenders=5) == 8
     for bound in (bounds.handshake_hop, bounds.handshake_accept, bounds.pipelined_hop):
         with pytest.raises(NotCovered, match=r"^contenders must be a whole number of at least 1"):
             bound(contenders=0)
