@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import Graph
 from cyclebound.golden.dataflow.grid import Grid, Node
 from cyclebound.golden.dataflow.mapper import Mapped
-from cyclebound.golden.dataflow.memory import CacheModel
 from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.wcet import estimate
 
@@ -52,13 +52,13 @@ def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int
                **memory) -> tuple[int, CacheModel]:
     """Run one configuration on the golden fabric; ``words`` is changed in place.
 
-    ``busy`` is filled with the results that each unit sent; ``memory``: for `CacheModel`.
+    ``busy`` is filled with the results that each unit sent; ``memory``: for `random_cache`.
 
     Returns the cycles from the start to ``done``, both included, and the memory. Raises
     `RuntimeError` after ``limit`` cycles.
     """
     fabric = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers), depth=depth)
-    cache = CacheModel(words, units=len(fabric.loads), **memory)
+    cache = random_cache(words, units=len(fabric.loads), **memory)
     for cycle in range(limit):
         responses = cache.responses()
         taken = cache.step(fabric.requests())
@@ -111,7 +111,7 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
     seed : int
         Of the mapper.
     **memory
-        For `CacheModel`.
+        For `random_cache`.
     """
     run = Run(parts=[part for graph in graphs
                      for part in map_parts(graph, grid, seed=seed,

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
 from cyclebound.golden.dataflow.grid import Grid
 from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph
-from cyclebound.golden.dataflow.memory import CacheModel
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Layout
@@ -34,7 +34,7 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
                                         address_width=p["address_width"]))
     model = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers),
                         depth=p["depth"])
-    cache = CacheModel(words, units=len(model.loads), **memory)
+    cache = random_cache(words, units=len(model.loads), **memory)
     used = [k for k, node in enumerate(model.loads) if node in model.units]
     always = bench.outputs["done"].mask
     for k in used:
