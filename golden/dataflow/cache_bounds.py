@@ -36,9 +36,10 @@ def cache_access(*, ports: int, miss: int) -> int:
 
 @bound(formula="ports * accesses + miss - 1", source="this project, from SGMF, section 5.2")
 def cache_crowd(*, ports: int, accesses: int, miss: int) -> int:
-    """Cycles in which all ports make so many accesses to one bank, the next as soon as one is taken.
+    """Cycles in which all ports make so many accesses to one bank, without a pause.
 
-    From the first offer to the last answer; a port has as many tags. Derivation: the bank takes one
+    From the first offer to the last answer; a port has as many tags, and offers the next access
+    when one is taken. Derivation: the bank takes one
     in each cycle, without a pause, and the last is answered ``miss - 1`` cycles after it was taken.
     """
     check_count("accesses", accesses)

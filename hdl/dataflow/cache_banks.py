@@ -6,7 +6,7 @@ Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 5
 from functools import cached_property
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out

@@ -48,8 +48,8 @@ class LoadStoreUnit(wiring.Component):
 
     Epochs: threads fire, and are sent on, epoch by epoch, ``depth`` of them each, so that nobody
     finds the buffers downstream full of younger threads, and nobody waits for a younger one to
-    fire, whose entry is not free before a response has come. Within an epoch it is round robin among those that
-    are answered.
+    fire, whose entry is not free before a response has come. Within an epoch it is round robin
+    among those that are answered.
 
     Latency: the request is offered 3 cycles after the last token was taken, and a result 2 cycles
     after the response. Throughput: one thread per cycle, while ``depth`` covers the way from

@@ -5,6 +5,7 @@ from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
+from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
@@ -137,6 +138,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
+            Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
+                      configurations=("small",)),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=("divides",)),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
