@@ -49,7 +49,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Memory, Special, Task, Token
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
@@ -107,11 +106,11 @@ def _ways(mapped: Mapped) -> Iterator[_Way]:
     uses = [(token, number, k) for token, number, k in graph.edges()]
     uses += [(token, SINK, None) for token in graph.ends]
     for token, user, operand in uses:
-        if user != SINK and graph.tasks[user].function == Control.DELAY:
+        if user != SINK and graph.tasks[user].delays:
             continue
         switches = hops[token, user, operand]
         cycles, room, source = switches, PLACES * switches, token.task
-        while graph.tasks[source].function == Control.DELAY:
+        while graph.tasks[source].delays:
             task = graph.tasks[source]
             switches = hops[task.operands[0], source, 0]
             cycles, room = cycles + switches + 1, room + PLACES * switches + task.slots
@@ -125,7 +124,7 @@ class _Times:
     def __init__(self, mapped: Mapped, depth: int, memory: int, stall: int) -> None:
         self.depth, self.memory, self.stall = depth, memory, stall
         self.tasks = {number: task for number, task in mapped.graph.tasks.items()
-                      if task.function != Control.DELAY}
+                      if not task.delays}
         ways = list(_ways(mapped))
         self.sends = {number: [way for way in ways if way.source == number]
                       for number in self.tasks}
@@ -246,6 +245,6 @@ def longest_way(mapped: Mapped) -> int:
         starts = [arrives[operand.task] + hops[operand, number, k]
                   for k, operand in enumerate(task.operands) if isinstance(operand, Token)]
         taken = max(starts, default=0)
-        arrives[number] = taken + (1 if task.function in (NUMBER, CONSTANT, Control.DELAY) else
+        arrives[number] = taken + (1 if task.delays or task.function in (NUMBER, CONSTANT) else
                                    2 + PIPELINE_STAGES * isinstance(task.function, Operation))
     return max(arrives[token.task] + hops[token, SINK, None] for token in mapped.graph.ends)

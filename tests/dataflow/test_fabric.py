@@ -168,6 +168,19 @@ def test_kernels_on_the_golden_fabric(name):
                      "time_step": 2}.get(name, 1)
 
 
+def test_an_operation_is_no_delay():
+    """`Operation.AND` and `Control.DELAY` have the same number."""
+    graph = Graph()
+    number = graph.add(Task("number"))
+    masked = graph.add(Task(Operation.AND, [number, 7]))
+    graph.ends = [graph.add(Task(Operation.ADD, [masked, number]))]
+    assert missing(graph, depth=2) == {(2, 1): 2 + 9 + 2 - 2 + 2}
+    mapped = map_graph(graph, FIVE_BY_FIVE)
+    assert longest_way(mapped) > 2 * (2 + 9)
+    cycles = run_mapped(mapped, [], Layout({}), threads=1, depth=2).cycles
+    assert cycles == longest_way(mapped) + 2 <= estimate(mapped, threads=1, depth=2).cycles
+
+
 def test_a_balanced_graph_completes_a_thread_in_each_cycle():
     unbalanced = [run("saxpy", threads=threads, depth=4).cycles for threads in (64, 128)]
     balanced = [run("saxpy", threads=threads, depth=4, balance=True).cycles
