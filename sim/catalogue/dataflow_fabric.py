@@ -1,10 +1,12 @@
 """Dataflow: what is between the units of an SGMF core, and the core."""
 
-from cyclebound.golden.dataflow import bounds, fabric_bounds, special_bounds
+from cyclebound.golden.dataflow import bounds, cache_bounds, fabric_bounds, special_bounds
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
 from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
+from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
@@ -102,6 +104,29 @@ BLOCKS = (
         signals=("top.dut.x__valid", "top.dut.product__valid"),
     ),
     Block(
+        name="dataflow.cache_banks",
+        summary="a cache's banks behind a crossbar; hits and misses answered in any order",
+        component=CacheBanks,
+        configurations={
+            "two": Configuration({"ports": 2, "banks": 2, "words": 16, "tag_width": 3, "width": 8,
+                                  "hit": 3, "miss": 7}),
+            "crossing": Configuration({"ports": 5, "banks": 4, "words": 64, "tag_width": 2,
+                                       "width": 32, "hit": 4, "miss": 20}),
+            # the ports of a 5x5 fabric; SGMF, Table 1: 32 banks
+            "paper": Configuration({"ports": 12, "banks": 32, "words": 4096, "tag_width": 4,
+                                    "width": 32, "hit": 4, "miss": 40}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks"),),
+        bounds=(
+            Observed("hit", cache_bounds.cache_hit),
+            Observed("access", cache_bounds.cache_access),
+            Observed("crowd", cache_bounds.cache_crowd),
+        ),
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.ports__0__request__valid", "top.dut.ports__0__request__ready",
+                 "top.dut.ports__0__response__valid", "top.dut.misses", "top.dut.taken"),
+    ),
+    Block(
         name="dataflow.fabric",
         summary="grid of units and switches, configured through a port; runs mapped kernels",
         component=Fabric,
@@ -115,6 +140,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
+            Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
+                      configurations=("small",)),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=("divides",)),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
 from cyclebound.golden.dataflow.grid import Grid
 from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph
-from cyclebound.golden.dataflow.memory import CacheModel
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Layout
@@ -34,7 +34,7 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
                                         address_width=p["address_width"]))
     model = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers),
                         depth=p["depth"])
-    cache = CacheModel(words, units=len(model.loads), **memory)
+    cache = random_cache(words, units=len(model.loads), **memory)
     used = [k for k, node in enumerate(model.loads) if node in model.units]
     always = bench.outputs["done"].mask
     for k in used:
@@ -101,19 +101,26 @@ def random_arrays(bench: Bench, name: str, size: int) -> dict[str, np.ndarray]:
     return arrays
 
 
-async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,
-                 constants=None, **memory) -> None:
-    """A kernel on the grid: memory afterwards is that of the reference, bit by bit."""
+def prepared(bench: Bench, name: str, threads: int, *, size: int | None = None,
+             constants=None) -> tuple[list[Mapped], dict, Layout, dict]:
+    """A kernel on the grid: its parts, arrays with what parts have in common, where they lie, and
+    the reference's arrays afterwards."""
     grid = Grid(tuple(bench.parameters["rows"]))
     (graph,) = compile_segments(KERNELS[name], **(constants or {}))
     parts = map_parts(graph, grid, seed=bench.rng.getrandbits(8))
     arrays = random_arrays(bench, name, size or threads)
     wanted = {each: array.copy() for each, array in arrays.items()}
     interpret(graph, wanted, threads)
-    for part in parts:  # what one part leaves for another
+    for part in parts:
         for array in part.arrays:
             arrays.setdefault(array, np.zeros(threads, np.uint32))
-    layout = Layout.of(arrays)
+    return parts, arrays, Layout.of(arrays), wanted
+
+
+async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,
+                 constants=None, **memory) -> None:
+    """A kernel on the grid: memory afterwards is that of the reference, bit by bit."""
+    parts, arrays, layout, wanted = prepared(bench, name, threads, size=size, constants=constants)
     words = layout.words(arrays)
     for part in parts:
         await measure(bench, part, words, layout, threads, **memory)

@@ -168,6 +168,19 @@ def test_kernels_on_the_golden_fabric(name):
                      "time_step": 2}.get(name, 1)
 
 
+def test_an_operation_is_no_delay():
+    """`Operation.AND` and `Control.DELAY` have the same number."""
+    graph = Graph()
+    number = graph.add(Task("number"))
+    masked = graph.add(Task(Operation.AND, [number, 7]))
+    graph.ends = [graph.add(Task(Operation.ADD, [masked, number]))]
+    assert missing(graph, depth=2) == {(2, 1): 2 + 9 + 2 - 2 + 2}
+    mapped = map_graph(graph, FIVE_BY_FIVE)
+    assert longest_way(mapped) > 2 * (2 + 9)
+    cycles = run_mapped(mapped, [], Layout({}), threads=1, depth=2).cycles
+    assert cycles == longest_way(mapped) + 2 <= estimate(mapped, threads=1, depth=2).cycles
+
+
 def test_a_balanced_graph_completes_a_thread_in_each_cycle():
     unbalanced = [run("saxpy", threads=threads, depth=4).cycles for threads in (64, 128)]
     balanced = [run("saxpy", threads=threads, depth=4, balance=True).cycles
@@ -190,13 +203,27 @@ def test_where_no_memory_is_involved_the_bound_is_exact(threads):
     first = graph.add(Task(Operation.ADD, [graph.add(Task("number")), 5]))
     graph.ends = [graph.add(Task(Operation.MUL, [first, 3]))]
     mapped = map_graph(graph, FIVE_BY_FIVE)
-    cycles, _ = run_mapped(mapped, [], Layout({}), threads=threads, depth=4)
+    cycles = run_mapped(mapped, [], Layout({}), threads=threads, depth=4).cycles
     assert cycles == fabric_bounds.fabric_stream(threads=threads, way=longest_way(mapped))
     found = estimate(mapped, threads=threads, depth=4)
     assert cycles <= found.cycles <= fabric_bounds.fabric_completion(
         threads=threads, depth=4, fill=found.fill, interval=found.interval)
     with pytest.raises(ValueError, match=r"^load x has no fixed time$"):
         longest_way(map_graph(compile_kernel(KERNELS["vector_add"]), FIVE_BY_FIVE))
+
+
+def test_accesses_outside_their_arrays_are_suppressed_and_reported():
+    graph = compile_kernel(KERNELS["vector_add"])
+    arrays = {name: np.arange(size, dtype=np.uint32)
+              for name, size in (("x", 5), ("y", 8), ("z", 6))}
+    found = run_graphs([graph], FIVE_BY_FIVE, arrays, threads=8, depth=2)
+    assert sorted(map(str, found.faults)) == [
+        "load x: thread 5 at index 5", "load x: thread 6 at index 6", "load x: thread 7 at index 7",
+        "store z: thread 6 at index 6", "store z: thread 7 at index 7"]
+    # what was not loaded is 0
+    assert found.arrays["z"].view(np.float32).tolist() == [
+        *(arrays["x"].view(np.float32) + arrays["y"].view(np.float32)[:5]), arrays["y"][5:6].view(
+            np.float32)]
 
 
 def test_threads_that_do_not_end_are_reported():
