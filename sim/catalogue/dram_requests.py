@@ -65,9 +65,9 @@ BLOCKS = (
                 says="the same at full width, with what is multiplied by the table known by the "
                      "laws of products only",
                 checker=BufferTableWideProof,
-                instances=({"buffers": 32},),
+                instances=({"buffers": 2}, {"buffers": 32}),
                 decides=("buffers", "address_bits", "count_bits", "capacity"),
-                depth=5,
+                depth=6,
                 induction=4,
                 any_product=True,
             ),

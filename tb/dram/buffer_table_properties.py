@@ -291,16 +291,17 @@ class BufferTableProof(_Inside, BufferTableCheck):
 class BufferTableWideProof(BufferTableProof):
     """`BufferTableProof` for any width: every product may be anything, but for what is assumed.
 
-    The table's product is put together from four partial products of halves. Proved is which
-    numbers they are of, how they are put together, added and compared; so that a tile begins at
-    ``address + y*X + x`` of its buffer of ``Y`` lines of ``X`` words, has ``X`` from line to line,
-    and ``x + words <= X``, ``y + count <= Y``. Then its every word is one of the buffer's, which
-    is arithmetic (``tests/dram/test_buffer_table.py``).
+    The table's product is put together from four partial products of halves. Proved is of which
+    numbers it is at which time, and how all is put together, added, kept and compared; so that a
+    tile begins at ``address + y*X + x`` of its buffer of ``Y`` lines of ``X`` words, has ``X`` from
+    line to line, and ``x + words <= X``, ``y + count <= Y``. Then its every word is one of the
+    buffer's, which is arithmetic (``tests/dram/test_buffer_table.py``).
 
     Assumed is what is true of products of whole numbers: same operands, same partial products; of a
     factor of 0, they are 0; and ``X*y + X <= X*Y`` if ``y < Y``, of the product for a tile and that
     for its buffer, which has been kept since it was mapped. That the sum of the partial products is
-    the product: ``(a + A*h) * (b + B*h) = a*b + (a*B + A*b)*h + A*B*h*h``.
+    the product: ``(a + A*h) * (b + B*h) = a*b + (a*B + A*b)*h + A*B*h*h``. Which half goes to which
+    multiplier is outside of this proof; `BufferTableProof` multiplies, and simulations do.
 
     That tiles leave nonetheless, simulation shows, in which nothing assumed is violated: a solver
     takes long for the 14 cycles to the first.
