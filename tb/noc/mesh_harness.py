@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ __all__ = ["ALWAYS", "AT_TARGET", "Found", "HarnessScene"]
 
 ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
 AT_TARGET = 256       # aim: every packet goes to its tile's target
-CURVES = "curves.json"  # beside the job: throughput and latency by traffic and load
+SPEED = "speed.json"  # beside the job: what a cycle costs the simulator
 _READ = 3             # cycles from an address to the results there
 _SUMS = ("count", "flits", "queued", "network", "received", "sent", "blocked")
 
@@ -170,19 +171,27 @@ async def uniform_load(bench: Bench) -> None:
 
 @testbench
 async def saturated(bench: Bench) -> None:
-    """Everybody sends to anybody without a pause: what a cycle costs the simulator."""
+    """Everybody sends to anybody without a pause; keeps what a cycle costs the simulator."""
     scene = HarnessScene(bench)
     await alone(bench, scene, scene.mesh.tiles[0], scene.mesh.tiles[-1], 6)
     await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
-    found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=200_000, drain=2000)
-    assert found.throughput > 0.2
+    best = float("inf")
+    for _ in range(3):
+        cycle, began = bench.cycle, time.process_time()
+        found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+        seconds, cycles = time.process_time() - began, bench.cycle - cycle
+        assert found.throughput > 0.2
+        best = min(best, seconds / cycles)
+    kept = {"cycles": cycles, "seconds a cycle": best}
+    Path(os.environ["CYCLEBOUND_JOB"]).with_name(SPEED).write_text(json.dumps(kept))
 
 
 @testbench
 async def throughput_and_latency(bench: Bench) -> None:
-    """Curves up to saturation, kept for a picture."""
+    """Curves up to saturation, for the report."""
     scene = HarnessScene(bench)
-    tiles, flits, kept = scene.mesh.tiles, 6, {}
+    tiles, flits = scene.mesh.tiles, 6
+    delivered, latencies = [], []
     everybody = dict.fromkeys(tiles, (0, 0)) | {(0, 0): tiles[-1]}
     traffics = {"uniform": (everybody, 0),
                 "hotspot, 1 of 8 packets": (everybody, AT_TARGET // 8),
@@ -192,12 +201,23 @@ async def throughput_and_latency(bench: Bench) -> None:
         if name == "transpose" and scene.mesh.rows != scene.mesh.columns:
             continue
         await scene.aim(targets)
-        kept[name] = []
+        points = []
         for percent in (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100):
             rate = ALWAYS * percent // 100 // flits
             found = await scene.measure(rate=rate, flits=flits, aim=aim, warm=2000,
                                         counted=8000, drain=60 * flits * len(tiles),
                                         number=percent)
-            kept[name].append([percent / 100 * len(targets) / len(tiles), found.throughput,
-                               found.latency, found.sum("network") / found.sum("count")])
-    Path(os.environ["CYCLEBOUND_JOB"]).with_name(CURVES).write_text(json.dumps(kept))
+            points.append([percent / 100 * len(targets) / len(tiles), found.throughput,
+                           found.latency, found.sum("network") / found.sum("count")])
+        offered, throughput, queued, network = zip(*points, strict=True)
+        delivered.append({"name": name, "x": offered, "y": throughput})
+        # beyond saturation, latencies say how long the measurement was
+        carried = [got > 0.9 * given for given, got in zip(offered, throughput, strict=True)]
+        end = min(len(points), sum(carried) + 1)
+        latencies += [{"name": name, "x": offered[:end], "y": queued[:end]},
+                      {"name": "of them on the network", "of": name, "x": offered[:end],
+                       "y": network[:end]}]
+    offered = "flits offered in each cycle, by tile"
+    bench.plot(f"throughput and latency, packets of {flits} flits", [
+        {"x": offered, "y": "flits delivered in each cycle, by tile", "lines": delivered},
+        {"x": offered, "y": "cycles from creation to last flit", "log": True, "lines": latencies}])
