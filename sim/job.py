@@ -96,7 +96,6 @@ class Outcome:
     waveform: str | None = None
     tests: list[tuple[str, bool]] = field(default_factory=list)
     starts: dict[str, int] = field(default_factory=dict)
-    plots: list[dict] = field(default_factory=list)
 
 
 def run_job(job: Job) -> Outcome:
@@ -217,7 +216,6 @@ def _read_observed(folder: Path, outcome: Outcome) -> None:
         outcome.compared += meta["compared"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
-        outcome.plots += meta["plots"]
         outcome.groups += [Group(*row, 0, 0, "") for row in meta["counted"]]
         with np.load(path.with_suffix(".npz")) as arrays:
             for number, (what, parameters) in enumerate(meta["kinds"]):

@@ -3,8 +3,7 @@
     python -m cyclebound.sim.noc_picture composable docs/noc-composable.svg
     python -m cyclebound.sim.noc_picture curves docs/noc-curves.svg --configuration harness4
 
-Each simulates first, so that a picture shows what was measured; ``--from`` takes what a job kept.
-The curves are in the report of a run, too.
+Each simulates first, so that a picture shows what was measured; ``--from`` takes what a run kept.
 """
 
 import argparse
@@ -16,23 +15,21 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from cyclebound.sim.curves import figure
 from cyclebound.sim.job import Job, run_job
 
-__all__ = ["composable", "main"]
+__all__ = ["composable", "curves", "main"]
 
 _SILENT, _SATURATE = "#4477aa", "#cc6677"
 _SOURCES = {  # testbench, its test, what it keeps, the usual configuration
     "composable": ("interfaces", "composable", "arrivals.json", "oblong"),
-    "curves": ("large", "throughput_and_latency", "observed-throughput_and_latency.json",
-               "harness4")}
+    "curves": ("large", "throughput_and_latency", "curves.json", "harness4")}
 
 
 def composable(kept: Mapping[str, Sequence]) -> Figure:
     """When each word of a flow's requests arrives, others silent or saturating, with and without
     tables; a row for each request."""
-    drawn = Figure(figsize=(10, 4), layout="constrained")
-    panels = drawn.subplots(1, 2)
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    panels = figure.subplots(1, 2)
     for panel, tables, title in ((panels[0], "tables", "with TDMA tables"),
                                  (panels[1], "none", "without")):
         for others, colour, side in (("silent", _SILENT, 0.17), ("saturate", _SATURATE, -0.17)):
@@ -47,8 +44,30 @@ def composable(kept: Mapping[str, Sequence]) -> Figure:
         panel.set_ylim(len(run) + 0.6, 0.4)
     handles, labels = panels[0].get_legend_handles_labels()
     named = dict(zip(labels, handles, strict=True))
-    drawn.legend(named.values(), named.keys(), fontsize=8, loc="outside lower center", ncols=2)
-    return drawn
+    figure.legend(named.values(), named.keys(), fontsize=8, loc="outside lower center", ncols=2)
+    return figure
+
+
+def curves(kept: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
+    """Delivered flits and latency against offered flits."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    through, late = figure.subplots(1, 2)
+    for name, points in kept.items():
+        offered, delivered, queued, network = zip(*points, strict=True)
+        [line] = through.plot(offered, delivered, marker=".", label=name)
+        sane = [number for number, each in enumerate(delivered) if each > 0.9 * offered[number]]
+        last = (sane[-1] if sane else 0) + 2
+        late.plot(offered[:last], queued[:last], marker=".", color=line.get_color(), label=name)
+        late.plot(offered[:last], network[:last], linestyle=":", color=line.get_color())
+    through.plot([0, 1], [0, 1], color="#bbbbbb", linewidth=0.8)
+    through.set(xlabel="flits offered in each cycle, by tile", ylabel="flits delivered, by tile",
+                xlim=(0, 1), ylim=(0, None))
+    late.set(xlabel="flits offered in each cycle, by tile", yscale="log",
+             ylabel="cycles from creation to last flit")
+    late.plot([], [], linestyle=":", color="#555555", label="of them on the network")
+    late.legend(fontsize=8)
+    through.legend(fontsize=8)
+    return figure
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -58,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("picture", choices=_SOURCES)
     parser.add_argument("path", type=Path, help=".svg, .png or .pdf")
     parser.add_argument("--configuration", default="", help="of noc.mesh")
-    parser.add_argument("--from", dest="kept", type=Path, help="what a job has kept, as JSON")
+    parser.add_argument("--from", dest="kept", type=Path, help="what a run has kept, as JSON")
     options = parser.parse_args(arguments)
     testbench, test, file, usual = _SOURCES[options.picture]
     with tempfile.TemporaryDirectory() as folder:
@@ -69,9 +88,9 @@ def main(arguments: list[str] | None = None) -> None:
             if not outcome.passed:
                 parser.error(outcome.reason)
         found = json.loads(kept.read_text())
-    drawn = composable(found) if options.picture == "composable" else figure(found["plots"][0])
+    figure = {"composable": composable, "curves": curves}[options.picture](found)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "noc"}):
-        drawn.savefig(options.path,
+        figure.savefig(options.path,
                        metadata={"Date": None} if options.path.suffix == ".svg" else None)
 
 

@@ -28,7 +28,6 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
-from cyclebound.sim.curves import figure
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import JobRow, Results
 from cyclebound.sim.verdict import Verdict
@@ -84,7 +83,7 @@ def _gathered(results: Results) -> dict[str, object]:
     meta, jobs = results.meta, results.jobs()
     verdicts = [Verdict(**row) for row in results.rows("verdict")]
     proofs, fpga = results.rows("proof"), results.rows("fpga")
-    pictures, plots = results.waveforms(), results.plots()
+    pictures = results.waveforms()
     rows = [_row(number, verdict, jobs, pictures) for number, verdict in enumerate(verdicts, 1)]
     blocks = dict.fromkeys([*(v.block for v in verdicts), *(j.block for j in jobs),
                             *(p["block"] for p in proofs), *(f["block"] for f in fpga)])
@@ -105,10 +104,6 @@ def _gathered(results: Results) -> dict[str, object]:
                or any(proof["status"] == "failed" for proof in proofs),
         "blocks": [{"name": name, "rows": [r for r in rows if r["block"] == name],
                     "proofs": sorted((p for p in proofs if p["block"] == name), key=_order),
-                    "plots": [{"configuration": configuration, "title": plot["title"],
-                               "chart": _curves(f"plot-{number}", plot)}
-                              for number, (block, configuration, plot) in enumerate(plots)
-                              if block == name],
                     "fpga": [{**f, "bounds": _times(f, verdicts)} for f in fpga
                              if f["block"] == name]} for name in blocks],
     }
@@ -242,7 +237,7 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
-        drawn, axes, pitch = _plot(edges)
+        figure, axes, pitch = _plot(edges)
         floor = _scale(axes, bars.values(), high)
         for edge, count in bars.items():
             name = f"{'within' if edge <= limit else 'over'}-{edge}"
@@ -258,22 +253,12 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
                           xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                           ha="right" if side < 0 else "left", weight="bold")
         drawing = io.BytesIO()
-        drawn.savefig(drawing, format="svg", metadata={"Date": None})
+        figure.savefig(drawing, format="svg", metadata={"Date": None})
     said = (f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
             if len(counts) > 1 else f"Histogram: every latency is {counts[0][0]:,}")
     if allowed is not None:
         said += f", bound {allowed:,}"
     return _inline(key, drawing.getvalue(), said, titles)
-
-
-def _curves(key: str, plot: Mapping) -> Markup:
-    """What a testbench kept to be drawn; ``key`` as for a histogram."""
-    drawing = io.BytesIO()
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        figure(plot).savefig(drawing, format="svg", metadata={"Date": None})
-    return _inline(key, drawing.getvalue(), f"Curves: {plot['title']}", {})
 
 
 def _plot(edges: range) -> tuple[Figure, Axes, float]:
@@ -282,14 +267,14 @@ def _plot(edges: range) -> tuple[Figure, Axes, float]:
     least, greatest, height = _PLOT
     width = min(max(_STEP * (len(edges) - 1), least), greatest)
     wide, tall = left + width + right, above + height + below
-    drawn = Figure(figsize=(wide / 72, tall / 72), dpi=72)
-    axes = drawn.add_axes((left / wide, below / tall, width / wide, height / tall))
-    drawn.patch.set_visible(False)
+    figure = Figure(figsize=(wide / 72, tall / 72), dpi=72)
+    axes = figure.add_axes((left / wide, below / tall, width / wide, height / tall))
+    figure.patch.set_visible(False)
     axes.patch.set_visible(False)
     axes.grid(axis="y", clip_on=False)
     around = 0.2 * edges.step
     axes.set_xlim(edges[0] - 0.5 - around, edges[-1] - 0.5 + around)
-    return drawn, axes, width / (len(edges) - 0.6)
+    return figure, axes, width / (len(edges) - 0.6)
 
 
 def _scale(axes: Axes, counts: Iterable[int], high: int) -> float:

@@ -36,8 +36,6 @@ CREATE TABLE IF NOT EXISTS proof (
 CREATE TABLE IF NOT EXISTS fpga (
     block TEXT, configuration TEXT, target TEXT, row TEXT,
     PRIMARY KEY (block, configuration, target));
-CREATE TABLE IF NOT EXISTS plot (
-    job TEXT REFERENCES job(name) ON DELETE CASCADE, row TEXT);
 CREATE TABLE IF NOT EXISTS waveform (
     block TEXT, configuration TEXT, bound TEXT, svg TEXT, command TEXT, key TEXT,
     PRIMARY KEY (block, configuration, bound));
@@ -90,10 +88,10 @@ class Results:
             base = sqlite3.connect(path if create else path.resolve().as_uri() + "?mode=rw",
                                    uri=not create)
             base.execute("PRAGMA foreign_keys = ON")
-            if not create:
-                base.execute("SELECT count(*) FROM job")
-            with base:  # a run of an older version may lack a table
-                base.executescript(_SCHEMA)
+            if create:
+                with base:
+                    base.executescript(_SCHEMA)
+            base.execute("SELECT count(*) FROM job")
         except (OSError, sqlite3.Error) as error:
             if base is not None:
                 base.close()
@@ -135,8 +133,6 @@ class Results:
                 "INSERT INTO observation VALUES (?,?,?,?,?,?,?,?)",
                 [(job.name, g.what, json.dumps(g.parameters, sort_keys=True), g.latency, g.count,
                   g.first, g.last, g.test) for g in outcome.groups])
-            base.executemany("INSERT INTO plot VALUES (?,?)",
-                             [(job.name, json.dumps(plot)) for plot in outcome.plots])
 
     def _keep(self, table: str, keys: tuple, row: object) -> None:
         marks = ",".join("?" * (len(keys) + 1))
@@ -211,13 +207,6 @@ class Results:
                  "WHERE block = ? AND configuration = ? ORDER BY job.name, observation.rowid")
         for name, what, parameters, *rest in self._rows(query, block, configuration):
             yield name, Group(what, json.loads(parameters), *rest)
-
-    def plots(self) -> list[tuple[str, str, Mapping[str, object]]]:
-        """Block, configuration, and what a `Bench.plot` kept."""
-        query = ("SELECT block, configuration, row FROM plot JOIN job ON job.name = plot.job "
-                 "ORDER BY job.name, plot.rowid")
-        return [(block, configuration, json.loads(row))
-                for block, configuration, row in self._rows(query)]
 
     def rows(self, table: str) -> list[Mapping[str, object]]:
         """The rows of ``verdict``, ``proof`` or ``fpga``, in the order in which they were kept."""

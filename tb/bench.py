@@ -64,7 +64,6 @@ class Bench:
         self._folder = Path(job["folder"])
         self._columns: dict[tuple, tuple[array, array, array]] = {}
         self._counted: list[tuple] = []
-        self._plots: list[dict] = []
         self._start = 0
         self._edge = RisingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
@@ -150,14 +149,6 @@ class Bench:
         if count:
             self._counted.append((what, parameters, latency, count))
 
-    def plot(self, title: str, panels: list[dict]) -> None:
-        """Keep curves for the report.
-
-        Each panel has the names of its axes, ``x`` and ``y``, perhaps ``log`` for its y, and
-        ``lines``: ``name``, ``x`` and ``y`` of each; a line ``of`` another one is a part of it.
-        """
-        self._plots.append({"title": title, "panels": panels})
-
     def close(self) -> None:
         """Write what was observed, in bulk: one array for each kind of request."""
         arrays, kinds = {}, []
@@ -166,8 +157,7 @@ class Bench:
             # rows: first cycle, last cycle, latency
             arrays[f"kind_{number}"] = np.array(columns, dtype=np.int64)
         meta = {"test": self.name, "start": self._start, "kinds": kinds,
-                "counted": self._counted, "plots": self._plots, "compared": self.compared,
-                "cycles": self._now()}
+                "counted": self._counted, "compared": self.compared, "cycles": self._now()}
         np.savez(self._folder / f"observed-{self.name}.npz", **arrays)
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))

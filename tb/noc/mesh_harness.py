@@ -17,7 +17,8 @@ __all__ = ["ALWAYS", "AT_TARGET", "Found", "HarnessScene"]
 
 ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
 AT_TARGET = 256       # aim: every packet goes to its tile's target
-SPEED = "speed.json"  # beside the job: what a cycle costs the simulator
+CURVES = "curves.json"  # beside the job: throughput and latency by traffic and load
+SPEED = "speed.json"    # and what a cycle costs the simulator
 _READ = 3             # cycles from an address to the results there
 _SUMS = ("count", "flits", "queued", "network", "received", "sent", "blocked")
 
@@ -188,10 +189,9 @@ async def saturated(bench: Bench) -> None:
 
 @testbench
 async def throughput_and_latency(bench: Bench) -> None:
-    """Curves up to saturation, for the report."""
+    """Curves up to saturation, kept for a picture."""
     scene = HarnessScene(bench)
-    tiles, flits = scene.mesh.tiles, 6
-    delivered, latencies = [], []
+    tiles, flits, kept = scene.mesh.tiles, 6, {}
     everybody = dict.fromkeys(tiles, (0, 0)) | {(0, 0): tiles[-1]}
     traffics = {"uniform": (everybody, 0),
                 "hotspot, 1 of 8 packets": (everybody, AT_TARGET // 8),
@@ -201,23 +201,12 @@ async def throughput_and_latency(bench: Bench) -> None:
         if name == "transpose" and scene.mesh.rows != scene.mesh.columns:
             continue
         await scene.aim(targets)
-        points = []
+        kept[name] = []
         for percent in (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100):
             rate = ALWAYS * percent // 100 // flits
             found = await scene.measure(rate=rate, flits=flits, aim=aim, warm=2000,
                                         counted=8000, drain=60 * flits * len(tiles),
                                         number=percent)
-            points.append([percent / 100 * len(targets) / len(tiles), found.throughput,
-                           found.latency, found.sum("network") / found.sum("count")])
-        offered, throughput, queued, network = zip(*points, strict=True)
-        delivered.append({"name": name, "x": offered, "y": throughput})
-        # beyond saturation, latencies say how long the measurement was
-        carried = [got > 0.9 * given for given, got in zip(offered, throughput, strict=True)]
-        end = min(len(points), sum(carried) + 1)
-        latencies += [{"name": name, "x": offered[:end], "y": queued[:end]},
-                      {"name": "of them on the network", "of": name, "x": offered[:end],
-                       "y": network[:end]}]
-    offered = "flits offered in each cycle, by tile"
-    bench.plot(f"throughput and latency, packets of {flits} flits", [
-        {"x": offered, "y": "flits delivered in each cycle, by tile", "lines": delivered},
-        {"x": offered, "y": "cycles from creation to last flit", "log": True, "lines": latencies}])
+            kept[name].append([percent / 100 * len(targets) / len(tiles), found.throughput,
+                               found.latency, found.sum("network") / found.sum("count")])
+    Path(os.environ["CYCLEBOUND_JOB"]).with_name(CURVES).write_text(json.dumps(kept))

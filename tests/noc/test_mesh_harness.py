@@ -114,12 +114,8 @@ def test_pictures(tmp_path):
     run = [[0, 2, [20, 21]], [100, 104, [140]]]
     kept = {f"{tables} {others}": run for tables in ("tables", "none")
             for others in ("silent", "saturate")}
-    line = {"name": "uniform", "x": [0.1, 0.5, 1], "y": [0.1, 0.3, 0.3]}
-    panels = [{"x": "offered", "y": "delivered", "lines": [line]},
-              {"x": "offered", "y": "cycles", "log": True,
-               "lines": [line, {**line, "name": "network", "of": "uniform"}]}]
-    curves = {"plots": [{"title": "throughput", "panels": panels}]}
-    for name, data in (("composable", kept), ("curves", curves)):
+    points = {"uniform": [[0.1, 0.1, 12, 11], [0.5, 0.3, 400, 40], [1, 0.3, 900, 60]]}
+    for name, data in (("composable", kept), ("curves", points)):
         source, path = tmp_path / f"{name}.json", tmp_path / f"{name}.svg"
         source.write_text(json.dumps(data))
         noc_picture.main([name, str(path), "--from", str(source)])

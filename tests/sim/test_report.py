@@ -18,8 +18,6 @@ from cyclebound.sim.waveform import render
 
 pytestmark = pytest.mark.unit
 
-CURVES = {"title": "throughput by load", "panels": [{"x": "offered", "y": "delivered", "lines": [
-    {"name": "to anybody", "x": [0, 1, 2], "y": [0, 1, 1]}]}]}
 EVIL = '<script>alert("x")</script> & "more"'
 
 
@@ -354,18 +352,3 @@ def test_a_long_list_of_jobs_is_folded(tmp_path, count):
 def test_names_break_only_where_their_parts_end(page):
     assert "gpu.<wbr>wide" in page
     assert "an_<wbr>unusually_<wbr>long_<wbr>configuration_<wbr>name" in page
-
-
-def test_curves_of_a_testbench_are_drawn(tmp_path):
-    folder = tmp_path / "run"
-    results = Results(folder, create=True)
-    job = Job("noc.mesh", "four", "cycle", 1, str(folder / "jobs"))
-    results.finished(job, Outcome(job.name, True, cycles=1, run_seconds=1.0, plots=[CURVES]), "c")
-    results.close()
-    page = write_report(folder).read_text()
-    assert "<figcaption>four: throughput by load</figcaption>" in page
-    [chart] = _charts(page)
-    words = "".join(chart.itertext())
-    for word in ("to anybody", "delivered", "offered"):
-        assert word in words
-    test_fetches_nothing(page)
