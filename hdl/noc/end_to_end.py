@@ -45,7 +45,7 @@ class EndToEnd(wiring.Component):
     nbytes : int
         Of the transaction: 256 to 4,096, a power of two.
     delta : int
-        Latency of a router.
+        Latency of a router, at least 2.
     rivals : int
         Other masters at the front end, from 0 to 7.
     quarters : int
