@@ -22,7 +22,7 @@ PATH = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024}
 @unit
 @pytest.mark.parametrize(("changes", "kind", "message"), [
     ({"requesters": 1}, ValueError, r"^requesters must be from 2 to 32, not 1$"),
-    ({"delta": 0}, ValueError, r"^delta must be at least 1, not 0$"),
+    ({"delta": 1}, ValueError, r"^delta must be at least 2, not 1$"),
     ({"rivals": 8}, ValueError, r"^rivals must be from 0 to 7, not 8$"),
     ({"nbytes": 8192}, ValueError, r"^bytes must be from 256 to 4096, not 8192$"),
     ({"nbytes": 768}, ValueError, r"^bytes must be a power of two, not 768$"),
@@ -38,7 +38,7 @@ def test_refuses(changes, kind, message):
 @unit
 @pytest.mark.parametrize("rivals", [0])
 def test_a_small_one_converts_without_rivals(rivals):
-    system = EndToEnd(requesters=2, nbytes=256, delta=1, rivals=rivals)
+    system = EndToEnd(requesters=2, nbytes=256, delta=2, rivals=rivals)
     assert "attribute \\top 1" in rtlil.convert(system)
 
 
