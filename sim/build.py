@@ -20,7 +20,12 @@ import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
 from cyclebound.sim.cache import entry, key_of
-from cyclebound.sim.elaborate import FAST_SCRIPT, simulation_verilog, to_rtlil
+from cyclebound.sim.elaborate import (
+    FAST_SCRIPT,
+    SharedModules,
+    simulation_verilog,
+    to_rtlil,
+)
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 
 __all__ = ["Build", "BuildError", "build_verilator"]
@@ -179,11 +184,13 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
     Raises `BuildError` with the tool's own words.
     """
     started = time.monotonic()
+    shares = SharedModules()
 
     @functools.cache
     def rtlil() -> str:
         with _timed(stages, "rtlil"):
-            return to_rtlil(top, name="top", ports=ports)
+            text = to_rtlil(top, name="top", ports=ports, platform=shares)
+            return "\n".join([text, *shares.modules.values()])
 
     names = ["clk", "rst", *(port.name for port in ports)]
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
@@ -201,7 +208,9 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
         work.mkdir()
         with _timed(stages, "verilog"):
             simulation_verilog(rtlil(), work, FAST_SCRIPT)
-        (work / "ports.vlt").write_text("`verilator_config\n" + control)
+        # what is shared is compiled once, not inlined everywhere
+        once = "".join(f'no_inline -module "{name}"\n' for name in shares.modules)
+        (work / "ports.vlt").write_text("`verilator_config\n" + control + once)
         tool = verilator()
         with _timed(stages, "verilator"):
             _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,

@@ -24,6 +24,7 @@ __all__ = [
     "Field",
     "FlatTop",
     "ProofTop",
+    "SharedModules",
     "fields_json",
     "leave_unused",
     "port_fields",
@@ -166,9 +167,33 @@ def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> 
         m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
 
 
-def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
+def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
+             platform: object = None) -> str:
     """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text."""
-    return rtlil.convert(top, name=name, ports=ports, emit_src=False)
+    return rtlil.convert(top, name=name, ports=ports, platform=platform, emit_src=False)
+
+
+class SharedModules:
+    """A platform on which equal components share one module (`cyclebound.hdl.shared`).
+
+    Attributes
+    ----------
+    modules : dict of str to str
+        By name, the RTLIL of a shared module with all that is inside it.
+    """
+
+    def __init__(self) -> None:
+        self.modules: dict[str, str] = {}
+        self._names: dict[tuple[type, object], str] = {}
+
+    def share(self, component: wiring.Component, alike: object) -> str:
+        """The name of the module that all components of this class and these parameters are."""
+        key = type(component), alike
+        if key not in self._names:
+            self._names[key] = name = f"shared_{len(self._names)}"
+            self.modules[name] = to_rtlil(component, name=name, platform=self)
+        leave_unused(component)
+        return self._names[key]
 
 
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
