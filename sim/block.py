@@ -167,6 +167,8 @@ class Block:
         below the top.
     unread : tuple[str, ...]
         Input ports that it has for the sake of its face only, and does not read.
+    picture : callable or None
+        Makes a picture of the block for the report: what it shows, and SVG.
     """
 
     name: str
@@ -180,6 +182,7 @@ class Block:
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    picture: Callable[[], tuple[str, str]] | None = None
 
     @property
     def family(self) -> str:

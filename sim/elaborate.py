@@ -167,12 +167,6 @@ def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> 
         m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
 
 
-def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
-             platform: object = None) -> str:
-    """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text."""
-    return rtlil.convert(top, name=name, ports=ports, platform=platform, emit_src=False)
-
-
 class SharedModules:
     """A platform on which equal components share one module (`cyclebound.hdl.shared`).
 
@@ -182,18 +176,29 @@ class SharedModules:
         By name, the RTLIL of a shared module with all that is inside it.
     """
 
-    def __init__(self) -> None:
-        self.modules: dict[str, str] = {}
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self._names: dict[tuple[type, object], str] = {}
+        self.modules: dict[str, str] = {}
 
     def share(self, component: wiring.Component, alike: object) -> str:
         """The name of the module that all components of this class and these parameters are."""
         key = type(component), alike
         if key not in self._names:
-            self._names[key] = name = f"shared_{len(self._names)}"
-            self.modules[name] = to_rtlil(component, name=name, platform=self)
+            self._names[key] = name = f"{self._prefix}_part_{len(self._names)}"
+            self.modules[name] = rtlil.convert(component, name=name, platform=self, emit_src=False)
         leave_unused(component)
         return self._names[key]
+
+
+def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
+             shares: SharedModules | None = None) -> str:
+    """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text.
+
+    With ``shares``, equal components are one module, and that is where their names are kept.
+    """
+    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=False)
+    return "\n".join([text, *(shares.modules.values() if shares else ())])
 
 
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
-from cyclebound.sim.cache import key_of
+from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.job import Job, run_job
@@ -148,6 +148,17 @@ def _figures(block: str, only_known: bool, pages: tuple[str, ...]) -> Figures | 
         return error
 
 
+def _picture(block: str, pages: tuple[str, ...]) -> tuple[str, str]:
+    """For a worker: a block's own picture, from the cache if no source has changed."""
+    def make(folder: Path) -> None:
+        caption, svg = catalogue.load(pages).find(block).picture()
+        (folder / "caption").write_text(caption)
+        (folder / "picture.svg").write_text(svg)
+
+    folder, _ = entry("picture", key_of(sources(pages), block), make)
+    return (folder / "caption").read_text(), (folder / "picture.svg").read_text()
+
+
 def _content(job: Job) -> str:
     """What ran: a resumed run repeats a job when this has changed."""
     return key_of(sources(job.pages), versions(), job.simulator, job.seed)
@@ -251,7 +262,12 @@ def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
 
 def _pictures(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],
               results: Results, report: Report) -> None:
-    """A waveform of each bound's worst request, unless the run has it already."""
+    """A waveform of each bound's worst request, and blocks' own pictures, unless the run has them
+    already."""
+    own = {pool.submit(_picture, block.name, plan.pages): block.name for block in plan.blocks
+           if block.picture and block.name not in results.pictures()}
+    for block, (caption, svg) in each(own, "pictures", report):
+        results.picture(block, caption, svg)
     have = results.waveforms()
     content = {job.name: job.content for job in results.jobs()}
     wanted = []

@@ -83,7 +83,7 @@ def _gathered(results: Results) -> dict[str, object]:
     meta, jobs = results.meta, results.jobs()
     verdicts = [Verdict(**row) for row in results.rows("verdict")]
     proofs, fpga = results.rows("proof"), results.rows("fpga")
-    pictures = results.waveforms()
+    pictures, own = results.waveforms(), results.pictures()
     rows = [_row(number, verdict, jobs, pictures) for number, verdict in enumerate(verdicts, 1)]
     blocks = dict.fromkeys([*(v.block for v in verdicts), *(j.block for j in jobs),
                             *(p["block"] for p in proofs), *(f["block"] for f in fpga)])
@@ -102,7 +102,9 @@ def _gathered(results: Results) -> dict[str, object]:
         "unfinished": max(0, planned - len(jobs)) if isinstance(planned, int) else 0,
         "bad": any(v.failed for v in verdicts) or not all(j.passed for j in jobs)
                or any(proof["status"] == "failed" for proof in proofs),
-        "blocks": [{"name": name, "rows": [r for r in rows if r["block"] == name],
+        "blocks": [{"name": name, "caption": own.get(name, ("", ""))[0],
+                    "picture": _trusted(own.get(name, ("", ""))[1]),
+                    "rows": [r for r in rows if r["block"] == name],
                     "proofs": sorted((p for p in proofs if p["block"] == name), key=_order),
                     "fpga": [{**f, "bounds": _times(f, verdicts)} for f in fpga
                              if f["block"] == name]} for name in blocks],

@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS fpga (
 CREATE TABLE IF NOT EXISTS waveform (
     block TEXT, configuration TEXT, bound TEXT, svg TEXT, command TEXT, key TEXT,
     PRIMARY KEY (block, configuration, bound));
+CREATE TABLE IF NOT EXISTS picture (block TEXT PRIMARY KEY, caption TEXT, svg TEXT);
 """
 
 
@@ -156,7 +157,7 @@ class Results:
     def forget(self) -> None:
         """Drop all that was found out, because it is about other code."""
         with self._writing() as base:
-            for table in ("job", "verdict", "proof", "fpga", "waveform"):
+            for table in ("job", "verdict", "proof", "fpga", "waveform", "picture"):
                 base.execute(f"DELETE FROM {table}")
 
     def proof(self, row) -> None:
@@ -177,6 +178,11 @@ class Results:
         with self._writing() as base:
             base.execute("INSERT OR REPLACE INTO waveform VALUES (?,?,?,?,?,?)",
                          (block, configuration, bound, svg, command, key))
+
+    def picture(self, block: str, caption: str, svg: str) -> None:
+        """Keep a block's own picture."""
+        with self._writing() as base:
+            base.execute("INSERT OR REPLACE INTO picture VALUES (?,?,?)", (block, caption, svg))
 
     # -- what reports read ---------------------------------------------------------------------
 
@@ -219,3 +225,8 @@ class Results:
         """(block, configuration, bound) -> (SVG, command, key)."""
         return {(b, c, n): (svg, command, key) for b, c, n, svg, command, key in
                 self._rows("SELECT * FROM waveform")}
+
+    def pictures(self) -> dict[str, tuple[str, str]]:
+        """block -> (caption, SVG)."""
+        return {block: (caption, svg) for block, caption, svg in
+                self._rows("SELECT * FROM picture")}

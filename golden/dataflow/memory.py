@@ -62,12 +62,14 @@ class CacheModel:
     def step(self, requests: Sequence[Access | None]) -> list[bool]:
         """End the cycle in which the units ask for this: who is taken."""
         taken = [request is not None and not self.banks for request in requests]
-        for bank in range(self.banks):
-            asking = sum(1 << unit for unit, request in enumerate(requests)
-                         if request is not None and request.address % self.banks == bank)
-            grant = self._turns[bank].step(asking, accept=True)
-            if grant:
-                taken[grant.bit_length() - 1] = True
+        asking: dict[int, int] = {}
+        if self.banks:
+            for unit, request in enumerate(requests):
+                if request is not None:
+                    bank = request.address % self.banks
+                    asking[bank] = asking.get(bank, 0) | 1 << unit
+        for bank, units in asking.items():
+            taken[self._turns[bank].step(units, accept=True).bit_length() - 1] = True
         for unit, request in enumerate(requests):
             if request is not None:
                 self._asked.setdefault((unit, request.tag), self._now)

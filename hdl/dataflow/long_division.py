@@ -213,7 +213,8 @@ class FloatDivider(_Block):
     def _align(self, m):
         value = Cat(Const(0, 1), self.quotient)
         gone = value & Cat(self.places > k for k in range(len(value)))
-        m.d.sync += [self.kept.eq(value >> self.places), self.remains.eq(self.rest.any() | gone.any())]
+        m.d.sync += [self.kept.eq(value >> self.places),
+                     self.remains.eq(self.rest.any() | gone.any())]
 
     def _round(self, m):
         significand, guard, sticky = self.kept[2:], self.kept[1], self.kept[0] | self.remains
