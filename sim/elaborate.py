@@ -174,18 +174,22 @@ class SharedModules:
     ----------
     modules : dict of str to str
         By name, the RTLIL of a shared module with all that is inside it.
+    says : dict of str to str
+        By name, what it is.
     """
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._names: dict[tuple[type, object], str] = {}
         self.modules: dict[str, str] = {}
+        self.says: dict[str, str] = {}
 
     def share(self, component: wiring.Component, alike: object) -> str:
         """The name of the module that all components of this class and these parameters are."""
         key = type(component), alike
         if key not in self._names:
             self._names[key] = name = f"{self._prefix}_part_{len(self._names)}"
+            self.says[name] = f"{type(component).__name__} {alike}"
             self.modules[name] = rtlil.convert(component, name=name, platform=self, emit_src=False)
         leave_unused(component)
         return self._names[key]

@@ -14,7 +14,7 @@ from cyclebound.golden.dataflow.wcet import longest_way
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.fabric import configure
 
-RUNS = 10
+RUNS = 40
 
 
 @testbench
