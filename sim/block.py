@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from cyclebound.golden.bound import Bound
 from cyclebound.sim.errors import UserError, unknown
 
-__all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Property", "Testbench"]
+__all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Picture", "Property", "Testbench"]
 
 Make = Callable[..., wiring.Component]
 
@@ -143,6 +143,38 @@ class FpgaTarget:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """Something to look at beside the worst requests: a curve, a roofline, a mapped grid.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the block.
+    caption : str
+        What is to be seen, in a sentence.
+    draw : str
+        ``module:function`` that returns a matplotlib figure; imported only when it is drawn.
+    arguments : mapping
+        Its keyword arguments.
+    kept : str
+        The JSON file that testbenches leave in their job's folder, handed to the function as its
+        first argument; empty: it needs no simulation.
+    testbenches : tuple[str, ...]
+        Those that leave it.
+    thorough : bool
+        It takes minutes: a regression draws it only with ``--thorough``.
+    """
+
+    name: str
+    caption: str
+    draw: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    kept: str = ""
+    testbenches: tuple[str, ...] = ()
+    thorough: bool = False
+
+
+@dataclass(frozen=True)
 class Block:
     """A block of the catalogue.
 
@@ -167,8 +199,8 @@ class Block:
         below the top.
     unread : tuple[str, ...]
         Input ports that it has for the sake of its face only, and does not read.
-    picture : callable or None
-        Makes a picture of the block for the report: what it shows, and SVG.
+    pictures : tuple[Picture, ...]
+        What the report shows beside worst requests.
     """
 
     name: str
@@ -182,7 +214,7 @@ class Block:
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    picture: Callable[[], tuple[str, str]] | None = None
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def family(self) -> str:
@@ -202,6 +234,15 @@ class Block:
         if name not in found:
             raise unknown(f"testbench of {self.name}", name, found)
         return found[name]
+
+    def picture(self, name: str | None) -> Picture:
+        """The picture of that name, or the first. Raises `UserError`."""
+        found = {picture.name: picture for picture in self.pictures}
+        if not found:
+            raise UserError(f"{self.name} has no pictures")
+        if name is not None and name not in found:
+            raise unknown(f"picture of {self.name}", name, found)
+        return found[name] if name else self.pictures[0]
 
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` in the component's words."""

@@ -23,7 +23,7 @@ from cyclebound.golden.dram.request import (
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
 from cyclebound.sim.cli import AsJson, app, console
-from cyclebound.sim.dram_picture import draw
+from cyclebound.sim.drawing import write
 from cyclebound.sim.errors import UserError
 
 dram = typer.Typer(no_args_is_help=True, help="DRAM requests: their commands and issue delays, "
@@ -179,7 +179,8 @@ def _show(part: Part, bursts: Sequence[int], found: Schedule,
         except NotCovered as error:
             allowed[bound.name] = str(error)
     if picture is not None:
-        draw(part, found, picture)
+        from cyclebound.sim.pictures.schedule import figure  # matplotlib takes a second to load
+        write(figure(part, found), picture, "--picture")
     if as_json:
         print(json.dumps({
             "part": part.name, "bursts": list(bursts), "issue_delay": found.issue_delay,

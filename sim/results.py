@@ -39,7 +39,9 @@ CREATE TABLE IF NOT EXISTS fpga (
 CREATE TABLE IF NOT EXISTS waveform (
     block TEXT, configuration TEXT, bound TEXT, svg TEXT, command TEXT, key TEXT,
     PRIMARY KEY (block, configuration, bound));
-CREATE TABLE IF NOT EXISTS picture (block TEXT PRIMARY KEY, caption TEXT, svg TEXT);
+CREATE TABLE IF NOT EXISTS picture (
+    block TEXT, configuration TEXT, name TEXT, row TEXT,
+    PRIMARY KEY (block, configuration, name));
 """
 
 
@@ -179,10 +181,9 @@ class Results:
             base.execute("INSERT OR REPLACE INTO waveform VALUES (?,?,?,?,?,?)",
                          (block, configuration, bound, svg, command, key))
 
-    def picture(self, block: str, caption: str, svg: str) -> None:
-        """Keep a block's own picture."""
-        with self._writing() as base:
-            base.execute("INSERT OR REPLACE INTO picture VALUES (?,?,?)", (block, caption, svg))
+    def picture(self, row) -> None:
+        """Keep a `cyclebound.sim.drawing.Drawing`."""
+        self._keep("picture", (row.block, row.configuration, row.name), row)
 
     # -- what reports read ---------------------------------------------------------------------
 
@@ -215,8 +216,8 @@ class Results:
             yield name, Group(what, json.loads(parameters), *rest)
 
     def rows(self, table: str) -> list[Mapping[str, object]]:
-        """The rows of ``verdict``, ``proof`` or ``fpga``, in the order in which they were kept."""
-        if table not in ("verdict", "proof", "fpga"):
+        """The rows of ``verdict``, ``proof``, ``fpga`` or ``picture``, in the order of keeping."""
+        if table not in ("verdict", "proof", "fpga", "picture"):
             raise ValueError(f"no table of rows called {table!r}")
         return [json.loads(row) for (row,) in self._rows(
             f"SELECT row FROM {table} ORDER BY rowid")]
@@ -225,8 +226,3 @@ class Results:
         """(block, configuration, bound) -> (SVG, command, key)."""
         return {(b, c, n): (svg, command, key) for b, c, n, svg, command, key in
                 self._rows("SELECT * FROM waveform")}
-
-    def pictures(self) -> dict[str, tuple[str, str]]:
-        """block -> (caption, SVG)."""
-        return {block: (caption, svg) for block, caption, svg in
-                self._rows("SELECT * FROM picture")}

@@ -2,6 +2,7 @@
 
 from cyclebound.golden.dataflow import bounds, fabric_bounds, special_bounds
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
+from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
@@ -12,10 +13,10 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
+    Picture,
     Property,
     Testbench,
 )
-from cyclebound.sim.dataflow_picture import grid_picture
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
@@ -135,7 +136,11 @@ BLOCKS = (
                      configurations=("small", "divides", *_FIVES)),
         ),
         fpga=FpgaTarget("five_by_five"),
+        pictures=tuple(Picture(
+            kernel, f"Kernel {kernel} on the 5 x 5 grid, mapped, placed and routed: what each unit "
+            "does, how busy it is with 128 threads whose loads miss now and then, and the nets.",
+            "cyclebound.sim.pictures.mapped:grid_of", {"kernel": kernel})
+            for kernel in KERNELS),
         signals=("top.dut.start", "top.dut.done", "top.dut.memory__0__request__valid"),
-        picture=grid_picture,
     ),
 )

@@ -4,7 +4,14 @@ from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Picture,
+    Testbench,
+)
 
 BLOCKS = (
     Block(
@@ -40,5 +47,14 @@ BLOCKS = (
             Observed("traversal", bounds.traversal),
         ),
         fpga=FpgaTarget("four"),
+        pictures=(
+            Picture("composable", "When each word of a flow's requests arrives, the other tiles "
+                    "silent or saturating: with TDMA tables the same, cycle by cycle, and without.",
+                    "cyclebound.sim.pictures.mesh:composable", kept="arrivals.json",
+                    testbenches=("interfaces",)),
+            Picture("curves", "Throughput and latency over offered load, up to saturation, for "
+                    "each traffic.", "cyclebound.sim.pictures.mesh:curves", kept="curves.json",
+                    testbenches=("harness", "large")),
+        ),
     ),
 )

@@ -10,6 +10,7 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
+    Picture,
     Property,
     Testbench,
 )
@@ -64,6 +65,10 @@ BLOCKS = (
         ),
         checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
+        pictures=(Picture(
+            "handshake", "A write to the neighbour and the fetch behind it: requests, "
+            "acknowledges, and who holds a packet.",
+            "cyclebound.sim.pictures.handshake:figure"),),
     ),
     Block(
         name="noc.handshake_mesh",

@@ -11,7 +11,15 @@ from cyclebound.hdl.systolic.output_stationary_harness import (
 )
 from cyclebound.hdl.systolic.overlapped_output import OverlappedOutputArray
 from cyclebound.hdl.systolic.row_stationary import RowStationaryArray
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Picture,
+    Property,
+    Testbench,
+)
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryCheck,
     OutputStationaryProof,
@@ -83,6 +91,10 @@ BLOCKS = (
         ),
         checker=OutputStationaryCheck,
         fpga=FpgaTarget("8x8"),
+        pictures=(Picture(
+            "steps", "A product of 3 x 3 x 3, step by step, by output-, weight- and "
+            "input-stationary dataflow: which elements meet in each PE.",
+            "cyclebound.sim.pictures.steps:figure"),),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
     ),

@@ -2,6 +2,8 @@
 
 import gc
 import importlib.util
+import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -53,6 +55,7 @@ def test_files_carry_the_blocks_name(block):
 def test_names_within_a_block_are_unique(block):
     for names in ([bench.name for bench in block.testbenches],
                   [claim.name for claim in block.properties],
+                  [picture.name for picture in block.pictures],
                   [observed.what for observed in block.bounds],
                   [observed.bound.name for observed in block.bounds]):
         assert len(names) == len(set(names))
@@ -74,6 +77,12 @@ def test_references_within_a_block_exist(block):
             configuration.domain for configuration in block.configurations.values())
     for bench in block.testbenches:
         assert set(bench.configurations or ()) <= set(block.configurations)
+    for picture in block.pictures:
+        assert picture.caption
+        assert set(picture.testbenches) <= {bench.name for bench in block.testbenches}
+        assert bool(picture.kept) == bool(picture.testbenches)
+        function = inspect.signature(pkgutil.resolve_name(picture.draw))
+        function.bind(*[None] * bool(picture.kept), **picture.arguments)
     if block.fpga is not None:
         assert block.fpga.configuration in block.configurations
     for claim in block.properties:
