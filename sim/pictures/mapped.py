@@ -2,12 +2,15 @@
 
     python -m cyclebound.sim.pictures.mapped cycles KERNEL ...
     python -m cyclebound.sim.pictures.mapped depth PAGE FILE
+    python -m cyclebound.sim.pictures.mapped times
 
 ``cycles`` runs kernels, for minutes each, and prints lines of a table; ``depth`` draws the table
-that a page has between the lines ``<!-- kernels -->`` and ``<!-- end -->``.
+that a page has between the lines ``<!-- kernels -->`` and ``<!-- end -->``. ``times`` prints the
+seconds that mapping takes: kernel, grid, parts, CPU-s.
 """
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,10 +20,11 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, Kind, Node
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER, Kind, Node
 from cyclebound.golden.dataflow.kernel import Floats
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
+from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Run, run_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
@@ -140,6 +144,14 @@ def main(arguments: list[str]) -> None:
                       f"{runs[2].cycles / runs[16].cycles:.2f} |", flush=True)
         case ["depth", page, path]:
             draw_depths(read_depths(Path(page).read_text()), Path(path))
+        case ["times"]:
+            for grid in (FIVE_BY_FIVE, PAPER):
+                for name, kernel in KERNELS.items():
+                    graphs = compile_segments(kernel, **CONSTANTS.get(name, {}))
+                    started = time.process_time()
+                    parts = [part for graph in graphs for part in map_parts(graph, grid, depth=16)]
+                    print(f"| {name} | {grid.height} x {grid.width} | {len(parts)} | "
+                          f"{time.process_time() - started:.2f} |", flush=True)
         case _:
             sys.exit(__doc__)
 
