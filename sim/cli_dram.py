@@ -190,6 +190,33 @@ def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
                     f"{' '.join(map(str, order.banks))}", highlight=False, soft_wrap=True)
 
 
+@dram.command()
+def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
+            rows: Annotated[int, typer.Argument(metavar="ROWS", min=1)],
+            part: PartName = _DEFAULT, write: Write = False,
+            least: Annotated[int, typer.Option(
+                "--least", metavar="CLOCKS", help="Look only for requests that take so long: the "
+                "more, the sooner it is done.")] = 0) -> None:
+    """The longest indexed request of so many words over so many rows, exactly, by searching all."""
+    from cyclebound.golden.dram.index_exact import longest_request
+    found = _part(part)
+    try:
+        known = longest_request(found, bursts=bursts, rows=rows, write=int(write), least=least)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    what = f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} rows"
+    took = f"{known.followed} steps"
+    if known.order is None:
+        more = (f"; so with {known.settled} words or more, but for {found.nCCD_L} a word"
+                if known.settled else "")
+        console().print(f"no {what} takes {least} cycles{more} ({took})", highlight=False,
+                        soft_wrap=True)
+    else:
+        console().print(f"{what} takes {known.delay} cycles at most; banks "
+                        f"{' '.join(map(str, known.order.banks))} ({took})", highlight=False,
+                        soft_wrap=True)
+
+
 def _of_buffer(part: Part, buffer: str, period: int, request: BufferRequest,
                address: int) -> tuple[int, int]:
     """Address and period of a tile of a buffer, in words; `UserError` if it leaves the buffer."""

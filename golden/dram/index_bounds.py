@@ -9,10 +9,11 @@ follow each other through the banks; up to nB of them, no bank holds two.
 from cyclebound.golden.bound import bound, check_count
 from cyclebound.golden.dram.bounds import check_request, most_bursts, recovery
 from cyclebound.golden.dram.index_chains import alternate, fewest_extras, frozen, latest_activates
+from cyclebound.golden.dram.index_table import longest_known
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["buffer_rows", "indexed_issue_delay", "rows_tool"]
+__all__ = ["buffer_rows", "derived_issue_delay", "indexed_issue_delay", "rows_tool"]
 
 
 def buffer_rows(*, part: str | Part, words: int) -> int:
@@ -71,6 +72,16 @@ def _last_activate(part: Part, bursts: int, rows: int) -> int:
                for count in range(1, min(bursts, rows) + 1))
 
 
+def derived_issue_delay(part: Part, bursts: int, rows: int, write: int) -> int:
+    """What the derivation of `indexed_issue_delay` gives for any part, without the search."""
+    closing = recovery(part, write)
+    if rows > part.banks:
+        return bursts * max(part.nRC, part.nRCD + closing)
+    served = part.nRCD + _access(part, bursts, rows) + closing
+    cycled = _last_activate(part, bursts, rows) + part.nRC
+    return max(served, cycled) + int(served == cycled and min(bursts, rows) > 1)
+
+
 @bound(formula="max over k, e of (T(k, e) + nRCD + (b - k - e) nCCD_L) + nRTP + nRP, at least "
                "T(min(b, rows)) + nRC; beyond nB rows b * max(nRC, nRCD + nRTP + nRP); "
                "writes: nCWD + nBURST + nWR for nRTP", source="this project")
@@ -114,12 +125,11 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     *Closing*: the last column command's bank recovers; and the bank activated last may not be
     activated again within nRC. If both come at once, one of the precharges is a clock late.
 
-    **How tight**, for the parts of Sim-D's Table 1. x16: reached up to 8 words over all rows (every
-    sequence of up to 7 words was tried), over up to five rows, and six from 11 words on, but for a
-    clock here and there. Over 7 and 8 rows up to 11 clocks are left from 11 words on: a bank that
-    is left for last must also lie in front of the current pair at each choice behind the first
-    column command, which is not used here. x8: reached over 16 rows, but for reads of 12, 15 and 16
-    words, and by long requests over fewer. Table: docs/dram.md.
+    **The parts of Sim-D's Table 1**: where an exact search of all requests (``index_exact.py``)
+    says less than this derivation, its result is the bound, from ``indexed_longest.csv``. What the
+    derivation does not use is that a bank which is left for last must also lie in front of the
+    current pair at each choice behind the first column command, and the one chosen must not.
+    Table: docs/dram.md.
 
     **Not proved** in all detail, but searched: that arrivals which a full FIFO of an open bank held
     up make nothing longer (its 9 words take longer than what was held up needs to open).
@@ -127,9 +137,6 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int)
     known = part_named(part)
     check_request(bursts, write)
     check_count("rows", rows)
-    closing = recovery(known, write)
-    if rows > known.banks:
-        return bursts * max(known.nRC, known.nRCD + closing)
-    served = known.nRCD + _access(known, bursts, rows) + closing
-    cycled = _last_activate(known, bursts, rows) + known.nRC
-    return max(served, cycled) + int(served == cycled and min(bursts, rows) > 1)
+    derived = derived_issue_delay(known, bursts, rows, write)
+    searched = longest_known(known, bursts=bursts, rows=rows, write=write)
+    return derived if searched is None else min(derived, searched)

@@ -7,7 +7,7 @@ two: `indexed_issue_delay` is exact where they have.
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cyclebound.golden.dram.address import burst_at
@@ -15,7 +15,7 @@ from cyclebound.golden.dram.bounds import check_request, part_named
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["Order", "bursts_in", "longest_order"]
+__all__ = ["Order", "bursts_in", "check_rows", "longest_order"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,12 @@ def bursts_in(part: Part, order: Order) -> list[int]:
             for bank in order.banks]
 
 
+def check_rows(part: Part, rows: int) -> None:
+    """Raise `ValueError` unless no bank has to hold two of ``rows`` rows."""
+    if not 1 <= rows <= part.banks:
+        raise ValueError(f"rows must be from 1 to {part.banks}, not {rows}")
+
+
 def _moved(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> list[int]:
     """Another order: one word elsewhere, a few of them, two exchanged, one or a stretch moved."""
     found, kind = list(banks), rng.randrange(5)
@@ -65,38 +71,65 @@ def _moved(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> l
     return found
 
 
+def _other_head(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> list[int]:
+    """The same for words in front of a tail, of at most one bank fewer than there are: two
+    exchanged, one moved, one elsewhere, or one more."""
+    found, kind = list(banks), rng.randrange(4)
+    a, b = rng.randrange(len(found)), rng.randrange(len(found))
+    if kind == 0:
+        found[a], found[b] = found[b], found[a]
+    elif kind == 1:
+        found.insert(b, found.pop(a))
+    elif kind == 2:
+        found[a] = rng.choice(places)
+    else:
+        found.insert(a, found[b])
+        if len(found) > len(places) + _REPEATS:
+            found.pop(rng.randrange(len(found)))
+    return found if len(set(found)) >= len(places) - 1 else list(banks)
+
+
+_REPEATS = 5
+
+
 def longest_order(*, part: str | Part, bursts: int, rows: int, write: int, rng: random.Random,
                   steps: int, start: Order | None = None) -> tuple[int, Order]:
     """The longest issue delay found in ``steps`` steps, and an order that takes so long.
 
     ``bursts`` words over ``rows`` rows, at most nB; ``start`` is where the search begins, if not
-    at random: one that is too short goes on in its last bank. Raises `NotCovered` for what is no
-    request, and `ValueError` for more rows than banks, or no step.
+    at random: one that is too short goes on in its last bank. Without, half of the steps try orders
+    of any kind, the others such as go through the banks once, with a few words twice, and on in the
+    last bank to the end: the longest requests are like that (docs/dram.md). Raises `NotCovered`
+    for what is no request, and `ValueError` for more rows than banks, or no step.
     """
     known = part_named(part)
     check_request(bursts, write)
-    if not 1 <= rows <= known.banks:
-        raise ValueError(f"rows must be from 1 to {known.banks}, not {rows}")
+    check_rows(known, rows)
     if steps < 1:
         raise ValueError(f"steps must be at least 1, not {steps}")
-
-    def places(first: int) -> list[int]:
-        return [(first + row) % known.banks for row in range(rows)]
-
     first = rng.choice((0, 0, 1, rng.randrange(known.banks))) if rows < known.banks else 0
     if start is not None:
         first = start.first
-        banks = (start.banks + start.banks[-1:] * bursts)[:bursts]
-    else:
-        banks = tuple(rng.choices(places(first), k=bursts))
-    now = best = Order(first, banks)
-    delay = most = now.delay(known, write=write)
-    for step in range(steps):
-        other = Order(first, tuple(_moved(rng, now.banks, places(first))))
-        taken = other.delay(known, write=write)
-        heat = 5 * (1 - step / steps) + 0.01
-        if taken >= delay or rng.random() < math.exp((taken - delay) / heat):
-            now, delay = other, taken
-        if taken > most:
-            best, most = other, taken
-    return most, best
+    places = [(first + row) % known.banks for row in range(rows)]
+
+    def order(banks: Sequence[int]) -> Order:
+        return Order(first, tuple([*banks, *banks[-1:] * bursts][:bursts]))
+
+    def longest(banks: Sequence[int], moved: Callable, steps: int) -> tuple[int, Order]:
+        now, best = banks, order(banks)
+        delay = most = best.delay(known, write=write)
+        for step in range(steps):
+            other = moved(rng, now, places)
+            taken = order(other).delay(known, write=write)
+            heat = 5 * (1 - step / steps) + 0.01
+            if taken >= delay or rng.random() < math.exp((taken - delay) / heat):
+                now, delay = other, taken
+            if taken > most:
+                best, most = order(other), taken
+        return most, best
+
+    if start is not None:
+        return longest(order(start.banks).banks, _moved, steps)
+    head = rng.sample(places, rows)
+    return max(longest(rng.choices(places, k=bursts), _moved, steps - steps // 2),
+               longest(head, _other_head, steps // 2), key=lambda found: found[0])

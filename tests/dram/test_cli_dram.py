@@ -65,6 +65,15 @@ def test_an_adversary(cyclebound):
     assert "read of 2 words over 2 rows takes 83 cycles, bound 83; banks " in done.stdout
 
 
+def test_the_longest(cyclebound):
+    done = cyclebound("dram", "longest", "3", "4", "--write")
+    assert done.returncode == 0, done.stderr
+    assert "write of 3 words over 4 rows takes 108 cycles at most; banks " in done.stdout
+    done = cyclebound("dram", "longest", "3", "4", "--write", "--least", "109")
+    assert done.returncode == 0, done.stderr
+    assert "write of 3 words over 4 rows takes 109 cycles (" in done.stdout
+
+
 def test_parts(cyclebound):
     done = cyclebound("dram", "parts")
     assert done.returncode == 0, done.stderr
@@ -116,6 +125,7 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--words", "1048575"),
      ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, not 264732")),
     (("adversary", "2", "9"), "rows must be from 1 to 8, not 9"),
+    (("longest", "2", "9"), "rows must be from 1 to 8, not 9"),
     (("indexed", "--address", "0xfffffffc", "1"),
      ("the request must end by byte 0x100000000, the end of DDR4-3200AA x16 (2 bank groups), "
       "not 0x100000004")),

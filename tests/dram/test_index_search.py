@@ -112,6 +112,15 @@ def test_adversary_finds_the_worst_of_a_few():
     assert longer >= found
 
 
+@pytest.mark.parametrize(("part", "bursts", "known"), [(X16, 20, 243), (X8, 24, 272)])
+def test_adversary_knows_tails(part, bursts, known):
+    """A bank left for last takes longer than two banks of one group, which need no such order."""
+    found, order = longest_order(part=part, bursts=bursts, rows=PARTS[part].banks, write=1,
+                                 steps=4000, rng=random.Random({X16: 1, X8: 3}[part]))
+    assert found == order.delay(PARTS[part], write=1) > known
+    assert len(set(order.banks[-5:])) == 1
+
+
 @pytest.mark.parametrize(("request_", "kind", "message"), [
     ({"rows": 9}, ValueError, r"^rows must be from 1 to 8, not 9$"),
     ({"rows": 0}, ValueError, r"^rows must be from 1 to 8, not 0$"),

@@ -1,0 +1,47 @@
+"""The longest issue delays of indexed requests, as the exact search found them.
+
+``indexed_longest.csv`` beside this file has a line for each kind of request, of a named part, that
+`longest_request` was asked about: ``cyclebound dram longest`` makes any of them again. ``settled``
+is the number of words from which on each takes nCCD_L, and nothing else changes; or 0.
+"""
+
+import csv
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from cyclebound.golden.dram.timing import PARTS, Part
+
+__all__ = ["FILE", "Known", "known_delays", "longest_known"]
+
+FILE = Path(__file__).with_name("indexed_longest.csv")
+
+
+class Known(NamedTuple):
+    """Exactly so long does the longest request of this kind take, in clocks."""
+
+    part: str
+    write: int
+    rows: int
+    bursts: int
+    delay: int
+    settled: int
+
+
+@cache
+def known_delays() -> tuple[Known, ...]:
+    """All that were searched."""
+    with FILE.open(newline="") as file:
+        return tuple(Known(row["part"], *(int(row[field]) for field in Known._fields[1:]))
+                     for row in csv.DictReader(file))
+
+
+def longest_known(part: Part, *, bursts: int, rows: int, write: int) -> int | None:
+    """No request of this kind takes longer; None if none was searched that says so.
+
+    A buffer of more rows has all requests of one with fewer.
+    """
+    delays = [each.delay + (bursts - each.bursts) * part.nCCD_L for each in known_delays()
+              if each.write == write and each.rows >= rows and PARTS[each.part] == part
+              and (each.bursts == bursts or 0 < each.settled <= bursts)]
+    return min(delays, default=None)

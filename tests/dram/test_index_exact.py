@@ -1,0 +1,127 @@
+"""The exact search for the longest indexed requests, and the table of what it found."""
+
+import itertools
+import random
+
+import pytest
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram import index_table
+from cyclebound.golden.dram.index_bounds import derived_issue_delay, indexed_issue_delay
+from cyclebound.golden.dram.index_exact import check_search, longest_request
+from cyclebound.golden.dram.index_openings import Openings, latest_openings, latest_unforced
+from cyclebound.golden.dram.index_search import Order
+from cyclebound.golden.dram.index_table import Known, known_delays, longest_known
+from cyclebound.golden.dram.index_witnesses import witnesses
+from cyclebound.golden.dram.index_worlds import Worlds
+from cyclebound.golden.dram.timing import (
+    DDR3_1600_MODULE,
+    DDR4_1866M_X16,
+    DDR4_3200AA_X8,
+    DDR4_3200AA_X16,
+    PARTS,
+)
+
+pytestmark = pytest.mark.unit
+
+X16, X8 = DDR4_3200AA_X16, DDR4_3200AA_X8
+
+
+@pytest.mark.parametrize("write", [0, 1])
+@pytest.mark.parametrize(("part", "bursts", "rows"), [
+    (X16, 1, 8), (X16, 3, 8), (X16, 5, 3), (X16, 3, 5), (X8, 3, 6), (DDR4_1866M_X16, 3, 8)])
+def test_as_long_as_the_longest_of_all(part, bursts, rows, write):
+    firsts = range(part.banks if rows < part.banks else 1)
+    longest = max(Order(first, banks).delay(part, write=write) for first in firsts
+                  for banks in itertools.product(
+                      [(first + row) % part.banks for row in range(rows)], repeat=bursts))
+    found = longest_request(part, bursts=bursts, rows=rows, write=write)
+    assert found.delay == found.order.delay(part, write=write) == longest
+    assert found.settled is None
+    assert len({(bank - found.order.first) % part.banks < rows for bank in found.order.banks}) == 1
+    again = longest_request(part, bursts=bursts, rows=rows, write=write, least=longest + 1)
+    assert again[:2] == (None, None)
+    assert again.followed < found.followed
+
+
+@pytest.mark.parametrize(("write", "delay"), [(0, 150), (1, 171)])
+def test_nine_words(write, delay):
+    """What the derivation has for 153 and 172, and nobody ever made longer."""
+    found = longest_request(X16, bursts=9, rows=8, write=write, least=delay)
+    assert found.delay == delay == found.order.delay(X16, write=write)
+    assert longest_request(X16, bursts=9, rows=8, write=write, least=delay + 1).delay is None
+
+
+def test_nothing_at_random_is_longer():
+    rng = random.Random(1)
+    for each in rng.sample([each for each in known_delays() if each.rows > 5], 12):
+        part = PARTS[each.part]
+        for _ in range(40):
+            first = rng.randrange(part.banks)
+            places = [(first + row) % part.banks for row in range(each.rows)]
+            banks = (rng.sample(places, each.rows) + [rng.choice(places)] * each.bursts)
+            order = Order(first, tuple(banks[:each.bursts]))
+            assert order.delay(part, write=each.write) <= each.delay
+
+
+def test_table():
+    """All of it is reached by a witness, and is the bound, where the derivation is not less."""
+    reached = {}
+    for each in witnesses():
+        kind = each.part, each.write, each.bursts
+        for rows in range(each.rows, PARTS[each.part].banks + 1):
+            reached[*kind, rows] = max(each.found, reached.get((*kind, rows), 0))
+    for each in known_delays():
+        part = PARTS[each.part]
+        kind = {"bursts": each.bursts, "rows": each.rows, "write": each.write}
+        assert reached[each.part, each.write, each.bursts, each.rows] == each.delay
+        assert longest_known(part, **kind) == each.delay == indexed_issue_delay(part=part, **kind)
+        assert derived_issue_delay(part, each.bursts, each.rows, each.write) >= each.delay
+
+
+def test_with_more_words(monkeypatch):
+    assert longest_known(X16, bursts=1 << 20, rows=9, write=1) is None
+    assert longest_known(DDR4_1866M_X16, bursts=9, rows=8, write=1) is None
+    assert longest_known(X16, bursts=9, rows=1, write=1) <= 171
+    settled = Known("ddr4-3200aa-x16", 1, 8, 64, 596, 21), Known("ddr4-3200aa-x16", 1, 7, 9, 165, 0)
+    monkeypatch.setattr(index_table, "known_delays", lambda: settled)
+    assert [longest_known(X16, bursts=bursts, rows=7, write=1)
+            for bursts in (9, 10, 20, 21, 22, 64, 1024)] == [165, None, None, 252, 260, 596, 8276]
+
+
+def test_activates():
+    fresh = Openings((48, 48, 48, 48), 22, ((0, 0, 4), (0, 0, 4)))
+    assert latest_unforced(X16, fresh) == (0, 11, 23, 35, 49, 61, 73, 85)
+    assert latest_openings(X16, fresh)[:4] == (0, 11, 23, 35)
+    assert latest_unforced(X16, fresh, 5)[:2] == (5, 16)
+    waiting = Openings((0, 48, 48, 48), 22, ((11, 3, 0), (0, 4, 0)))
+    assert latest_openings(X16, waiting)[0] == 9 < latest_unforced(X16, waiting)[0] == 11
+
+
+@pytest.mark.parametrize(("part", "rows"), [(X16, 8), (X16, 5), (X8, 6)])
+def test_names(part, rows):
+    """Roles get new names in a world, and it is found again; its banks go with them."""
+    worlds, names = Worlds(part, rows), ((1, 0), *((),) * (part.bank_groups - 1))
+    near = worlds.nearer((0, 0), (0, 1), None) & worlds.exists((0, 0)) & worlds.exists((0, 1))
+    renamed = worlds.renamed(near, names)
+    assert renamed == worlds.nearer((0, 1), (0, 0), None) & worlds.exists((0, 0)) & worlds.exists(
+        (0, 1))
+    world = worlds.one_of(renamed)
+    before = worlds.before(world, names)
+    assert near >> before & 1
+    assert worlds.bank(world, (0, 0)) == worlds.bank(before, (0, 1))
+    assert worlds.first(world) == worlds.first(before)
+    assert worlds.renamed(worlds.all, names) == worlds.all
+    assert worlds.in_front((0, 0), (0, 0)) & worlds.exists((0, 0)) == worlds.exists((0, 0))
+
+
+def test_not_for_every_part():
+    for part, write in itertools.product((X16, X8, DDR4_1866M_X16), (0, 1)):
+        check_search(part, write)
+    with pytest.raises(NotCovered, match=r"^DDR3-1600 module \(8 banks\): nine words of a bank "
+                                         r"must take longer than activates that they hold up$"):
+        longest_request(DDR3_1600_MODULE, bursts=2, rows=2, write=0)
+    with pytest.raises(NotCovered, match=r"^bursts must be a whole number of at least 1, not 0$"):
+        longest_request(X16, bursts=0, rows=2, write=0)
+    with pytest.raises(ValueError, match=r"^rows must be from 1 to 8, not 9$"):
+        longest_request(X16, bursts=2, rows=9, write=0)
