@@ -254,11 +254,15 @@ def regress(options: argparse.Namespace) -> list[Row]:
 
 # Meshes: what a router more costs
 
+MESHES = (2, 4, 8)
+
+
 def meshes(options: argparse.Namespace) -> list[Row]:
     """Meshes of wormhole routers at saturation, on the harness; once each, from the cache."""
     rows = []
     block = catalogue.load().find("noc.mesh")
-    for configuration in ("harness2", "harness4", "harness8"):
+    for size in options.mesh or MESHES:
+        configuration = f"harness{size}"
         bench = next(each.name for each in block.testbenches
                      if configuration in (each.configurations or ()))
         _say(f"noc.mesh {configuration}; building it takes minutes, unless it is in the cache")
@@ -268,12 +272,12 @@ def meshes(options: argparse.Namespace) -> list[Row]:
                 raise SystemExit(f"performance: {configuration} failed: {outcome.reason}")
             speed = json.loads((Path(folder) / "speed.json").read_text())
         cycle = speed["seconds a cycle"]
-        parameters = block.configurations[configuration].parameters
-        routers = parameters["rows"] * parameters["columns"]
-        rows.append({"mesh": f"{parameters['rows']} x {parameters['columns']}", "routers": routers,
+        routers = size * size
+        rows.append({"mesh": f"{size} x {size}", "routers": routers,
                      "built in, s": "cached" if outcome.cached else outcome.build_seconds,
                      "cycles": speed["cycles"], "microseconds a cycle": 1e6 * cycle,
                      "cycles/CPU-s": 1 / cycle, "ns a cycle and router": 1e9 * cycle / routers})
+        _say(f"noc.mesh {configuration}: {1 / cycle:,.0f} cycles/CPU-s")
     return rows
 
 
@@ -341,6 +345,8 @@ def main(arguments: list[str] | None = None) -> None:
                         help="only this block, in blocks and regress; may be repeated")
     parser.add_argument("--size", action="append", type=int, metavar="N",
                         help="build N x N arrays; the default is 16 and 32")
+    parser.add_argument("--mesh", action="append", type=int, metavar="N", choices=MESHES,
+                        help="simulate N x N meshes; the default is 2, 4 and 8")
     parser.add_argument("--repeat", type=int, default=3, metavar="R",
                         help="measure R times and take the best (default: 3)")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
