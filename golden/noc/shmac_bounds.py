@@ -129,27 +129,40 @@ def shared_read(*, links: int, sharing: int, inputs: int,
     return alone + service(slave_acknowledge) * (sharing * inputs - 1)
 
 
-@bound(formula="10 (n - 1) + 4 + 2 max(14, 10 n)", source="this project")
-def shared_write(*, inputs: int) -> int:
-    """A write to the RAM of the next tile, to which n - 1 others write by other inputs.
+@bound(formula="((h + 1) f + 1) P - 9 - h + 4 [n > 1] + 4 [f > 2], P = max(14, 10 n)",
+       source="this project")
+def shared_write(*, links: int, sharing: int, inputs: int) -> int:
+    """A write to a RAM that several masters write to, without a pause.
 
-    All of them write without a pause, and without waiting for anything but their acknowledges.
-    Counted as `lifetime`. Nobody else sends anything to that RAM, or in the way.
+    Counted as `lifetime`, from any of the writes that wait for nothing but their acknowledges, and
+    whenever the masters begin. ``links`` (h), ``sharing`` (f) and ``inputs`` (n) are those of
+    `shared_read`. Nobody else sends anything to that RAM, or in the way.
 
     Derivation: from one grant of the RAM's output to the next, writes take 10 cycles: 5 out, 1 + 3
-    in the memory, 1 to rest. The input is free 9 cycles after the grant of its packet, and its next
-    one asks 5 later: an input is granted every max(14, 10 n) cycles if it always has one.
-    A core has up to three writes under way: Y at the RAM's input, X at its own router's, and this
-    one, requested 7 cycles after X was taken, which is 1 after Y was handed over. So Y asks
-    4 - 7 cycles after this one's request; it waits for the n - 1 others, 10 cycles each; X and this
-    one are granted max(14, 10 n) after each other; and it is on its way to the memory 6 after its
-    grant: 1 + (4 - 7) + 10 (n - 1) + 2 max(14, 10 n) + 6. Later writes wait less for their first
-    predecessor, which then asks when the others have just been served.
+    in the memory, 1 to rest. Input of the RAM's router: free 9 cycles after the grant of its packet
+    g, when it takes the next one, which asks 5 later and waits w: so 14 + w from one to the next.
+    Round robin lets each other input go before it once. Of k packets in a row, the sum of w is
+    10 (n k - 1) - 14 (k - 1) at most, which is k (P - 14), and 4 more if there are others.
+
+    The router before (the master's own, with h = 1): f inputs take turns, and whatever is granted
+    there is on offer before the RAM's input is free again. From c, in which a packet is handed
+    over, to the handing over of the next one of the same input there are f of them. With h = 1, a
+    write is requested 7 cycles after its predecessor X was taken, which was 1 after X's predecessor
+    was handed over, c; with each link more, there is a packet more ahead, and a cycle less. From c
+    to the write's own handing over there are (h + 1) f packets; it asks 5 cycles later, waits w,
+    and is on its way to the memory 6 after its grant: in all 1 - 7 - h + 5 + 6 cycles, 14 for each
+    of (h + 1) f packets, and w for these and itself.
+
+    With three or more at an input, c may be the handing over of another one's packet, if X is the
+    first one: taken so that it asks 2 cycles after c, not 6, and one after the next of the others
+    was granted; that makes 4 cycles more. Of two, the other one cannot ask as early as that.
     """
-    check_count("inputs", inputs)
+    for name, value in (("links", links), ("sharing", sharing), ("inputs", inputs)):
+        check_count(name, value)
     turn = OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES + RELEASE_CYCLES
     own = IN_CYCLES + OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES
-    return turn * (inputs - 1) + 4 + 2 * max(own, turn * inputs)
+    waits = ((links + 1) * sharing + 1) * max(own, turn * inputs)
+    return waits - 9 - links + 4 * (inputs > 1) + 4 * (sharing > 2)
 
 
 _PIPELINED = 3  # cycles from one router to the next

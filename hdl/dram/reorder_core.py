@@ -38,8 +38,8 @@ class ReorderCore(wiring.Component):
     4. the direction of the request that left before;
     5. who came first.
 
-    With an age cap, whoever came first goes before all that once it has been overtaken ``cap``
-    times; only then is there a bound on a request's stay.
+    With an age cap, whoever came first goes before all that once ``cap`` others have left while it
+    waited, older ones included; only then is there a bound on a request's stay.
 
     Latency: a request that is taken may be picked in the next cycle, leaves the queue in the one
     after that, and is on offer in the next. Throughput: a request in every third cycle. Who leaves
@@ -51,7 +51,7 @@ class ReorderCore(wiring.Component):
     entries : int
         n: places in the queue, at least 2.
     cap : int
-        How often the oldest may be overtaken; 0: there is no cap, these are the literal rules.
+        How many may leave before the oldest; 0: there is no cap, these are the literal rules.
     part : Part or str
         The DRAM, or its name: its banks, rows, and t_RC.
     tag_bits : int
@@ -73,7 +73,7 @@ class ReorderCore(wiring.Component):
     queue : list of Signal
         The requests, and whether their rows are open.
     ages : list of Signal
-        By place: how often it has been overtaken, up to ``cap``.
+        By place: how many have left while it waited, up to ``cap``.
     picked, pick : Signal
         It was found out in the cycle before who leaves next, and whose place it has.
     fresh : Signal

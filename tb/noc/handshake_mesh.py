@@ -73,6 +73,14 @@ class GridScene:
         await scene.settle()
         return scene
 
+    @classmethod
+    async def fresh(cls, bench: Bench) -> "GridScene":
+        """A scene after reset, in which nothing is written, and what is read is not looked at."""
+        await bench.reset()
+        scene = cls(bench)
+        scene._care &= ~sum(field.mask for field in scene._out["data"])
+        return scene
+
     def _word(self, kernels: Mapping[Tile, Kernel]) -> int:
         word = 0
         for tile, k in kernels.items():
@@ -261,36 +269,50 @@ async def worst_reads(bench: Bench) -> None:
             await scene.settle()
 
 
+# the cores at each input of the RAM's router, the next one first
+_WAYS = (((0, 1), (0, 0), (0, 2)), ((1, 2),), ((2, 1),), ((1, 0),))
+# by links of the victim and cores at its input: when the victim begins, and those at other inputs;
+# the others at its own begin in cycle 8
+_BEGIN = {(1, 1): (8, 64), (2, 1): (8, 60), (1, 2): (8, 64), (2, 2): (8, 78), (1, 3): (123, 116),
+          (2, 3): (131, 134)}
+
+
 @testbench
 async def worst_writes(bench: Bench) -> None:
-    """1 to 4 cores write to one RAM without a pause, beginning in the same cycle."""
-    scene = await GridScene.filled(bench)
-    target = CENTRE if CENTRE in scene.tiles else (0, 1)
-    around = [tile for tile in (*AROUND[:4], (0, 0), (0, 2))
-              if tile in scene.tiles and links(tile, target) == 1]
+    """Cores write to one RAM without a pause, one to three at the victim's input and one at each of
+    up to three others; they begin when it is worst (searched for on the golden model)."""
+    tiles = GridScene(bench).tiles
+    target, ways = (CENTRE, _WAYS) if CENTRE in tiles else ((0, 1), (((0, 0),), ((0, 2),)))
+    ways = [way for way in ways if way[0] in tiles]
     kernel = Kernel(True, operation=Operation.WRITE, target=target)
-    for masters in range(1, len(around) + 1):
-        victim, begun, was, arriving = around[0], deque(), False, None
-        await scene.cycle({victim: kernel})  # so that it was served last
-        await scene.settle()
-        for _ in range(60 + 60 * masters):
-            now = bench.cycle
-            events = await scene.cycle(dict.fromkeys(around[:masters], kernel))
-            if events[victim].requests and not was:
-                begun.append(now)
-            was = events[victim].requests and not events[victim].ends
-            if events[target].arrives and arriving == victim:
-                bench.observe("posted", begun.popleft(), now, inputs=masters)
-            packet = scene.model.slaves[target].packet  # arrives in the next cycle, if it is new
-            arriving = packet and packet.initiator
-        await scene.settle()
+    for others in range(len(ways)):
+        for sharing in range(1, len(ways[0]) + 1):
+            for victim in ways[0][:2]:
+                away = links(victim, target)
+                begin, beside = _BEGIN[away, sharing]
+                along = [tile for tile in ways[0] if tile != victim][:sharing - 1]
+                starts = {**dict.fromkeys(along, 8), victim: begin,
+                          **{way[0]: beside for way in ways[1:others + 1]}}
+                scene = await GridScene.fresh(bench)
+                asked, was, arriving = deque(), False, None
+                kind = {"links": away, "sharing": sharing, "inputs": others + 1}
+                start = bench.cycle
+                for cycle in range(max(begin, beside) + 45 * (away + 2) * sharing + 60):
+                    events = await scene.cycle({tile: kernel for tile, first in starts.items()
+                                                if cycle >= first})
+                    if events[victim].requests and not was:
+                        asked.append(start + cycle)
+                    was = events[victim].requests and not events[victim].ends
+                    if events[target].arrives and arriving == victim:
+                        bench.observe("posted", asked.popleft(), start + cycle, **kind)
+                    packet = scene.model.slaves[target].packet  # arrives in the next cycle, if new
+                    arriving = packet and packet.initiator
+    await bench.reset()
 
 
 async def _stops(bench: Bench, kernels: Mapping[Tile, Kernel], cycles: int) -> bool:
     """Whether these cores stop each other for ever."""
-    await bench.reset()
-    scene = GridScene(bench)  # nothing is written, and what is read is not looked at
-    scene._care &= ~sum(field.mask for field in scene._out["data"])
+    scene = await GridScene.fresh(bench)
     since = 0
     for _ in range(cycles):
         events = await scene.cycle(kernels)

@@ -85,9 +85,14 @@ def test_what_the_bounds_do_not_cover():
 
 @unit
 def test_shared_write():
-    assert [bounds.shared_write(inputs=n) for n in (1, 2, 3, 4)] == [32, 54, 84, 114]
+    def by_inputs(links, sharing):
+        return [bounds.shared_write(links=links, sharing=sharing, inputs=n) for n in (1, 2, 3, 4)]
+
+    assert by_inputs(1, 1) == [32, 54, 84, 114]
+    assert by_inputs(2, 1) == [45, 73, 113, 153]
+    assert by_inputs(1, 3) == [92, 138, 208, 278]
     with pytest.raises(NotCovered, match=r"^inputs must be a whole number of at least 1, not 0$"):
-        bounds.shared_write(inputs=0)
+        bounds.shared_write(links=1, sharing=1, inputs=0)
 
 
 # What the model says: the RTL is compared with it in every cycle, by the testbench
