@@ -14,13 +14,12 @@ __all__ = ["LENET_5", "Convolution", "Product", "attention_head", "im2col", "mlp
 Tensor = NDArray[np.integer]
 
 
-def _check(**sizes: int) -> None:
-    for name, value in sizes.items():
-        thing = name.replace("_", " ")
+def _check(least: int = 1, **sizes: int) -> None:
+    for thing, value in sizes.items():
         if not isinstance(value, int) or isinstance(value, bool):
             raise TypeError(f"{thing} must be a whole number, not {value!r}")
-        if value < 1:
-            raise ValueError(f"{thing} must be at least 1, not {value}")
+        if value < least:
+            raise ValueError(f"{thing} must be at least {least}, not {value}")
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,7 @@ class Convolution:
     def __post_init__(self) -> None:
         _check(height=self.height, width=self.width, channels=self.channels, filters=self.filters,
                kernel=self.kernel, stride=self.stride)
-        if self.padding < 0:
-            raise ValueError(f"padding must be at least 0, not {self.padding}")
+        _check(0, padding=self.padding)
         least = min(self.height, self.width) + 2 * self.padding
         if self.kernel > least:
             raise ValueError(f"kernel must be at most {least}, the padded image, "

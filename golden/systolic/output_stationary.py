@@ -13,6 +13,7 @@ Sums are 32-bit two's complement (``accumulator_width`` bits in general) and wra
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +103,7 @@ def assemble(m: int, n: int, rows: int, columns: int,
     return c
 
 
-@dataclass(frozen=True)
-class Outputs:
+class Outputs(NamedTuple):
     """What the array shows in one cycle.
 
     Attributes

@@ -90,7 +90,7 @@ class RowStationaryModel:
     def step(self, weights: list[int] | None, left: tuple[list[int], bool] | None,
              results_ready: bool) -> tuple[bool, bool, list[int] | None, int]:
         """One cycle: whether weights and a column would be taken, the result on offer, and
-        which rows of PEs execute."""
+        which PEs execute."""
         shown = self._results and self._results[0][0] <= self._now
         result = self._results[0][1] if shown else None
         if result is not None and not results_ready:
@@ -100,7 +100,8 @@ class RowStationaryModel:
         left_ready = whole and self._now >= self._next_column
         while self._windows and self._now - self._windows[0] >= self.taps + self.rows:
             self._windows.popleft()
-        active = sum(1 << i for i in range(self.rows) for start in self._windows
+        row = (1 << self.columns) - 1
+        active = sum(row << i * self.columns for i in range(self.rows) for start in self._windows
                      if 0 <= self._now - start - (self.rows - 1 - i) < self.taps)
 
         if result is not None:

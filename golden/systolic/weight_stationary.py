@@ -11,6 +11,7 @@ is a cycle in which the array is not frozen.
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +78,7 @@ def assemble(tiles: Sequence[Tile], results: Sequence[Sequence[int]],
     return wrap(c, accumulator_width)
 
 
-@dataclass(frozen=True)
-class Outputs:
+class Outputs(NamedTuple):
     """What the array shows in one cycle.
 
     Attributes

@@ -127,8 +127,8 @@ class FloatOutputStationaryArray(wiring.Component):
                 m.d.comb += [
                     pe.operands.valid.eq(1),
                     # without operands, the sum plus -0: the sum
-                    payload.a.eq(Mux(valid[d], Cat(low, right), Cat(low, Const(_MINUS_ZERO, 16)))),
-                    payload.b.eq(Mux(valid[d], Cat(low, bottom), 0)),
+                    payload.a.eq(Cat(low, Mux(valid[d], right, _MINUS_ZERO))),
+                    payload.b.eq(Cat(low, Mux(valid[d], bottom, 0))),
                     # and nothing stays where nothing has been yet
                     payload.c.eq(Mux((valid[d] & first[d]) | ~pe.result.valid, 0,
                                      pe.result.payload)),

@@ -54,10 +54,10 @@ class OutputStationaryPE(wiring.Component):
         The product of the operands taken last but one.
     sum : Out(signed(accumulator_width))
         The accumulator.
-    capture : In(1)
-        Copy ``sum`` to ``drain``.
     shift : In(1)
-        Copy ``below`` to ``drain``. ``capture`` wins.
+        Copy ``below`` to ``drain``,
+    capture : In(1)
+        or ``sum`` instead.
     below : In(signed(accumulator_width))
         ``drain`` of the PE below.
     drain : Out(signed(accumulator_width))
@@ -87,10 +87,8 @@ class OutputStationaryPE(wiring.Component):
         with m.If(self.accumulate):
             m.d.sync += self.sum.eq(Mux(self.first, 0, self.sum) + self.product)
 
-        with m.If(self.capture):
-            m.d.sync += self.drain.eq(self.sum)
-        with m.Elif(self.shift):
-            m.d.sync += self.drain.eq(self.below)
+        with m.If(self.shift):
+            m.d.sync += self.drain.eq(Mux(self.capture, self.sum, self.below))
 
         return m
 
@@ -150,7 +148,7 @@ class OutputStationaryArray(wiring.Component):
         A fold has begun but its last operand is not accepted; it is, but no PE may start the next
         fold; its last product is not added; its sums wait for capture.
     rows_left : Signal
-        Rows of C in the drain registers.
+        Rows of C in the drain registers: bit *i* is set if there are more than *i*.
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
@@ -178,7 +176,7 @@ class OutputStationaryArray(wiring.Component):
         self.flushing = Signal()
         self.ending = Signal()
         self.finished = Signal()
-        self.rows_left = Signal(range(rows + 1))
+        self.rows_left = Signal(rows)
         self.skew_left = delay_lines("skew_left", range(rows), operand_width)
         self.skew_top = delay_lines("skew_top", range(columns), operand_width)
 
@@ -200,12 +198,13 @@ class OutputStationaryArray(wiring.Component):
                 m.submodules[f"pe_{i}_{j}"] = pe
 
         # A capture that is due goes ahead as soon as the last older row leaves, and stops all
-        # else until then: the next MAC of PE (0, 0) may destroy its sum.
-        capture, shift, blocked = Signal(), Signal(), Signal()
+        # else until then: the next MAC of PE (0, 0) may destroy its sum. With one row left or none,
+        # whatever the drain registers take is not a row, or it is a capture.
+        few, move, capture, blocked = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            capture.eq(self.finished & ((self.rows_left == 0)
-                                        | ((self.rows_left == 1) & self.results.ready))),
-            shift.eq(self.results.valid & self.results.ready),
+            few.eq(~self.rows_left[1] if self.rows > 1 else 1),
+            move.eq(~self.results.valid | self.results.ready),
+            capture.eq(self.finished & few & move),
             blocked.eq(self.finished & ~capture),
         ]
 
@@ -264,18 +263,16 @@ class OutputStationaryArray(wiring.Component):
                     pe.top.eq(self.pes[i - 1][j].bottom if i else tops[j]),
                     pe.accumulate.eq(added[i + j]),
                     pe.first.eq(self.fresh_first[i + j]),
-                    pe.capture.eq(capture),
-                    pe.shift.eq(shift),
+                    pe.capture.eq(few),
+                    pe.shift.eq(move),
                     pe.below.eq(self.pes[i + 1][j].drain if i + 1 < self.rows else 0),
                 ]
 
         # The sums leave row by row, upwards.
-        m.d.comb += self.results.valid.eq(self.rows_left != 0)
+        m.d.comb += self.results.valid.eq(self.rows_left[0])
         for j, pe in enumerate(self.pes[0]):
             m.d.comb += self.results.payload[j].eq(pe.drain)
-        with m.If(capture):
-            m.d.sync += self.rows_left.eq(self.rows)
-        with m.Elif(shift):
-            m.d.sync += self.rows_left.eq(self.rows_left - 1)
+        with m.If(move):
+            m.d.sync += self.rows_left.eq(Mux(capture, ~0, self.rows_left >> 1))
 
         return m

@@ -126,7 +126,7 @@ class OverlappedOutputArray(wiring.Component):
                     pe.top.eq(self.pes[i - 1][j].bottom if i else tops[j]),
                     pe.accumulate.eq(step & valid[i + j + 1]),
                     pe.first.eq(first[i + j + 1]),
-                    pe.capture.eq(step & ends[i + j + 2]),
+                    pe.capture.eq(ends[i + j + 2]),
                     pe.shift.eq(step),
                     pe.below.eq(link),
                 ]

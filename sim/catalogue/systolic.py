@@ -31,6 +31,7 @@ def _square(low: int, high: int) -> dict[str, range]:
     return {name: range(low, high + 1) for name in "mkn"}
 
 
+_SMALL = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5)}
 _QUICK = ("2x3", "3x3", "4x4", "3x5", "8x8", "16x16")
 
 LONG = 50_000_000  # cycles of the tests of a long run, at most
@@ -118,7 +119,7 @@ BLOCKS = (
         component=OverlappedOutputArray,
         configurations={
             **{name: Configuration({"rows": rows, "columns": columns}, domain=_square(1, 9))
-               for name, (rows, columns) in {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5)}.items()},
+               for name, (rows, columns) in _SMALL.items()},
             "8x8": Configuration({"rows": 8, "columns": 8}),
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
@@ -147,7 +148,8 @@ BLOCKS = (
             f"{rows}x{columns}x{taps}": Configuration(
                 {"rows": rows, "columns": columns, "taps": taps},
                 domain={"width": range(taps, 16), "passes": range(1, 4)})
-            for rows, columns, taps in ((1, 1, 1), (2, 3, 2), (3, 4, 3), (5, 7, 5))},
+            for rows, columns, taps in ((1, 1, 1), (2, 3, 2), (3, 4, 3), (4, 4, 3), (3, 5, 3),
+                                        (5, 7, 5))},
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary"),),
         bounds=(
             Observed("pass", row_stationary.row_completion, exhaustive=True),
@@ -162,8 +164,8 @@ BLOCKS = (
         summary="matrix products with every operand from outside in every cycle",
         component=NoLocalReuseArray,
         configurations={
-            "2x3": Configuration({"rows": 2, "columns": 3},
-                                 domain={"m": range(1, 5), "k": range(1, 7), "n": range(1, 8)}),
+            **{name: Configuration({"rows": rows, "columns": columns}, domain=_square(1, 9))
+               for name, (rows, columns) in _SMALL.items()},
             "8x8": Configuration({"rows": 8, "columns": 8}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.no_local_reuse"),),

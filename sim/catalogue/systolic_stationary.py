@@ -15,9 +15,9 @@ from cyclebound.sim.catalogue.systolic import LONG
 from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
 from cyclebound.tb.systolic.weight_stationary_properties import (
     WeightStationaryCheck,
-    WeightStationaryProductCheck,
     WeightStationaryProof,
 )
+from cyclebound.tb.systolic.weight_stationary_values import WeightStationaryValuesProof
 
 _UP_TO_9 = {name: range(1, 10) for name in "mkn"}
 _SHAPES = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5), "8x8": (8, 8), "16x16": (16, 16),
@@ -38,6 +38,12 @@ def _configurations() -> dict[str, Configuration]:
             for name, (rows, columns) in _SHAPES.items()
             for suffix, double_buffer in (("", True), ("_serial", False))
             if suffix or max(rows, columns) <= 16}
+
+
+def _floats() -> dict[str, Configuration]:
+    """The small shapes of the arrays in floating point."""
+    return {name: Configuration({"rows": _SHAPES[name][0], "columns": _SHAPES[name][1]},
+                                domain=_UP_TO_9) for name in _SMALL}
 
 
 _QUICK = tuple(name for name in _configurations() if name not in _WIDE)
@@ -83,13 +89,14 @@ BLOCKS = (
             Property(
                 name="values",
                 says="every row of sums is the row of operands times the weights of its fold",
-                checker=WeightStationaryProductCheck,
+                checker=WeightStationaryValuesProof,
                 instances=tuple(
-                    {"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6,
-                     "double_buffer": double_buffer} for double_buffer in (True, False)),
+                    {"rows": 2, "columns": columns, "operand_width": 2, "accumulator_width": 6,
+                     "double_buffer": double_buffer}
+                    for columns in (2, 3) for double_buffer in (True, False)),
                 decides=("rows", "columns", "double_buffer"),
-                depth=12,
-                induction=None,
+                depth=8,
+                induction=1,
             ),
             Property(
                 name="element",
@@ -143,10 +150,13 @@ BLOCKS = (
         configurations={
             "2x2": Configuration({"rows": 2, "columns": 2},
                                  domain={"m": range(1, 6), "k": range(1, 6), "n": range(1, 5)}),
-            "4x4": Configuration({"rows": 4, "columns": 4}),
+            **_floats(),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.float_weight_stationary"),),
+            Testbench("cycle", "cyclebound.tb.systolic.float_weight_stationary",
+                      configurations=("2x2",)),
+            Testbench("wide", "cyclebound.tb.systolic.float_weight_stationary", thorough=True,
+                      configurations=_SMALL)),
         bounds=(
             Observed("steps", float_weight_stationary.float_steps, exhaustive=True),
             Observed("product", float_weight_stationary.float_completion, exhaustive=True),
@@ -162,10 +172,13 @@ BLOCKS = (
         configurations={
             "2x2": Configuration({"rows": 2, "columns": 2},
                                  domain={"m": range(1, 8), "k": range(1, 7), "n": range(7, 8)}),
-            "4x4": Configuration({"rows": 4, "columns": 4}),
+            **_floats(),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.float_output_stationary"),),
+            Testbench("cycle", "cyclebound.tb.systolic.float_output_stationary",
+                      configurations=("2x2",)),
+            Testbench("wide", "cyclebound.tb.systolic.float_output_stationary", thorough=True,
+                      configurations=_SMALL)),
         bounds=(
             Observed("macs", float_output_stationary.turns_macs, exhaustive=True),
             Observed("product", float_output_stationary.turns_completion, exhaustive=True),

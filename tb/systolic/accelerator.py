@@ -86,6 +86,20 @@ class Scene:
         if chance == 1:
             self.bench.observe("layer", first, last, **shape, **vars(memory or Memory()))
 
+    async def commands(self, shape: Mapping[str, int], memory: Memory) -> None:
+        """Each command of a layer by itself."""
+        program = program_of(random_steps([layer_of(shape)], self.device.size, 1), self.device,
+                             memory)
+        server = MemoryServer(self.bench, program.memory.copy(), memory)
+        for command in program.commands:
+            first, last = await self.run([command], server)
+            if command["operation"] == Operation.COMPUTE:
+                self.bench.observe("compute", first + 1, last, **{
+                    name: command[name] for name in ("pixels", "tiles", "strips")})
+            else:
+                self.bench.observe("transfer", first + 1, last, count=command["count"],
+                                   **vars(memory))
+
     def covered(self, shape: Mapping[str, int]) -> bool:
         """Whether there is such a layer, and it fits."""
         try:
@@ -146,18 +160,8 @@ async def every_layer(bench: Bench) -> None:
 async def single_commands(bench: Bench) -> None:
     """Each command by itself takes what its bound says."""
     scene = Scene(bench)
-    size = scene.device.size
     for shape in [scene.random() for _ in range(8)]:
-        memory = Memory(bench.rng.randint(1, 5), bench.rng.randint(1, 3))
-        program = program_of(random_steps([layer_of(shape)], size, 1), scene.device, memory)
-        server = MemoryServer(bench, program.memory.copy(), memory)
-        for command in program.commands:
-            first, last = await scene.run([command], server)
-            if command["operation"] == Operation.COMPUTE:
-                bench.observe("compute", first + 1, last, **{
-                    name: command[name] for name in ("pixels", "tiles", "strips")})
-            else:
-                bench.observe("transfer", first + 1, last, count=command["count"], **vars(memory))
+        await scene.commands(shape, Memory(bench.rng.randint(1, 5), bench.rng.randint(1, 3)))
 
 
 @testbench

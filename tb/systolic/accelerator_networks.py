@@ -12,6 +12,7 @@ from cyclebound.golden.systolic.accelerator_network import (
     product_step,
     random_steps,
 )
+from cyclebound.golden.systolic.dram_memory import behind_dram
 from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.systolic.accelerator import Scene, shape_of
@@ -20,15 +21,18 @@ _SLOW = Memory(40, 2)
 
 
 async def _network(bench: Bench, name: str) -> None:
-    """Layer behind layer in one list of commands, then with a slow memory."""
+    """Layer behind layer in one list of commands, with a slow memory, and behind a DDR3."""
     scene = Scene(bench)
+    dram = behind_dram("ddr3-1600-module", beat_bytes=scene.device.size, clocks=8)
     steps = random_steps(NETWORKS[name], scene.device.size, bench.rng.getrandbits(32))
-    for memory in (Memory(), _SLOW):
+    for memory in (Memory(), _SLOW, dram):
         first, last, planned = await scene.program(steps, memory=memory)
         assert last - first + 1 == planned, f"{last - first + 1} cycles, planned {planned}"
-    await scene.program(steps, memory=_SLOW, rng=bench.rng)
-    for layer in chained(NETWORKS[name], scene.device.size):  # each by itself, for the bound
+    await scene.program(steps, memory=dram, rng=bench.rng)
+    layers = chained(NETWORKS[name], scene.device.size)
+    for layer in layers:  # each by itself, for the bound; and the commands of the last one
         await scene.layer(shape_of(layer))
+    await scene.commands(shape_of(layers[-1]), _SLOW)
 
 
 @testbench
@@ -39,7 +43,7 @@ async def lenet_5(bench: Bench) -> None:
 
 @testbench
 async def mobilenet(bench: Bench) -> None:
-    """The first convolution and a bottleneck of a MobileNetV2, on small images."""
+    """The first convolution and two bottlenecks of a MobileNetV2, on small images."""
     await _network(bench, "mobilenet")
 
 

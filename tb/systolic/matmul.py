@@ -1,7 +1,7 @@
 """Testbench of the matrix multiplier: every row of every product against numpy, to the cycle."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from cyclebound.golden.systolic.matmul import a_words, b_words, expected_rows, product_of
 from cyclebound.golden.systolic.scale_sim import LAYERS
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.two_streams import packed, random_matrix
 
 _RANDOM = 25  # products where there is no domain
 
@@ -23,17 +24,6 @@ class Scene:
         self.depths = p.get("a_depth", 1024), p.get("b_depth", 1024)
         o = bench.outputs
         self._valid, self._result = o["results.valid"].mask, o["results.payload"]
-
-    def operands(self, rows: int, columns: int) -> NDArray[np.int64]:
-        """A random matrix; one in four has only extreme elements, whose sums are greatest."""
-        half = 1 << self.operand_width - 1
-        rng = self.bench.rng
-        values = ([-half, half - 1] if rng.random() < 0.25 else range(-half, half))
-        return np.array(rng.choices(values, k=rows * columns)).reshape(rows, columns)
-
-    def _packed(self, values: Sequence[int]) -> int:
-        mask = (1 << self.operand_width) - 1
-        return sum((value & mask) << self.operand_width * n for n, value in enumerate(values))
 
     def fits(self, m: int, k: int, n: int) -> bool:
         """Whether both memories hold the operands."""
@@ -50,12 +40,14 @@ class Scene:
                 if word is not None:
                     values |= {f"load_{name}.valid": 1,
                                f"load_{name}.payload.address": address,
-                               f"load_{name}.payload.data": self._packed(word)}
+                               f"load_{name}.payload.data": packed(word, self.operand_width)}
             await bench.step(bench.inputs.pack(values))
 
     async def product(self, m: int, k: int, n: int, *, sinks: Iterator[bool] | None = None) -> None:
         """One product; without ``sinks`` it has to take exactly its time."""
-        await self.multiply(self.operands(m, k), self.operands(k, n), sinks=sinks)
+        a, b = (random_matrix(self.bench, self.operand_width, *shape)
+                for shape in ((m, k), (k, n)))
+        await self.multiply(a, b, sinks=sinks)
 
     async def multiply(self, a: NDArray[np.int64], b: NDArray[np.int64], *,
                        sinks: Iterator[bool] | None = None) -> NDArray[np.int64]:

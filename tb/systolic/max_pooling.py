@@ -7,6 +7,7 @@ import numpy as np
 
 from cyclebound.golden.systolic.max_pooling import MaxPoolingModel
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.two_streams import packed
 
 
 class Scene:
@@ -16,11 +17,6 @@ class Scene:
         self.bench, p = bench, bench.parameters
         self.columns, self.width = p["columns"], p.get("width", 8)
 
-    def packed(self, pixel: list[int]) -> int:
-        """A pixel on a bus."""
-        mask = (1 << self.width) - 1
-        return sum((value & mask) << self.width * n for n, value in enumerate(pixel))
-
     async def images(self, height: int, width: int, window: int, *, count: int = 1,
                      offers: Iterator[bool], sinks: Iterator[bool],
                      observe: bool = False) -> None:
@@ -29,7 +25,7 @@ class Scene:
         size = count * height * width * self.columns
         images = np.array(bench.rng.choices(range(-half, half), k=size)).reshape(
             count, height, width, self.columns)
-        pixels = [self.packed(pixel) for pixel in
+        pixels = [packed(pixel, self.width) for pixel in
                   images.reshape(-1, self.columns).tolist()]
         model = MaxPoolingModel([(image, window) for image in images])
         settings = bench.inputs.pack({"window": window, "image_width": width,
@@ -45,7 +41,7 @@ class Scene:
             takes, shown = model.step(offer, ready)
             want, care = {"pixels.ready": takes, "results.valid": shown is not None}, 0
             if shown is not None:
-                want["results.payload"] = self.packed(shown)
+                want["results.payload"] = packed(shown, self.width)
                 left += ready
             for name in want:
                 care |= bench.outputs[name].mask

@@ -1,14 +1,14 @@
 """Testbench of the array without local reuse: every output compared in every cycle."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cyclebound.golden.systolic.no_local_reuse import NoLocalReuseModel
 from cyclebound.golden.systolic.output_stationary import wrap
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.two_streams import packed, random_matrix, shapes_of, sometimes
 
 
 class Scene:
@@ -21,25 +21,15 @@ class Scene:
         self.model = NoLocalReuseModel(self.rows, self.widths[1])
         self.taken = False  # operands, in the cycle before
 
-    def operands(self, rows: int, columns: int) -> NDArray[np.int64]:
-        """A random matrix; one in four has only extreme elements, whose sums are greatest."""
-        half, rng = 1 << self.widths[0] - 1, self.bench.rng
-        values = [-half, half - 1] if rng.random() < 0.25 else range(-half, half)
-        return np.array(rng.choices(values, k=rows * columns)).reshape(rows, columns)
-
-    def _packed(self, values: Sequence[int], width: int) -> int:
-        mask = (1 << width) - 1
-        return sum((int(value) & mask) << width * n for n, value in enumerate(values))
-
     async def product(self, m: int, k: int, n: int, *, offers: Iterator[bool],
                       sinks: Iterator[bool], observe: bool = False) -> None:
         """A product; what is added to a tile's sums are random numbers, and the reference knows."""
         bench, (operand, accumulator) = self.bench, self.widths
-        a, b = self.operands(m, k), self.operands(k, n)
+        a, b = (random_matrix(bench, operand, *shape) for shape in ((m, k), (k, n)))
         down, across = -(-k // self.rows), -(-n // self.columns)
         wide = np.pad(a, ((0, 0), (0, down * self.rows - k)))
         whole = np.pad(b, ((0, down * self.rows - k), (0, across * self.columns - n)))
-        begun = self.operands(m * down * across, self.columns)
+        begun = random_matrix(bench, operand, m * down * across, self.columns)
         steps = []
         for number, (j, i, t) in enumerate(itertools.product(range(across), range(down),
                                                              range(m))):
@@ -54,16 +44,16 @@ class Scene:
                 left, weights, sums = steps[taken]
                 given = left, np.reshape(weights, (self.rows, self.columns)), sums
                 values |= {"operands.valid": 1,
-                           "operands.payload.left": self._packed(left, operand),
-                           "operands.payload.weights": self._packed(weights, operand),
-                           "operands.payload.sums": self._packed(sums, accumulator)}
+                           "operands.payload.left": packed(left, operand),
+                           "operands.payload.weights": packed(weights, operand),
+                           "operands.payload.sums": packed(sums, accumulator)}
             seen = await bench.step(bench.inputs.pack(values))
             takes, shown = self.model.step(given if offer else None, ready)
             want = {"operands.ready": takes, "results.valid": shown is not None,
                     "active": (1 << self.rows * self.columns) - 1 if self.taken else 0}
             self.taken = bool(offer and takes)
             if shown is not None:
-                want["results.payload"] = self._packed(shown, accumulator)
+                want["results.payload"] = packed(shown, accumulator)
                 results += [shown] if ready else []
             bench.check(seen, bench.outputs.pack(want), sum(o[name].mask for name in want))
             if offer and takes:
@@ -80,12 +70,7 @@ class Scene:
 async def every_shape(bench: Bench) -> None:
     """Every product of the domain; where there is none, random ones."""
     scene, always = Scene(bench), itertools.repeat(True)
-    if bench.domain:
-        shapes = list(itertools.product(*(range(low, high + 1) for low, high in
-                                          (bench.domain[d] for d in "mkn"))))
-    else:
-        shapes = [tuple(bench.rng.randint(1, 20) for _ in "mkn") for _ in range(10)]
-    for m, k, n in shapes:
+    for m, k, n in shapes_of(bench, 10, (20, 20, 20)):
         await scene.product(m, k, n, offers=always, sinks=always, observe=True)
 
 
@@ -95,5 +80,5 @@ async def stalls_and_backpressure(bench: Bench) -> None:
     scene, rng = Scene(bench), bench.rng
     for offer, sink in itertools.product((0.3, 1.0), (0.2, 0.7, 1.0)):
         await scene.product(rng.randint(1, 5), rng.randint(1, 9), rng.randint(1, 9),
-                            offers=(rng.random() < offer for _ in itertools.count()),
-                            sinks=(rng.random() < sink for _ in itertools.count()))
+                            offers=sometimes(bench, offer),
+                            sinks=sometimes(bench, sink))

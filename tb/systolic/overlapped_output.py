@@ -19,12 +19,4 @@ async def small_shapes(bench: Bench) -> None:
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, results that wait: the same products, later."""
-    scene = Scene(bench, OverlappedOutputModel)
-    for offer, sink in itertools.product((0.3, 0.8, 1.0), (0.1, 0.5, 1.0)):
-        for _ in range(3):
-            m, k, n = (bench.rng.randint(1, 2 * size + 1) for size in
-                       (scene.rows, 3, scene.columns))
-            await scene.product(
-                m, k, n, observe=False,
-                offers=(bench.rng.random() < offer for _ in range(2000)),
-                sinks=(bench.rng.random() < sink for _ in range(2000)))
+    await Scene(bench, OverlappedOutputModel).stalls(3)

@@ -3,7 +3,7 @@
 `WeightStationaryCheck` knows the protocol and the timing, at any size: what is taken and when, and
 that a row of sums follows each row of A after r + c + 1 steps, so that none is lost or invented.
 `WeightStationaryProductCheck` computes the sums. `WeightStationaryProof` looks inside as well; it
-is for induction.
+is for induction, and so is what weight_stationary_values.py says of the sums.
 
 Ref: the thesis on AI accelerators, chapter 5.2 (Table 5.2).
 """
@@ -15,10 +15,11 @@ from amaranth.lib import data
 
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["WeightStationaryCheck", "WeightStationaryProductCheck", "WeightStationaryProof"]
+__all__ = ["ArrayWatcher", "WeightStationaryCheck", "WeightStationaryProductCheck",
+           "WeightStationaryProof"]
 
 
-class _ArrayWatcher(Watcher):
+class ArrayWatcher(Watcher):
     """Sees the array's ports, and what is taken; knows its shape."""
 
     def __init__(self, target):
@@ -44,7 +45,7 @@ class _ArrayWatcher(Watcher):
         return step, take, accept, begin
 
 
-class WeightStationaryCheck(_ArrayWatcher):
+class WeightStationaryCheck(ArrayWatcher):
     """Protocol and timing of a `WeightStationaryArray`.
 
     Assumes that operands on offer stay until they are taken. Holds in any other traffic, from
@@ -111,7 +112,7 @@ class WeightStationaryCheck(_ArrayWatcher):
         return m
 
 
-class WeightStationaryProductCheck(_ArrayWatcher):
+class WeightStationaryProductCheck(ArrayWatcher):
     """Sums of a `WeightStationaryArray` are a row of A times the weights of its fold.
 
     It multiplies a row in the cycle in which it is accepted, and keeps the sums until they are due.
@@ -131,20 +132,28 @@ class WeightStationaryProductCheck(_ArrayWatcher):
         Weights of the fold to come, and of the one whose operands are accepted.
     place : Signal
         The next row of ``coming``.
+    complete : Signal
+        ``coming``, with the row that is accepted in this cycle if that is the last.
+    line : list of Signal
+        Sums of the rows under way, youngest first.
     """
 
     def __init__(self, target):
         super().__init__(target)
         tile = data.ArrayLayout(data.ArrayLayout(signed(self.operand_width), self.columns),
                                 self.rows)
-        self.coming, self.used = Signal(tile), Signal(tile)
+        self.coming, self.used, self.complete = (
+            Signal(tile, name=name) for name in ("coming", "used", "complete"))
+        entry = data.ArrayLayout(signed(self.accumulator_width), self.columns)
+        self.line = [Signal(entry, name=f"sums_{age}")
+                     for age in range(self.rows + self.columns + 1)]
         self.place = Signal(range(self.rows))
 
     def elaborate(self, platform):
         m = Module()
         step, take, _, begin = self.strobes(m)
         # With the last weights the first operands may come: then these are not in `coming` yet.
-        complete = Signal(self.coming.shape())
+        complete, line = self.complete, self.line
         m.d.comb += complete.eq(self.coming)
         with m.If(take):
             m.d.sync += self.place.eq(Mux(self.place == self.rows - 1, 0, self.place + 1))
@@ -157,8 +166,6 @@ class WeightStationaryProductCheck(_ArrayWatcher):
         with m.If(begin):
             m.d.sync += self.used.eq(complete)
 
-        entry = data.ArrayLayout(signed(self.accumulator_width), self.columns)
-        line = [Signal(entry, name=f"sums_{age}") for age in range(self.rows + self.columns + 1)]
         with m.If(step):
             for j in range(self.columns):
                 m.d.sync += line[0][j].eq(sum(

@@ -144,13 +144,13 @@ MUTANTS = (
            "self.left.ready.eq(self.top.valid & ", "self.left.ready.eq(",
            "an operand was taken alone"),
     Mutant(ARRAY, "rows leave before they are taken",
-           "shift.eq(self.results.valid & self.results.ready)", "shift.eq(self.results.valid)",
+           "move.eq(~self.results.valid | self.results.ready)", "move.eq(1)",
            "results changed before it was taken", watched=True),
     Mutant(ARRAY, "sink does not block", "blocked.eq(self.finished & ~capture)", "blocked.eq(0)",
            "operands taken while results block the array|active PEs are not the wavefront",
            watched=True),
-    Mutant(ARRAY, "a row less of results", "self.rows_left.eq(self.rows)",
-           "self.rows_left.eq(self.rows - 1)",
+    Mutant(ARRAY, "a row less of results", "Mux(capture, ~0, self.rows_left >> 1)",
+           "Mux(capture, 2 ** (self.rows - 1) - 1, self.rows_left >> 1)",
            "result row is missing", watched=True),
 )
 

@@ -49,7 +49,7 @@ class Tampered(wiring.Component):
 def wrong_result(m, array, ports, late):
     """The highest bit, whose error a checksum with an even weight would lose."""
     top = array.results.payload[1]
-    m.d.comb += ports.results.payload[1].eq(top ^ Mux(late & (array.rows_left == 1), 1 << 31, 0))
+    m.d.comb += ports.results.payload[1].eq(top ^ Mux(late & (array.rows_left == 0b01), 1 << 31, 0))
 
 
 def wrong_operand(m, array, ports, late):
@@ -63,12 +63,12 @@ def lost_last(m, array, ports, late):
 
 def rows_change_places(m, array, ports, late):
     first = Signal.like(array.results.payload)
-    with m.If(array.rows_left == 2):
+    with m.If(array.rows_left == 0b11):
         m.d.sync += first.eq(array.results.payload)
         for j in range(3):
             with m.If(late):
                 m.d.comb += ports.results.payload[j].eq(array.pes[1][j].drain)
-    with m.Elif((array.rows_left == 1) & late):
+    with m.Elif((array.rows_left == 0b01) & late):
         m.d.comb += ports.results.payload.eq(first)
 
 

@@ -112,6 +112,8 @@ def test_what_is_no_convolution():
         Convolution("c", 4, 6, 1, 1, 3, stride=0)
     with pytest.raises(ValueError, match=r"^padding must be at least 0, not -1$"):
         Convolution("c", 4, 6, 1, 1, 3, padding=-1)
+    with pytest.raises(TypeError, match=r"^padding must be a whole number, not 0.5$"):
+        Convolution("c", 4, 6, 1, 1, 3, padding=0.5)
 
 
 def test_what_is_no_machine():

@@ -1,4 +1,4 @@
-"""Weight-stationary array: its timing is proved by induction, and a fault is not."""
+"""Weight-stationary array: timing and sums are proved by induction, and faults are not."""
 
 import pytest
 
@@ -14,24 +14,42 @@ OUT_OF_TURN = Mutant("systolic.weight_stationary", "weights are taken out of the
                      "self.weights.ready.eq(step)")
 
 
-def timing_of(block, folder, rows, columns, *, double_buffer):
-    claim = next(each for each in block.properties if each.name == "timing")
+TOO_EARLY = Mutant("systolic.weight_stationary", "a weight is overwritten before it is in use",
+                   "pe.swap.eq(swap[i + j])", "pe.swap.eq(swap[j])")
+
+
+def proof_of(block, folder, rows, columns, *, double_buffer, name="timing", width=1):
+    claim = next(each for each in block.properties if each.name == name)
     return prove(block, claim, {
-        "rows": rows, "columns": columns, "operand_width": 1, "accumulator_width": 2,
-        "double_buffer": double_buffer}, folder=folder)
+        "rows": rows, "columns": columns, "operand_width": width,
+        "accumulator_width": 2 * width, "double_buffer": double_buffer}, folder=folder)
 
 
 @pytest.mark.parametrize("double_buffer", [True, False])
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 3)])
 def test_timing_is_proved(tmp_path, rows, columns, double_buffer):
     block = catalogue.load().find("systolic.weight_stationary")
-    found = timing_of(block, tmp_path, rows, columns, double_buffer=double_buffer)
+    found = proof_of(block, tmp_path, rows, columns, double_buffer=double_buffer)
     assert found.status == "proved", found.detail
+
+
+@pytest.mark.parametrize("double_buffer", [True, False])
+def test_sums_are_proved(tmp_path, double_buffer):
+    block = catalogue.load().find("systolic.weight_stationary")
+    found = proof_of(block, tmp_path, 2, 3, double_buffer=double_buffer, name="values", width=2)
+    assert found.status == "proved", found.detail
+
+
+def test_wrong_sums_are_not_proved(tmp_path):
+    block = with_fault(catalogue.load().find(TOO_EARLY.block), TOO_EARLY, watched=True,
+                       max_cycles=1)
+    found = proof_of(block, tmp_path, 2, 2, double_buffer=True, name="values", width=2)
+    assert found.status == "failed"
 
 
 def test_a_fault_is_not_proved(tmp_path):
     block = catalogue.load().find(OUT_OF_TURN.block)
     block = with_fault(block, OUT_OF_TURN, watched=True, max_cycles=1)
-    found = timing_of(block, tmp_path, 2, 3, double_buffer=True)
+    found = proof_of(block, tmp_path, 2, 3, double_buffer=True)
     assert found.status == "failed"
     assert "weights out of turn, or refused" in found.detail
