@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from cyclebound.golden.bound import Bound
 from cyclebound.sim.errors import UserError, unknown
 
-__all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Property", "Testbench"]
+__all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Picture", "Property", "Testbench"]
 
 Make = Callable[..., wiring.Component]
 
@@ -121,6 +121,9 @@ class Property:
         Begin in every state of the component that the checker's assumptions allow in the first
         cycle, instead of after reset. A checker that asserts whenever something ends what it
         assumes where it begins, so proves it for any number of them.
+    any_product : bool
+        Every multiplier, of the component and of the checker, may give anything in every cycle:
+        for widths that no solver multiplies. The checker assumes what it needs to know of products.
     """
 
     name: str
@@ -132,6 +135,7 @@ class Property:
     induction: int | None = 12
     top: Make | None = None
     anywhere: bool = False
+    any_product: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,38 @@ class FpgaTarget:
 
     configuration: str
     device: str = "ecp5-85k"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Something to look at beside the worst requests: a curve, a roofline, a mapped grid.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the block.
+    caption : str
+        What is to be seen, in a sentence.
+    draw : str
+        ``module:function`` that returns a matplotlib figure; imported only when it is drawn.
+    arguments : mapping
+        Its keyword arguments.
+    kept : str
+        The JSON file that testbenches leave in their job's folder, handed to the function as its
+        first argument; empty: it needs no simulation.
+    testbenches : tuple[str, ...]
+        Those that leave it.
+    thorough : bool
+        It takes minutes: a regression draws it only with ``--thorough``.
+    """
+
+    name: str
+    caption: str
+    draw: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    kept: str = ""
+    testbenches: tuple[str, ...] = ()
+    thorough: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,6 +203,8 @@ class Block:
         below the top.
     unread : tuple[str, ...]
         Input ports that it has for the sake of its face only, and does not read.
+    pictures : tuple[Picture, ...]
+        What the report shows beside worst requests.
     """
 
     name: str
@@ -180,6 +218,7 @@ class Block:
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def family(self) -> str:
@@ -199,6 +238,15 @@ class Block:
         if name not in found:
             raise unknown(f"testbench of {self.name}", name, found)
         return found[name]
+
+    def picture(self, name: str | None) -> Picture:
+        """The picture of that name, or the first. Raises `UserError`."""
+        found = {picture.name: picture for picture in self.pictures}
+        if not found:
+            raise UserError(f"{self.name} has no pictures")
+        if name is not None and name not in found:
+            raise unknown(f"picture of {self.name}", name, found)
+        return found[name] if name else self.pictures[0]
 
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` in the component's words."""

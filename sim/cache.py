@@ -18,7 +18,7 @@ from pathlib import Path
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root
 
-__all__ = ["entry", "key_of"]
+__all__ = ["entry", "key_of", "known"]
 
 _MANIFEST = "manifest.json"
 
@@ -57,15 +57,21 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+def known(kind: str, key: str) -> Path | None:
+    """The folder of an entry if there is one, without waiting for who may be making it."""
+    folder = cache_root() / kind / key
+    return folder if _sound(folder) else None
+
+
 def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool]:
     """The folder of an entry, made by ``make(folder)`` if there is none; and whether it was there.
 
     Raises `UserError` if the cache cannot be written; whatever ``make`` raises leaves no entry.
     """
+    if there := known(kind, key):
+        return there, True
     parent = cache_root() / kind
     folder = parent / key
-    if _sound(folder):
-        return folder, True
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent / f"{key}.lock"):

@@ -75,10 +75,11 @@ def regress(
         metavar="[BLOCK]...",
         help="Blocks or families, as `list` names them; the default is all.")] = None,
     workers: Workers = None,
-    configuration: Annotated[str | None, typer.Option(
-        "--configuration", "-c", metavar="C", help="Only this configuration.")] = None,
-    testbench: Annotated[str | None, typer.Option(
-        "--testbench", metavar="T", help="Only this testbench.")] = None,
+    configurations: Annotated[list[str] | None, typer.Option(
+        "--configuration", "-c", metavar="C", help="Only this configuration; may be repeated.")
+    ] = None,
+    testbenches: Annotated[list[str] | None, typer.Option(
+        "--testbench", metavar="T", help="Only this testbench; may be repeated.")] = None,
     thorough: Annotated[bool, typer.Option(
         "--thorough", help="Run the exhaustive sweeps too, which take minutes each.")] = False,
     seed: Seed = 1,
@@ -108,9 +109,10 @@ def regress(
     """
     if resume is not None and output is not None:
         raise UserError("--resume names the folder already; leave out --output")
-    options = {"blocks": blocks, "configuration": configuration, "testbench": testbench,
-               "thorough": thorough, "seed": seed, "waves": waves, "proofs": proofs,
-               "pictures": pictures, "fpga": fpga, "simulator": simulator, "wall_limit": wall_limit}
+    options = {"blocks": blocks, "configurations": configurations or (),
+               "testbenches": testbenches or (), "thorough": thorough, "seed": seed,
+               "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
+               "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])
@@ -153,9 +155,9 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     found = the_catalogue().find(block)
     name, _ = found.configuration(configuration)
     bench = found.testbench(testbench) if testbench else found.testbenches[0]
-    plan = Plan([found], Path("."), seed=seed, configuration=name, testbench=bench.name,
-                waves=waves, simulator=_simulator(simulator), wall_limit=wall_limit,
-                pages=tuple(cli.pages))
+    plan = Plan([found], Path("."), seed=seed, configurations=[name],
+                testbenches=[bench.name], waves=waves,
+                simulator=_simulator(simulator), wall_limit=wall_limit, pages=tuple(cli.pages))
     check(plan)
     folder = output or _new_folder()
     job, *_ = jobs_of(Plan(**{**vars(plan), "folder": folder}))
@@ -198,6 +200,36 @@ def compare(folder: Folder,
     else:
         print_differences(changed, console())
     return 1 if changed else 0
+
+
+@app.command()
+def picture(block: BlockName,
+            name: Annotated[str | None, typer.Argument(
+                metavar="[NAME]", help="One of its pictures; the default is the first.")] = None,
+            configuration: ConfigurationName = None, seed: Seed = 1,
+            kept: Annotated[Path | None, typer.Option(
+                "--from", metavar="FILE",
+                help="Draw what a run's job kept in this file, instead of simulating.")] = None,
+            output: Annotated[Path, typer.Option(
+                "--output", "-o", metavar="FILE", help="A file that ends in .svg, .png or .pdf.")
+            ] = Path("picture.svg"), wall_limit: WallLimit = 900) -> None:
+    """Draw a picture of a block, as its report has it; where it shows a run, simulate first."""
+    found = the_catalogue().find(block)
+    wanted = found.picture(name)
+    if wanted.kept and kept is None:
+        plan = Plan([found], _new_folder(), seed=seed, testbenches=wanted.testbenches,
+                    configurations=[configuration] if configuration else (),
+                    wall_limit=wall_limit, pages=tuple(cli.pages))
+        check(plan)
+        job, *_ = jobs_of(plan)
+        with cli.status(f"{job.name} runs"):
+            outcome = run_job(job)
+        if not outcome.passed:
+            raise UserError(f"{job.name} failed: {outcome.reason}")
+        kept = Path(job.folder) / wanted.kept
+    from cyclebound.sim.drawing import figure_of, write
+    write(figure_of(wanted, kept), output)
+    print(output)
 
 
 @app.command()

@@ -5,13 +5,15 @@ import contextlib
 import fcntl
 import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of
+from cyclebound.sim.drawing import Drawing
+from cyclebound.sim.drawing import draw as draw_picture
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.job import Job, run_job
@@ -23,7 +25,8 @@ from cyclebound.sim.toolchain import compiler_version, verilator, versions
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, draw
 
-__all__ = ["Interrupted", "Plan", "check", "jobs_of", "proofs_of", "prove_blocks", "regress"]
+__all__ = ["Interrupted", "Plan", "check", "drawings_of", "jobs_of", "proofs_of", "prove_blocks",
+           "regress"]
 
 
 class Interrupted(Exception):
@@ -37,21 +40,24 @@ class Plan:
     Attributes
     ----------
     blocks : list[Block]
-        The blocks, with every configuration unless ``configuration`` names one.
+        What runs.
+    configurations, testbenches : Sequence[str]
+        Those of the blocks that run; none stands for all.
     seed : int
         First seed of every testbench.
     thorough : bool
         Whether testbenches run that take minutes; one that is named runs anyway.
     proofs, pictures, fpga : bool
-        Whether properties are proved, whether worst requests are drawn from waveforms, and whether
-        blocks are placed and routed; FPGA figures that are known already are taken over anyway.
+        Whether properties are proved, whether worst requests are drawn from waveforms and blocks'
+        own pictures are, and whether blocks are placed and routed; FPGA figures that are known
+        already are taken over anyway.
     """
 
     blocks: list[Block]
     folder: Path
     seed: int = 1
-    configuration: str | None = None
-    testbench: str | None = None
+    configurations: Sequence[str] = ()
+    testbenches: Sequence[str] = ()
     thorough: bool = False
     waves: bool = False
     proofs: bool = True
@@ -66,7 +72,7 @@ class Plan:
     @property
     def options(self) -> dict[str, object]:
         """What a resumed run repeats, unless it is told otherwise."""
-        kept = ("seed", "configuration", "testbench", "thorough", "waves", "proofs", "pictures",
+        kept = ("seed", "configurations", "testbenches", "thorough", "waves", "proofs", "pictures",
                 "fpga", "simulator", "wall_limit", "pages")
         return {"blocks": [block.name for block in self.blocks],
                 **{name: getattr(self, name) for name in kept}}
@@ -74,12 +80,12 @@ class Plan:
 
 def check(plan: Plan) -> None:
     """Raise `UserError` for a plan that cannot run: a wrong name, no job, a missing tool."""
-    for thing, name, known in (
-            ("configuration", plan.configuration,
+    for thing, names, known in (
+            ("configuration", plan.configurations,
              {c for block in plan.blocks for c in block.configurations}),
-            ("testbench", plan.testbench,
+            ("testbench", plan.testbenches,
              {bench.name for block in plan.blocks for bench in block.testbenches})):
-        if name is not None and name not in known:
+        for name in (name for name in names if name not in known):
             owner = f" of {plan.blocks[0].name}" if len(plan.blocks) == 1 else ""
             raise unknown(thing + owner, name, known)
     jobs_of(plan)
@@ -89,9 +95,8 @@ def check(plan: Plan) -> None:
 
 
 def _configurations(plan: Plan, block: Block) -> list[str]:
-    if plan.configuration is None:
-        return list(block.configurations)
-    return [plan.configuration] if plan.configuration in block.configurations else []
+    return [name for name in block.configurations
+            if not plan.configurations or name in plan.configurations]
 
 
 def jobs_of(plan: Plan) -> list[Job]:
@@ -100,10 +105,10 @@ def jobs_of(plan: Plan) -> list[Job]:
     for block in plan.blocks:
         for configuration in _configurations(plan, block):
             for bench in block.testbenches:
-                if plan.testbench not in (None, bench.name) or (
-                        bench.configurations and configuration not in bench.configurations):
+                named = bench.name in plan.testbenches
+                if (plan.testbenches or (bench.thorough and not plan.thorough)) and not named:
                     continue
-                if bench.thorough and not plan.thorough and plan.testbench != bench.name:
+                if bench.configurations and configuration not in bench.configurations:
                     continue
                 for seed in range(plan.seed, plan.seed + bench.seeds):
                     folder = plan.folder / "jobs" / block.name / configuration
@@ -113,8 +118,9 @@ def jobs_of(plan: Plan) -> list[Job]:
                         simulator=plan.simulator, wall_limit=plan.wall_limit, pages=plan.pages))
     if not jobs:
         raise UserError("nothing to run: no chosen block has "
-                        f"configuration {plan.configuration or 'any'} with "
-                        f"testbench {plan.testbench or 'any'}; see `cyclebound list`")
+                        f"configuration {' or '.join(plan.configurations) or 'any'} with "
+                        f"testbench {' or '.join(plan.testbenches) or 'any'}; "
+                        "see `cyclebound list`")
     return jobs
 
 
@@ -214,7 +220,8 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     elif figures is not None:
                         results.fpga(figures)
                 if plan.pictures:
-                    _pictures(plan, pool, verdicts, results, report)
+                    _waveforms(plan, pool, verdicts, results, report)
+                    _pictures(plan, pool, results, report)
             for problem in problems:  # after all else has been kept
                 raise problem
         except KeyboardInterrupt:
@@ -249,8 +256,8 @@ def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
     return verdicts
 
 
-def _pictures(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],
-              results: Results, report: Report) -> None:
+def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],
+               results: Results, report: Report) -> None:
     """A waveform of each bound's worst request, unless the run has it already."""
     have = results.waveforms()
     content = {job.name: job.content for job in results.jobs()}
@@ -265,3 +272,37 @@ def _pictures(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verd
     for witness, svg in each(futures, "waveforms", report):
         results.waveform(witness.block, witness.configuration, witness.bound, svg,
                          witness.command, witness.key)
+
+
+def drawings_of(plan: Plan, results: Results) -> list[Drawing]:
+    """The blocks' own pictures, as far as this run has what they show."""
+    found = []
+    for block in plan.blocks:
+        for picture in block.pictures:
+            if picture.thorough and not plan.thorough:
+                continue
+            if not picture.kept:
+                key = key_of(sources(plan.pages), block.name, picture.name)
+                found.append(Drawing(block.name, "", picture.name, picture.caption, "", key,
+                                     plan.pages))
+                continue
+            for job in results.jobs():
+                source = Path(job.folder) / picture.kept
+                if (job.block == block.name and job.testbench in picture.testbenches
+                        and job.passed and source.exists()):
+                    found.append(Drawing(
+                        block.name, job.configuration, picture.name, picture.caption,
+                        str(source), key_of(job.content, job.name), plan.pages))
+    return found
+
+
+def _pictures(plan: Plan, pool: concurrent.futures.Executor, results: Results,
+              report: Report) -> None:
+    """The blocks' own pictures, unless the run has them already."""
+    have = {(row["block"], row["configuration"], row["name"], row["key"])
+            for row in results.rows("picture")}
+    futures = {
+        pool.submit(draw_picture, drawing): drawing for drawing in drawings_of(plan, results)
+        if (drawing.block, drawing.configuration, drawing.name, drawing.key) not in have}
+    for _, drawn in each(futures, "pictures", report):
+        results.picture(drawn)

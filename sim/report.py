@@ -5,6 +5,7 @@ content security policy forbids it. It is made from `Results` alone, and from th
 failed while they are still there.
 """
 
+import base64
 import io
 import math
 import re
@@ -28,6 +29,7 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import JobRow, Results
 from cyclebound.sim.verdict import Verdict
@@ -83,10 +85,12 @@ def _gathered(results: Results) -> dict[str, object]:
     meta, jobs = results.meta, results.jobs()
     verdicts = [Verdict(**row) for row in results.rows("verdict")]
     proofs, fpga = results.rows("proof"), results.rows("fpga")
-    pictures = results.waveforms()
-    rows = [_row(number, verdict, jobs, pictures) for number, verdict in enumerate(verdicts, 1)]
+    waveforms = results.waveforms()
+    pictures = [Drawing(**row) for row in results.rows("picture")]
+    rows = [_row(number, verdict, jobs, waveforms) for number, verdict in enumerate(verdicts, 1)]
     blocks = dict.fromkeys([*(v.block for v in verdicts), *(j.block for j in jobs),
-                            *(p["block"] for p in proofs), *(f["block"] for f in fpga)])
+                            *(p["block"] for p in proofs), *(f["block"] for f in fpga),
+                            *(p.block for p in pictures)])
     tally = Counter("failed" if v.failed and v.verdict != "violated" else v.verdict
                     for v in verdicts)
     planned = meta.get("jobs")
@@ -103,6 +107,7 @@ def _gathered(results: Results) -> dict[str, object]:
         "bad": any(v.failed for v in verdicts) or not all(j.passed for j in jobs)
                or any(proof["status"] == "failed" for proof in proofs),
         "blocks": [{"name": name, "rows": [r for r in rows if r["block"] == name],
+                    "pictures": [_picture(p) for p in pictures if p.block == name],
                     "proofs": sorted((p for p in proofs if p["block"] == name), key=_order),
                     "fpga": [{**f, "bounds": _times(f, verdicts)} for f in fpga
                              if f["block"] == name]} for name in blocks],
@@ -135,11 +140,11 @@ def _order(proof: Mapping) -> tuple:
 
 
 def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
-         pictures: Mapping[tuple[str, str, str], tuple[str, str, str]]) -> dict[str, object]:
+         waveforms: Mapping[tuple[str, str, str], tuple[str, str, str]]) -> dict[str, object]:
     """One verdict, with the speed of its jobs, its histogram and its picture."""
     mine = [job for job in jobs if (job.block, job.configuration) ==
             (verdict.block, verdict.configuration)]
-    svg, command, *_ = pictures.get((verdict.block, verdict.configuration, verdict.bound),
+    svg, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
                                     ("", ""))
     return {
         **asdict(verdict), "id": f"bound-{number}", "tightness": verdict.tightness,
@@ -150,6 +155,13 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
         "picture": _trusted(svg), "no_picture": "" if svg.startswith("<") else svg,
         "counted": sum(count for _, count in verdict.histogram),
     }
+
+
+def _picture(drawing: Drawing) -> dict[str, object]:
+    """One of a block's own pictures, as an image: nothing in it can act on the page."""
+    drawn = drawing.svg.startswith("<")
+    return {**asdict(drawing), "command": drawing.command,
+            "data": base64.b64encode(drawing.svg.encode()).decode() if drawn else ""}
 
 
 def _speed(jobs: Iterable[JobRow]) -> float | None:

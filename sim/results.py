@@ -39,6 +39,9 @@ CREATE TABLE IF NOT EXISTS fpga (
 CREATE TABLE IF NOT EXISTS waveform (
     block TEXT, configuration TEXT, bound TEXT, svg TEXT, command TEXT, key TEXT,
     PRIMARY KEY (block, configuration, bound));
+CREATE TABLE IF NOT EXISTS picture (
+    block TEXT, configuration TEXT, name TEXT, row TEXT,
+    PRIMARY KEY (block, configuration, name));
 """
 
 
@@ -156,7 +159,7 @@ class Results:
     def forget(self) -> None:
         """Drop all that was found out, because it is about other code."""
         with self._writing() as base:
-            for table in ("job", "verdict", "proof", "fpga", "waveform"):
+            for table in ("job", "verdict", "proof", "fpga", "waveform", "picture"):
                 base.execute(f"DELETE FROM {table}")
 
     def proof(self, row) -> None:
@@ -177,6 +180,10 @@ class Results:
         with self._writing() as base:
             base.execute("INSERT OR REPLACE INTO waveform VALUES (?,?,?,?,?,?)",
                          (block, configuration, bound, svg, command, key))
+
+    def picture(self, row) -> None:
+        """Keep a `cyclebound.sim.drawing.Drawing`."""
+        self._keep("picture", (row.block, row.configuration, row.name), row)
 
     # -- what reports read ---------------------------------------------------------------------
 
@@ -209,8 +216,8 @@ class Results:
             yield name, Group(what, json.loads(parameters), *rest)
 
     def rows(self, table: str) -> list[Mapping[str, object]]:
-        """The rows of ``verdict``, ``proof`` or ``fpga``, in the order in which they were kept."""
-        if table not in ("verdict", "proof", "fpga"):
+        """The rows of ``verdict``, ``proof``, ``fpga`` or ``picture``, in the order of keeping."""
+        if table not in ("verdict", "proof", "fpga", "picture"):
             raise ValueError(f"no table of rows called {table!r}")
         return [json.loads(row) for (row,) in self._rows(
             f"SELECT row FROM {table} ORDER BY rowid")]

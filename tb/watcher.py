@@ -1,9 +1,10 @@
 """What bound checkers have in common: they see every port of a component, and drive none."""
 
+from amaranth.hdl import Const, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Watcher"]
+__all__ = ["Watcher", "claim_kept"]
 
 
 class Watcher(wiring.Component):
@@ -25,3 +26,27 @@ def _inputs(signature):
                    Out(wiring.Signature(_inputs(member.signature))))  # `In` would turn its members
                   .array(*member.dimensions)
             for name, member in signature.members.items()}
+
+
+def claim_kept(m, name, port, claim, *, unless=None):
+    """Claim in ``m`` that what a stream offers stays, unchanged, until it is taken.
+
+    Parameters
+    ----------
+    m : Module
+        Of the checker.
+    name : str
+        Of the stream, in a message.
+    port : stream
+        With ``valid``, ``ready`` and ``payload``.
+    claim : Assert or Assume
+        Who owes it: the target, or its surroundings.
+    unless : Value or None
+        A cycle in which the offer may go.
+    """
+    payload, label = Value.cast(port.payload), name.replace(" ", "_")
+    waits, offer = Signal(name=f"{label}_waits"), Signal(len(payload), name=f"{label}_offer")
+    m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(payload)]
+    excused = Const(0) if unless is None else unless
+    m.d.sync += claim(~waits | excused | (port.valid & (payload == offer)),
+                      f"{name}: offer withdrawn or changed")

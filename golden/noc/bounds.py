@@ -7,6 +7,7 @@ from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.patterns import pattern as pattern_of
 from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
+from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 
 __all__ = ["injection", "packet_hop", "reception", "round_robin_wait", "t_noc", "transfer",
            "traversal", "window_wait"]
@@ -40,8 +41,7 @@ def t_noc(*, delta: int, flits: int, routers: int) -> int:
 
 
 @bound(formula="delta_R + 1 + N_flits + (N_req - 1) * F_max", source="this project")
-def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int,
-               staged: bool = False) -> int:
+def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> int:
     """A packet's way through one router against ``contenders`` - 1 inputs at its output.
 
     Counted to the cycle in which the last flit leaves, from the cycle in which the header is taken,
@@ -55,29 +55,25 @@ def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int,
     ``rival_flits`` cycles each if their flits come without gaps, and one packet follows another
     without a gap. Then the header moves into the output's register, 1, and its flits leave one in
     each cycle.
-
-    With ``staged``, arbitration is one of the cycles of ``delta``, which overlaps with the packet
-    before unless that comes from the same input: a header that nobody contends with is head of its
-    input a cycle too late for that.
     """
     check_count("contenders", contenders)
     check_count("rival_flits", rival_flits)
-    return (t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
-            + (staged and contenders == 1))
+    return t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
 
 
 @functools.cache
-def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int,
-               pattern: int, hot: int) -> Traversal:
+def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
+               hot: int) -> tuple[Traversal, AlikeTraversal]:
     mesh = Mesh(rows, columns)
-    streams = {str(source): Stream(xy_route(mesh, source, destination), flits)
-               for source, destination in pattern_of(mesh, pattern,
-                                                       divmod(hot, columns)).items()}
-    return Traversal(mesh, streams, delta=delta, depth=depth)
+    routes = {str(source): xy_route(mesh, source, destination) for source, destination in
+              pattern_of(mesh, pattern, divmod(hot, columns)).items()}
+    streams = {source: Stream(route, flits) for source, route in routes.items()}
+    return (Traversal(mesh, streams, delta=delta, depth=depth),
+            AlikeTraversal(mesh, routes, flits=flits, delta=delta, depth=depth))
 
 
-@bound(formula="head + wait + sum of moves + F + 1",
-       source="this project, golden/noc/traversal.py")
+@bound(formula="the lesser of two recursions over the channels",
+       source="this project, golden/noc/traversal.py and traversal_alike.py")
 def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
               source: int, hot: int = 0) -> int:
     """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
@@ -87,14 +83,14 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
     a number of `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by
     row.
 
-    Derivation: in `golden.noc.traversal`, by recursion over the channels, which depend on each
-    other without a cycle.
+    Derivation: in `golden.noc.traversal` and `golden.noc.traversal_alike`; both hold. The second
+    is the lesser one but for long packets behind others that go another way.
     """
     for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
         check_count(name, value)
     found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
-        return found.bound(str(divmod(source, columns)))
+        return min(each.bound(str(divmod(source, columns))) for each in found)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
 

@@ -77,8 +77,9 @@ class SenderModel:
 @dataclass
 class _Input:
     queue: deque[tuple[int, Flit]] = field(default_factory=deque)  # with the cycle it was taken in
-    begins: bool = True             # the flit that comes first in the queue is a header
-    output: int | None = None       # of the packet in progress; None: it is dropped
+    begins: bool = True             # the next flit at the head is a header
+    output: int | None = None       # of the packet at the head; None: it is dropped
+    waits: bool = False             # its header is at the head, and has not been granted it
 
 
 class RouterModel:
@@ -92,15 +93,11 @@ class RouterModel:
         Bit by output: it leads somewhere.
     position : (row, column)
         For XY routing.
-    staged : bool
-        A packet goes in the cycle after its grant, and the cycle is one of ``delta``.
     """
 
     def __init__(self, *, depth: int, delta: int, routing: str, longest: int, ports: int = 5,
-                 width: int = 32, connected: int = 31, position: Tile = (0, 0),
-                 staged: bool = False) -> None:
-        self._depth, self._delta, self._routing = depth, delta - staged, routing
-        self._staged = staged
+                 width: int = 32, connected: int = 31, position: Tile = (0, 0)) -> None:
+        self._depth, self._delta, self._routing = depth, delta, routing
         self.local = ports - 1
         self._width, self._connected, self._position = width, connected, position
         self.inputs = [_Input() for _ in range(ports)]
@@ -139,15 +136,19 @@ class RouterModel:
         return self._space[port] > 0 or dropped
 
     def _head(self, port: int) -> Flit | None:
-        """The flit that may leave in this cycle, if there is one."""
+        """The flit at the head of an input, if there is one."""
         queue = self.inputs[port].queue
-        return queue[0][1] if queue and queue[0][0] + self._delta <= self.cycle else None
+        return queue[0][1] if queue and queue[0][0] + self._delta - 1 <= self.cycle else None
 
     def step(self, offers: Mapping[int, Flit], ready: Sequence[bool]) -> None:
         """One cycle: these offers at the inputs, and whether each output's offer is taken."""
         taken = {port: flit for port, flit in offers.items() if self.ready(port, flit)}
         self._route()
         left = self._leave(ready)
+        self._route()
+        for output, owner in enumerate(self.owners):
+            if owner is None:
+                self.owners[output] = self._grant(output, left)
         for port, flit in taken.items():
             entering: Flit | None = flit
             if port == self.local:
@@ -165,41 +166,41 @@ class RouterModel:
         for port, each in enumerate(self.inputs):
             head = self._head(port)
             if head is not None and each.begins:
-                each.begins = False
+                each.begins, each.waits = False, True
                 each.output = self.way(port, head.data)
-                self.misrouted += each.output is None
                 if self._routing == "source":
                     each.queue[0] = each.queue[0][0], replace(head, data=head.data >> CODE_BITS)
 
-    def _grant(self, output: int, *, but: int | None = None, accept: bool = True) -> int | None:
-        """Whose packet begins at an output, of those whose headers ask for it."""
-        asking = sum(1 << port for port, each in enumerate(self.inputs)
-                     if each.output == output and self._head(port) is not None
-                     and port != but)
-        granted = self._turns[output].step(asking, accept=accept)
-        return granted.bit_length() - 1 if granted else None
+    def _grant(self, output: int, left: Sequence[int]) -> int | None:
+        """Whose packet goes from the next cycle on. Headers that are at the head take turns; if
+        there are none, it is one that gets there now, because the flit before it has left."""
+        asking = [port for port, each in enumerate(self.inputs)
+                  if each.waits and each.output == output]
+        waiting = sum(1 << port for port in asking if port not in left)
+        granted = self._turns[output].step(waiting or sum(1 << port for port in asking[:1]),
+                                           accept=True)
+        if not granted:
+            return None
+        who = granted.bit_length() - 1
+        self.inputs[who].waits = False
+        return who
 
     def _leave(self, ready: Sequence[bool]) -> list[int]:
         """Heads that leave: to the output's register if it is free, or nowhere."""
-        left = [port for port, each in enumerate(self.inputs)
-                if self._head(port) is not None and each.output is None]
-        for output, offer in enumerate(self.offers):
-            free = offer is None or ready[output]
-            if free:
-                self.offers[output] = None
-            if self.owners[output] is None and free and not self._staged:
-                self.owners[output] = self._grant(output)
-            who = self.owners[output]
-            ends = who is None
-            if free and who is not None and self._head(who) is not None:
+        left = []
+        for port, each in enumerate(self.inputs):
+            if self._head(port) is not None and each.output is None:
+                left.append(port)
+                self.misrouted += each.waits
+                each.waits = False
+        for output, (offer, who) in enumerate(zip(self.offers, self.owners, strict=True)):
+            if offer is not None and not ready[output]:
+                continue
+            flit = self.offers[output] = None if who is None else self._head(who)
+            if flit is not None:
                 left.append(who)
-                flit = self.offers[output] = self._head(who)
-                ends = flit.last
-            if self._staged:
-                granted = self._grant(output, but=who, accept=ends)
-                self.owners[output] = granted if ends else who
-            elif ends:
-                self.owners[output] = None
+                if flit.last:
+                    self.owners[output] = None
         for port in left:
             _, flit = self.inputs[port].queue.popleft()
             if flit.last:

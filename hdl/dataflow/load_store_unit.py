@@ -135,7 +135,7 @@ class LoadStoreUnit(wiring.Component):
         fire, request, response = buffer.fire, self.request, self.response
         index = fire.payload.tid[:exact_log2(self.depth)]
         if not self.epochs:
-            index = leading_zeros(~self.busy[::-1])[0]  # the lowest free entry, if there is one
+            index = leading_zeros(m, ~self.busy[::-1])[0]  # the lowest free entry, if there is one
         place, value, enable = fire.payload["values"]
         enters, free = Signal(), Signal()
         enabled, inside = Signal(), Signal()

@@ -45,7 +45,7 @@ class EndToEnd(wiring.Component):
     nbytes : int
         Of the transaction: 256 to 4,096, a power of two.
     delta : int
-        Latency of a router.
+        Latency of a router, at least 2.
     rivals : int
         Other masters at the front end, from 0 to 7.
     quarters : int
@@ -84,7 +84,7 @@ class EndToEnd(wiring.Component):
     def __init__(self, *, requesters=11, nbytes=4096, delta=5, rivals=7, quarters=3,
                  cap=9, part="ddr3-1600-module"):
         check_integer("requesters", requesters, 2, 32)
-        check_integer("delta", delta, 1)
+        check_integer("delta", delta, 2)
         check_integer("rivals", rivals, 0, 7)
         check_integer("quarters", quarters, 1, 4)
         check_integer("cap", cap, 0)

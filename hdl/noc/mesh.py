@@ -36,7 +36,7 @@ class Mesh(wiring.Component):
         What each router has dropped.
     """
 
-    def __init__(self, *, rows, columns, width=32, depth=4, delta=1, routing="source", longest=66):
+    def __init__(self, *, rows, columns, width=32, depth=4, delta=2, routing="source", longest=66):
         check_integer("Row count", rows, 1, 1 << COORDINATE_BITS)
         check_integer("Column count", columns, 1, 1 << COORDINATE_BITS)
         self.shape = Shape(rows, columns)

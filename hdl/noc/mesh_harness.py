@@ -55,7 +55,7 @@ class MeshHarness(wiring.Component):
         Of that tile's `TrafficSource`.
     """
 
-    def __init__(self, *, rows, columns, width=32, depth=4, delta=1, routing="xy", longest=66):
+    def __init__(self, *, rows, columns, width=32, depth=4, delta=2, routing="xy", longest=66):
         for thing, value in (("Row count", rows), ("Column count", columns)):
             if value < 2 or value & (value - 1):
                 raise ValueError(f"{thing} must be a power of two from 2, not {value}")

@@ -37,7 +37,7 @@ class InterfacedMesh(wiring.Component):
         Of each tile's `NetworkInterface`, in arrays.
     """
 
-    def __init__(self, *, rows, columns, width=32, depth=4, delta=1, routing="source", longest=66):
+    def __init__(self, *, rows, columns, width=32, depth=4, delta=2, routing="source", longest=66):
         if longest <= HEADER_FLITS:
             raise ValueError(f"Longest packet must be at least {HEADER_FLITS + 1}, not {longest}")
         self._make = {"width": width, "payload": longest - HEADER_FLITS}

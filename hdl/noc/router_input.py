@@ -17,11 +17,16 @@ __all__ = ["RouterInput"]
 PositionLayout = data.StructLayout({"column": COORDINATE_BITS, "row": COORDINATE_BITS})
 
 
-class RouterInput(wiring.Component):
-    """FIFO of one port; the route is decoded on the way into its head.
+def _entry(width, ports):
+    """A flit, whether it is a header, what it asks for, and whether its packet leads nowhere."""
+    return data.StructLayout({"flit": FlitLayout(width), "want": ports, "header": 1, "lost": 1})
 
-    Latency: ``delta`` cycles from the cycle in which a flit is taken to the first in which it is
-    the head. Throughput: a flit in every cycle. ``ready`` is a register: space is counted when a
+
+class RouterInput(wiring.Component):
+    """FIFO of one port; the route is decoded on the way into it.
+
+    Latency: ``delta`` - 1 cycles from the cycle in which a flit is taken to the first in which it
+    is the head. Throughput: a flit in every cycle. ``ready`` is a register: space is counted when a
     flit is taken, and given back when it leaves, so that whatever is taken has a place.
 
     Parameters
@@ -39,13 +44,19 @@ class RouterInput(wiring.Component):
         Outputs that lead anywhere.
     position : In(PositionLayout)
         The router's own place, for XY routing.
-    valid, head, header : Out
-        A flit is at the head, which one, and whether it is a packet's first; of source-routed
-        packets, without this router's share of the route.
+    valid, head : Out
+        A flit is at the head, and which one; of source-routed packets, without this router's share
+        of the route.
     want : Out(ports)
-        One-hot output of the packet at the head; 0 if it leads nowhere and has to be dropped.
+        One-hot output that the head asks for; 0 unless it is a header.
+    following : Out(ports)
+        The same, of the flit behind the head, if the head is the last of its packet.
+    misrouted : Out(1)
+        The head is a header that leads nowhere.
     take : In(1)
         The head leaves in this cycle.
+    leaves : Out(1)
+        It does, or is one of a packet that is dropped.
     """
 
     def __init__(self, *, number, ports, width, depth, delta, routing):
@@ -55,31 +66,34 @@ class RouterInput(wiring.Component):
         super().__init__({
             "sink": In(stream.Signature(flit)), "connected": In(ports),
             "position": In(PositionLayout), "valid": Out(1), "head": Out(flit),
-            "header": Out(1), "want": Out(ports), "take": In(1),
+            "want": Out(ports), "following": Out(ports), "misrouted": Out(1),
+            "take": In(1), "leaves": Out(1),
         })
         # the state; a proof has to speak of it
         self.space = Signal(range(depth + 1), init=depth)
         self.stored = Signal(range(depth))        # flits behind the head
         self.read, self.write = Signal(range(depth - 1)), Signal(range(depth - 1))
-        self.fresh = Signal(init=1)               # the next flit to become the head is a header
-        self.memory = Memory(shape=flit, depth=depth - 1, init=[])
+        self.fresh = Signal(init=1)               # the next flit to come is a header
+        self.losing = Signal()                    # the packet that comes leads nowhere
+        self.kept = Signal(_entry(width, ports))  # the head
+        self.memory = Memory(shape=self.kept.shape(), depth=depth - 1, init=[])
         self._write_port = self.memory.write_port()
         self._read_port = self.memory.read_port(domain="comb")
         # flits on their way to the FIFO; they never stop
-        self.moving = [Signal(name=f"moving_{stage}") for stage in range(delta - 1)]
-        self.stages = [Signal(flit, name=f"stage_{stage}") for stage in range(delta - 1)]
+        self.moving = [Signal(name=f"moving_{stage}") for stage in range(delta - 2)]
+        self.stages = [Signal(flit, name=f"stage_{stage}") for stage in range(delta - 2)]
 
     def elaborate(self, platform):
         m = Module()
-        sink, depth = self.sink, self.depth
+        sink, depth, leaves = self.sink, self.depth, self.leaves
 
         # What is taken has a place.
         accepted = Signal()
         ready = Signal(init=1)
         m.d.comb += [sink.ready.eq(ready), accepted.eq(sink.valid & ready)]
-        with m.If(accepted & ~self.take):
+        with m.If(accepted & ~leaves):
             m.d.sync += [self.space.eq(self.space - 1), ready.eq(self.space != 1)]
-        with m.Elif(self.take & ~accepted):
+        with m.Elif(leaves & ~accepted):
             m.d.sync += [self.space.eq(self.space + 1), ready.eq(1)]
 
         # The stages that make delta what it is.
@@ -88,18 +102,36 @@ class RouterInput(wiring.Component):
             m.d.sync += [moving.eq(arrives), stage.eq(arriving)]
             arrives, arriving = moving, stage
 
+        # What the router has to know of a flit goes with it.
+        entry = Signal.like(self.kept)
+        want = self._decode(m, arriving.data) & self.connected
+        header = self.fresh
+        m.d.comb += [entry.flit.eq(arriving), entry.want.eq(Mux(header, want, 0)),
+                     entry.header.eq(header), entry.lost.eq(Mux(header, ~want.any(), self.losing))]
+        if self.routing == "source":
+            with m.If(header):
+                m.d.comb += entry.flit.data.eq(arriving.data >> CODE_BITS)
+        with m.If(arrives):
+            m.d.sync += [self.fresh.eq(arriving.last), self.losing.eq(entry.lost)]
+
         # Head and store: an arriving flit goes to the head if that is free and nobody is before it.
         m.submodules.memory = self.memory
         free, empty, push, pop = Signal(), Signal(), Signal(), Signal()
+        behind, kept = self._read_port.data, self.kept
         m.d.comb += [
-            free.eq(~self.valid | self.take),
+            leaves.eq(self.take | (self.valid & kept.lost)),
+            free.eq(~self.valid | leaves),
             empty.eq(self.stored == 0),
             push.eq(arrives & ~(free & empty)),
             pop.eq(free & ~empty),
             self._write_port.en.eq(arrives),
             self._write_port.addr.eq(self.write),
-            self._write_port.data.eq(arriving),
+            self._write_port.data.eq(entry),
             self._read_port.addr.eq(self.read),
+            self.head.eq(kept.flit),
+            self.want.eq(kept.want),
+            self.misrouted.eq(self.valid & kept.lost & kept.header),
+            self.following.eq(Mux(~empty & kept.flit.last, behind.want, 0)),
         ]
         with m.If(push & ~pop):
             m.d.sync += self.stored.eq(self.stored + 1)
@@ -108,21 +140,10 @@ class RouterInput(wiring.Component):
         for moves, pointer in ((push, self.write), (pop, self.read)) if depth > 2 else ():
             with m.If(moves):
                 m.d.sync += pointer.eq(Mux(pointer == depth - 2, 0, pointer + 1))
-
         # Whatever need not be exact is not: what is written beside the store is overwritten, and
-        # so is a head that is not valid. It keeps `take` off the enables.
-        following = Signal(FlitLayout(self.width))
-        m.d.comb += following.eq(Mux(empty, arriving, self._read_port.data))
-        want = self._decode(m, following.data)
+        # so is a head that is not valid.
         with m.If(free):
-            m.d.sync += [self.valid.eq(arrives | ~empty), self.head.eq(following),
-                         self.header.eq(self.fresh)]
-            with m.If(arrives | ~empty):
-                m.d.sync += self.fresh.eq(following.last)
-            with m.If(self.fresh):
-                m.d.sync += self.want.eq(want & self.connected)
-                if self.routing == "source":
-                    m.d.sync += self.head.data.eq(following.data >> CODE_BITS)
+            m.d.sync += [self.valid.eq(arrives | ~empty), kept.eq(Mux(empty, entry, behind))]
         return m
 
     def _decode(self, m, header):

@@ -12,8 +12,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.packet import COORDINATE_BITS, ROUTINGS
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.router_input import PositionLayout, RouterInput
 
@@ -22,10 +22,10 @@ __all__ = ["COUNTER_BITS", "RouterOutput", "WormholeRouter", "check_router"]
 COUNTER_BITS = 16  # of what was dropped, modulo 2**16
 
 
-def check_router(width, depth, delta, routing, longest, *, staged=False):
+def check_router(width, depth, delta, routing, longest):
     """Raise unless these parameters make a router."""
     check_integer("Flit width", width, 2 * COORDINATE_BITS)
-    check_integer("Router latency" + " with a stage for arbitration" * staged, delta, 1 + staged)
+    check_integer("Router latency", delta, 2)
     check_integer("FIFO depth", depth, delta + 1)
     check_integer("Longest packet", longest, 2)
     if routing not in ROUTINGS:
@@ -35,24 +35,21 @@ def check_router(width, depth, delta, routing, longest, *, staged=False):
 class RouterOutput(wiring.Component):
     """One output: whose packet it sends, and the flit on offer.
 
-    Latency: one cycle from a head to the offer. A packet in progress keeps the output; the cycle
-    after its last flit is another packet's, if there is one.
-
-    ``staged``: a grant is kept in a register, and the packet goes from the next cycle on; grants
-    are made while the packet before leaves. So a packet's header is one cycle later, and a packet
-    that comes from the same input as the one before, and meets no other, leaves a gap of a cycle.
+    Latency: one cycle from a head to the offer. A grant is kept in a register, and the packet goes
+    from the next cycle on; grants are made while the packet before leaves, so that packets follow
+    each other without a gap.
 
     Parameters
     ----------
     count, width : int
         Inputs that may send here, and bits of a flit's data.
-    staged : bool
-        Whether arbitration has a cycle of its own.
 
     Members
     -------
     requests : In(count)
-        A header that wants this output is at the head of that input.
+        A header that wants this output is at the head of that input,
+    coming : In(count)
+        or will be in the next cycle.
     valid, heads : In
         By input: whether there is a head, and the head.
     take : Out(count)
@@ -61,51 +58,38 @@ class RouterOutput(wiring.Component):
         The flit on offer.
     """
 
-    def __init__(self, *, count, width, staged=False):
-        self.count, self.width, self.staged = count, width, staged
+    def __init__(self, *, count, width):
+        self.count, self.width = count, width
         flit = FlitLayout(width)
         super().__init__({
-            "requests": In(count), "valid": In(count), "heads": In(flit).array(count),
+            "requests": In(count), "coming": In(count), "valid": In(count),
+            "heads": In(flit).array(count),
             "take": Out(count), "source": Out(stream.Signature(flit)),
         })
-        self.arbiter = RoundRobinArbiter(count=count)
-        self.busy = Signal()        # a packet is in progress,
-        self.owner = Signal(count)  # and whose it is
+        self.arbiter = PacketArbiter(count=count)
+        self.busy = Signal()        # a packet has been granted,
+        self.owner = Signal(count)  # and whose it is; else 0
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.arbiter = arbiter = self.arbiter
         source, owner = self.source, self.owner
-
-        load, chosen = Signal(), Signal(FlitLayout(self.width))
-        going = Mux(load & self.busy, owner & self.valid, 0)
-        if self.staged:
-            m.d.comb += [
-                # who goes still shows its header
-                arbiter.requests.eq(self.requests & ~Mux(self.busy, owner, 0)),
-                arbiter.accept.eq(~self.busy | (self.take.any() & chosen.last)),
-                self.take.eq(going),
-            ]
-        else:
-            m.d.comb += [
-                # a grant is a transfer, so the arbiter never holds one
-                arbiter.requests.eq(Mux(load & ~self.busy, self.requests, 0)),
-                arbiter.accept.eq(1),
-                self.take.eq(going | arbiter.grant),
-            ]
+        load, sends, ends = Signal(), Signal(), Signal()
         m.d.comb += [
             load.eq(~source.valid | source.ready),
-            chosen.eq(reduce(or_, (Mux(take, head.as_value(), 0) for take, head in
-                                   zip(self.take, self.heads, strict=True)))),
+            self.take.eq(Mux(load, owner & self.valid, 0)),
+            sends.eq((owner & self.valid).any()),
+            ends.eq((owner & self.valid & Cat(head.last for head in self.heads)).any()),
+            arbiter.waiting.eq(self.requests & ~owner),  # who goes still shows its header
+            arbiter.coming.eq(self.coming),
+            arbiter.accept.eq(~self.busy | (load & ends)),
         ]
         with m.If(load):
-            m.d.sync += [source.valid.eq(self.take.any()), source.payload.eq(chosen)]
-        if self.staged:
-            with m.If(arbiter.accept):
-                m.d.sync += [owner.eq(arbiter.grant), self.busy.eq(arbiter.grant.any())]
-        else:
-            with m.If(self.take.any()):
-                m.d.sync += [owner.eq(self.take), self.busy.eq(~chosen.last)]
+            m.d.sync += [source.valid.eq(sends), source.payload.eq(reduce(or_, (
+                Mux(mine, head.as_value(), 0)
+                for mine, head in zip(owner, self.heads, strict=True))))]
+        with m.If(arbiter.accept):
+            m.d.sync += [owner.eq(arbiter.grant), self.busy.eq(arbiter.grant.any())]
         return m
 
 
@@ -129,7 +113,8 @@ class WormholeRouter(wiring.Component):
         Flits that an input holds, at least ``delta`` + 1: with less, a link would not carry a flit
         in every cycle.
     delta : int
-        delta_R: cycles of the router itself, at least 1.
+        delta_R: cycles of the router itself, at least 2: one to the head of the FIFO, and one to be
+        granted an output, or to follow the header there.
     routing : str
         "source" or "xy": who knows the way.
     longest : int
@@ -137,9 +122,6 @@ class WormholeRouter(wiring.Component):
     ports : int
         5: north, east, south, west, local. Fewer, from 2, leave out directions from the end; the
         last port is always the local one. XY routing takes all 5.
-    staged : bool
-        Arbitration has a cycle of its own, one of ``delta``, which is at least 2 then: a quicker
-        clock, and a gap of a cycle between two packets of one input that meet no others.
 
     Members
     -------
@@ -154,14 +136,13 @@ class WormholeRouter(wiring.Component):
         packets aborted or flits dropped because of a first flit in the wrong place or missing.
     """
 
-    def __init__(self, *, width=32, depth=4, delta=1, routing="source", longest=66, ports=5,
-                 staged=False):
-        check_router(width, depth, delta, routing, longest, staged=staged)
+    def __init__(self, *, width=32, depth=4, delta=2, routing="source", longest=66, ports=5):
+        check_router(width, depth, delta, routing, longest)
         check_integer("Port count", ports, 2, 5)
         if routing == "xy" and ports != 5:
             raise ValueError(f"Port count must be 5 for XY routing, not {ports}")
         self.width, self.depth, self.delta = width, depth, delta
-        self.routing, self.longest, self.ports, self.staged = routing, longest, ports, staged
+        self.routing, self.longest, self.ports = routing, longest, ports
         flits = stream.Signature(FlitLayout(width))
         super().__init__({
             "sinks": In(flits).array(ports), "sources": Out(flits).array(ports),
@@ -180,13 +161,13 @@ class WormholeRouter(wiring.Component):
     def inputs(self):
         """The FIFOs, by port."""
         return [RouterInput(number=number, ports=self.ports, width=self.width, depth=self.depth,
-                            delta=self.delta - self.staged, routing=self.routing)
+                            delta=self.delta, routing=self.routing)
                 for number in range(self.ports)]
 
     @cached_property
     def outputs(self):
         """The outputs, by port."""
-        return [RouterOutput(count=self.ports - 1, width=self.width, staged=self.staged)
+        return [RouterOutput(count=self.ports - 1, width=self.width)
                 for _ in range(self.ports)]
 
     def elaborate(self, platform):
@@ -199,9 +180,7 @@ class WormholeRouter(wiring.Component):
             sink = guard.source if number == self.ports - 1 else wiring.flipped(self.sinks[number])
             wiring.connect(m, sink, unit.sink)
             m.d.comb += [unit.connected.eq(self.connected), unit.position.eq(self.position)]
-            dropped = Signal(name=f"dropped_{number}")
-            m.d.comb += dropped.eq(unit.valid & ~unit.want.any())
-            misrouted.append(dropped & unit.header)
+            misrouted.append(unit.misrouted)
 
         taken = [[] for _ in self.inputs]
         for number, output in enumerate(self.outputs):
@@ -209,15 +188,15 @@ class WormholeRouter(wiring.Component):
             others = [unit for unit in self.inputs if unit.number != number]
             wiring.connect(m, output.source, wiring.flipped(self.sources[number]))
             m.d.comb += [
-                output.requests.eq(Cat(unit.valid & unit.header & unit.want[number]
-                                       for unit in others)),
+                output.requests.eq(Cat(unit.valid & unit.want[number] for unit in others)),
+                output.coming.eq(Cat(unit.leaves & unit.following[number] for unit in others)),
                 output.valid.eq(Cat(unit.valid for unit in others)),
             ]
             for place, unit in enumerate(others):
                 m.d.comb += output.heads[place].eq(unit.head)
                 taken[unit.number].append(output.take[place])
         for unit, takes in zip(self.inputs, taken, strict=True):
-            m.d.comb += unit.take.eq(Cat(takes).any() | (unit.valid & ~unit.want.any()))
+            m.d.comb += unit.take.eq(Cat(takes).any())
 
         events = Signal(range(self.ports + 1))
         m.d.sync += events.eq(sum(misrouted))

@@ -1,7 +1,8 @@
 """Dataflow: what is between the units of an SGMF core, and the core."""
 
 from cyclebound.golden.dataflow import bounds, cache_bounds, fabric_bounds, special_bounds
-from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
+from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
@@ -14,10 +15,14 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
+    Picture,
     Property,
     Testbench,
 )
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
+
+# Buffers of each depth: 16 entries are a good balance (section 5.1).
+_FIVES = {"five_by_five": 16, "five_8": 8, "five_4": 4, "five_2": 2}
 
 BLOCKS = (
     Block(
@@ -133,8 +138,11 @@ BLOCKS = (
                                     "address_width": 12}),
             "divides": Configuration({"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4,
                                       "tid_width": 11, "address_width": 16}),
-            "five_by_five": Configuration({"rows": FIVE_BY_FIVE.rows, "depth": 16,
-                                           "tid_width": 11, "address_width": 16}),
+            **{name: Configuration({"rows": FIVE_BY_FIVE.rows, "depth": depth, "tid_width": 11,
+                                    "address_width": 16}) for name, depth in _FIVES.items()},
+            # Figure 8 with the paper's counts
+            "paper": Configuration({"rows": PAPER.rows, "depth": 16, "tid_width": 11,
+                                    "address_width": 16}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
@@ -142,14 +150,24 @@ BLOCKS = (
                       configurations=("small",)),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=("divides",)),
+            Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
+                      configurations=tuple(_FIVES), thorough=True),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
-                      configurations=("divides", "five_by_five"), thorough=True),
+                      configurations=("divides", *_FIVES), thorough=True),
+            Testbench("busy", "cyclebound.tb.dataflow.fabric_busy",
+                      configurations=("small", "five_by_five", "paper"), thorough=True),
         ),
         bounds=(
             Observed("stream", fabric_bounds.fabric_stream),
-            Observed("completion", fabric_bounds.fabric_completion),
+            Observed("completion", fabric_bounds.fabric_completion,
+                     configurations=("small", "divides", *_FIVES)),
         ),
         fpga=FpgaTarget("five_by_five"),
+        pictures=tuple(Picture(
+            kernel, f"Kernel {kernel} on the 5 x 5 grid, mapped, placed and routed: what each unit "
+            "does, how busy it is with 128 threads whose loads miss now and then, and the nets.",
+            "cyclebound.sim.pictures.mapped:grid_of", {"kernel": kernel})
+            for kernel in KERNELS),
         signals=("top.dut.start", "top.dut.done", "top.dut.memory__0__request__valid"),
     ),
 )

@@ -4,7 +4,14 @@ from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Picture,
+    Testbench,
+)
 
 BLOCKS = (
     Block(
@@ -12,14 +19,14 @@ BLOCKS = (
         summary="rows and columns of wormhole routers",
         component=Mesh,
         configurations={
-            "square": Configuration({"rows": 2, "columns": 2, "width": 16, "depth": 2, "delta": 1,
+            "square": Configuration({"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2,
                                      "routing": "source", "longest": 7}),
-            "oblong": Configuration({"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 2,
+            "oblong": Configuration({"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 3,
                                      "routing": "xy", "longest": 5}),
-            "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 1,
+            "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 2,
                                    "routing": "source", "longest": 6}),
             **{f"harness{size}": Configuration({
-                "rows": size, "columns": size, "width": 32, "depth": 4, "delta": 1,
+                "rows": size, "columns": size, "width": 32, "depth": 4, "delta": 2,
                 "routing": "xy", "longest": 66}) for size in (2, 4, 8)},
         },
         testbenches=(
@@ -40,5 +47,14 @@ BLOCKS = (
             Observed("traversal", bounds.traversal),
         ),
         fpga=FpgaTarget("four"),
+        pictures=(
+            Picture("composable", "When each word of a flow's requests arrives, the other tiles "
+                    "silent or saturating: with TDMA tables the same, cycle by cycle, and without.",
+                    "cyclebound.sim.pictures.mesh:composable", kept="arrivals.json",
+                    testbenches=("interfaces",)),
+            Picture("curves", "Throughput and latency over offered load, up to saturation, for "
+                    "each traffic.", "cyclebound.sim.pictures.mesh:curves", kept="curves.json",
+                    testbenches=("harness", "large")),
+        ),
     ),
 )

@@ -17,8 +17,7 @@ from cyclebound.tb.noc.wormhole_router_properties import (
     RouterOrderProof,
 )
 
-_SMALL = {"width": 8, "depth": 2, "delta": 1, "routing": "source", "longest": 3, "ports": 5,
-          "staged": False}
+_SMALL = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 5}
 
 BLOCKS = (
     Block(
@@ -26,17 +25,15 @@ BLOCKS = (
         summary="wormhole router: packets kept together, round robin among packets",
         component=WormholeRouter,
         configurations={
-            "paper": Configuration({"width": 32, "depth": 4, "delta": 1, "routing": "source",
-                                    "longest": 66, "ports": 5, "staged": False}),
+            "paper": Configuration({"width": 32, "depth": 4, "delta": 2, "routing": "source",
+                                    "longest": 66, "ports": 5}),
             # Table III: delta_R = 5
             "slow": Configuration({"width": 32, "depth": 8, "delta": 5, "routing": "source",
-                                   "longest": 6, "ports": 5, "staged": False}),
-            "xy": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "xy",
-                                 "longest": 6, "ports": 5, "staged": False}),
-            "staged": Configuration({"width": 32, "depth": 4, "delta": 2, "routing": "source",
-                                     "longest": 66, "ports": 5, "staged": True}),
-            "three": Configuration({"width": 16, "depth": 2, "delta": 1, "routing": "source",
-                                    "longest": 3, "ports": 3, "staged": False}),
+                                   "longest": 6, "ports": 5}),
+            "xy": Configuration({"width": 16, "depth": 4, "delta": 3, "routing": "xy",
+                                 "longest": 6, "ports": 5}),
+            "three": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "source",
+                                    "longest": 3, "ports": 3}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.wormhole_router"),),
         bounds=(
@@ -51,8 +48,8 @@ BLOCKS = (
                      "kept together",
                 checker=RouterFairProof,
                 instances=({**_SMALL, "ports": 3}, _SMALL, {**_SMALL, "depth": 4},
-                           {**_SMALL, "depth": 3, "delta": 2, "routing": "xy"}),
-                decides=("ports", "depth", "delta", "routing", "staged"),
+                           {**_SMALL, "depth": 4, "delta": 3, "routing": "xy"}),
+                decides=("ports", "depth", "delta", "routing"),
                 depth=6,
                 induction=3,
             ),
@@ -62,8 +59,8 @@ BLOCKS = (
                 checker=RouterCreditProof,
                 # an input's FIFO is the same whatever the number of ports and the routing
                 instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
-                                for depth, delta in ((2, 1), (4, 1), (3, 2))),
-                decides=("depth", "delta", "staged"),
+                                for depth, delta in ((3, 2), (5, 2), (4, 3))),
+                decides=("depth", "delta"),
                 depth=8,
                 induction=3,
             ),
@@ -72,8 +69,8 @@ BLOCKS = (
                 says="between two ports, no flit is lost, duplicated or reordered",
                 checker=RouterOrderProof,
                 instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
-                                for depth, delta in ((2, 1), (3, 1), (3, 2))),
-                decides=("depth", "delta", "ports", "routing", "staged"),
+                                for depth, delta in ((3, 2), (4, 2), (4, 3))),
+                decides=("depth", "delta", "ports", "routing"),
                 depth=10,
                 induction=3,
             ),

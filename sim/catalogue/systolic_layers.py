@@ -9,7 +9,14 @@ from cyclebound.hdl.systolic.accelerator import Accelerator
 from cyclebound.hdl.systolic.im2col import Im2col
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
 from cyclebound.hdl.systolic.post_processing import PostProcessing
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import (
+    Block,
+    Configuration,
+    FpgaTarget,
+    Observed,
+    Picture,
+    Testbench,
+)
 
 BLOCKS = (
     Block(
@@ -87,6 +94,10 @@ BLOCKS = (
             Observed("transfer", transfer_cycles),
         ),
         fpga=FpgaTarget("8"),
+        pictures=(Picture(
+            "roofline", "Each layer as planned, with fast and with slow memory: below the slope, "
+            "memory bounds it; below the flat roof, the array.",
+            "cyclebound.sim.pictures.roofline:figure"),),
         signals=("top.dut.command__valid", "top.dut.requests__valid", "top.dut.read__valid",
                  "top.dut.write__valid", "top.dut.active", "top.dut.idle"),
     ),

@@ -36,8 +36,7 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
     """
     p = bench.parameters
     await fill(bench, words)
-    await configure(bench, mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
-                                        address_width=p["address_width"]))
+    await configure(bench, mapped, layout, threads)
     setting = bench.inputs.pack({"miss_rate": rate})
     first = bench.cycle + 1
     await bench.step(setting)

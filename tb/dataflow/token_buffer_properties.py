@@ -6,10 +6,10 @@ induction needs to know about the inside of `TokenBuffer`.
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.2.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 from amaranth.utils import exact_log2
 
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["TokenBufferCheck", "TokenBufferProof"]
 
@@ -66,8 +66,8 @@ class TokenBufferCheck(Watcher):
         m.d.sync += [chosen.eq(1), self.tid.eq(tid), needed.eq(self.needed)]
         m.d.sync += Assume(~chosen | (needed == self.needed), "needed changed")
         for k, operand in enumerate(self.operands):
-            self._kept(m, operand, Assume, f"operand {k}")
-        self._kept(m, fire, Assert, "fire")
+            claim_kept(m, f"operand {k}", operand, Assume)
+        claim_kept(m, "fire", fire, Assert)
 
         ours = fire.payload.tid == tid
         left = Signal()  # our firing leaves
@@ -115,15 +115,6 @@ class TokenBufferCheck(Watcher):
             m.d.sync += self.gone.eq(self.gone + 1)
         m.d.sync += Assert(self.gone <= depth, f"not fired within {depth + 1} firings")
         return m
-
-    def _kept(self, m, port, kind, name):
-        """An offer stays, unchanged, until it is taken."""
-        waits = Signal(name=f"{name.replace(' ', '_')}_waits")
-        payload = Value.cast(port.payload)
-        offer = Signal(len(payload), name=f"{name.replace(' ', '_')}_offer")
-        m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(payload)]
-        m.d.sync += kind(~waits | (port.valid & (payload == offer)),
-                         f"{name}: offer withdrawn or changed")
 
 
 class TokenBufferProof(TokenBufferCheck):

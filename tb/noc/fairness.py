@@ -5,7 +5,7 @@ from amaranth.hdl import Assert, Cat, Cover, Mux, Signal
 __all__ = ["claim_fair"]
 
 
-def claim_fair(m, n, arbiter, waiting, free, *, head, shown=None):
+def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
     """Claim in ``m`` that an output is fair, for any number of cycles.
 
     The rank of an input is how many stand before it in the order that begins behind the one served
@@ -18,10 +18,12 @@ def claim_fair(m, n, arbiter, waiting, free, *, head, shown=None):
         Of the checker.
     n : int
         Number of the output.
-    arbiter : RoundRobinArbiter
-        Its arbiter, of which every grant is accepted.
+    arbiter : RoundRobinArbiter or PacketArbiter
+        Its arbiter, with its state ``behind``.
     waiting : Value
         Bit by input: it waits for the output, until it is granted.
+    grant : Value
+        Bit by input: its grant, if it counts.
     free : Value
         The output may begin with a packet.
     head : str
@@ -29,7 +31,7 @@ def claim_fair(m, n, arbiter, waiting, free, *, head, shown=None):
     shown : int or None
         How many packets `Cover` shows go by; None: all that may.
     """
-    count, behind, grant = arbiter.count, arbiter.behind, arbiter.grant
+    count, behind = arbiter.count, arbiter.behind
     shown = count - 1 if shown is None else shown
     owed = Signal(count, name=f"owed_{n}")
     m.d.sync += owed.eq(waiting & ~grant)
@@ -39,7 +41,6 @@ def claim_fair(m, n, arbiter, waiting, free, *, head, shown=None):
         Assert(~free | ~waiting.any() | grant.any(), f"output {n}: idle while a {head} waits"),
         Assert(free | ~grant.any(), f"output {n}: a packet begins within another"),
         Assert((owed & ~waiting) == 0, f"output {n}: a {head} that waited is gone"),
-        Assert(arbiter.held == 0, "invariant: every grant is accepted"),
         Assert(~behind[0], "invariant: behind leaves out requester 0"),
         Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
     ]

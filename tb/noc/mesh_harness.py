@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ __all__ = ["ALWAYS", "AT_TARGET", "Found", "HarnessScene"]
 ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
 AT_TARGET = 256       # aim: every packet goes to its tile's target
 CURVES = "curves.json"  # beside the job: throughput and latency by traffic and load
+SPEED = "speed.json"    # and what a cycle costs the simulator
 _READ = 3             # cycles from an address to the results there
 _SUMS = ("count", "flits", "queued", "network", "received", "sent", "blocked")
 
@@ -170,12 +172,19 @@ async def uniform_load(bench: Bench) -> None:
 
 @testbench
 async def saturated(bench: Bench) -> None:
-    """Everybody sends to anybody without a pause: what a cycle costs the simulator."""
+    """Everybody sends to anybody without a pause; keeps what a cycle costs the simulator."""
     scene = HarnessScene(bench)
     await alone(bench, scene, scene.mesh.tiles[0], scene.mesh.tiles[-1], 6)
     await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
-    found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=200_000, drain=2000)
-    assert found.throughput > 0.2
+    best = float("inf")
+    for _ in range(3):
+        cycle, began = bench.cycle, time.process_time()
+        found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+        seconds, cycles = time.process_time() - began, bench.cycle - cycle
+        assert found.throughput > 0.2
+        best = min(best, seconds / cycles)
+    kept = {"cycles": cycles, "seconds a cycle": best}
+    Path(os.environ["CYCLEBOUND_JOB"]).with_name(SPEED).write_text(json.dumps(kept))
 
 
 @testbench

@@ -4,10 +4,10 @@
 `InterfaceFitProof` look inside `NetworkInterface`.
 """
 
-from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.noc.packet import TIME_BITS
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["InterfaceCheck", "InterfaceFitProof", "InterfaceWindowProof"]
 
@@ -58,25 +58,16 @@ class InterfaceCheck(Watcher):
         begun, before = Signal(), Signal.like(Value.cast(window))
         m.d.sync += [begun.eq(1), before.eq(window)]
         m.d.sync += Assume(~begun | (before == Value.cast(window)), "the window changed")
-        self._stays(m, "words", self.words, Assume)
-        self._stays(m, "arriving", self.arriving, Assume)
-        self._stays(m, "transactions", self.transactions, Assume)
-        self._stays(m, "received", self.received, Assert)
-        self._stays(m, "injected", self.injected, Assert, unless=~self.now_open)
+        claim_kept(m, "words", self.words, Assume)
+        claim_kept(m, "arriving", self.arriving, Assume)
+        claim_kept(m, "transactions", self.transactions, Assume)
+        claim_kept(m, "received", self.received, Assert)
+        claim_kept(m, "injected", self.injected, Assert, unless=~self.now_open)
         m.d.sync += [
             Assert(~self.injected.valid | self.now_open, "injected: outside the window"),
             Assert(~self.injected.valid | good, "injected: in a window that is none"),
         ]
         return m
-
-    @staticmethod
-    def _stays(m, name, port, claim, *, unless=None):
-        payload = Value.cast(port.payload)
-        waits, offer = Signal(name=f"waits_{name}"), Signal(len(payload), name=f"offer_{name}")
-        m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(payload)]
-        excused = Const(0) if unless is None else unless
-        m.d.sync += claim(~waits | excused | (port.valid & (offer == payload)),
-                          f"{name}: offer withdrawn or changed")
 
 
 class InterfaceWindowProof(InterfaceCheck):

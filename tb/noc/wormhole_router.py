@@ -25,8 +25,7 @@ class Scene:
         self.connected = connected & (1 << self.ports) - 1
         self.model = RouterModel(depth=p["depth"], delta=self.delta, routing=self.routing,
                                  longest=self.longest, ports=self.ports, width=self.width,
-                                 connected=self.connected, position=PLACE,
-                                 staged=p.get("staged", False))
+                                 connected=self.connected, position=PLACE)
         self.senders = [Sender() for _ in range(self.ports)]
         i, o = bench.inputs, bench.outputs
         self._sinks = [FlitPort(i, o, f"sinks.{n}") for n in range(self.ports)]
@@ -234,7 +233,6 @@ async def to_one_output_at_random(bench: Bench) -> None:
         flits = lengths[who][done[who]]
         done[who] += 1
         allowed = packet_hop(delta=scene.delta, flits=flits, contenders=scene.ports - 1,
-                             staged=bench.parameters.get("staged", False),
                              rival_flits=max(max(each) for n, each in lengths.items() if n != who)
                              if len(lengths) > 1 else 1)
         assert last - first + 1 <= allowed, f"{last - first + 1} cycles, allowed {allowed}"

@@ -5,10 +5,10 @@
 taken has a place), `RouterOrderProof` (nothing lost, duplicated, or out of order).
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, ResetSignal, Signal
 
 from cyclebound.tb.noc.fairness import claim_fair
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["RouterCheck", "RouterCreditProof", "RouterFairProof", "RouterOrderProof"]
 
@@ -40,11 +40,7 @@ class _RouterWatcher(Watcher):
     def elaborate(self, platform):
         m = Module()
         for n, sink in enumerate(self.sinks):
-            payload = Value.cast(sink.payload)
-            waits, offer = Signal(name=f"waits_{n}"), Signal(len(payload), name=f"offer_{n}")
-            m.d.sync += [waits.eq(sink.valid & ~sink.ready), offer.eq(payload)]
-            m.d.sync += Assume(~waits | (sink.valid & (offer == payload)),
-                               f"input {n}: offer withdrawn or changed")
+            claim_kept(m, f"input {n}", sink, Assume)
             if n != self.local or self.tame:
                 self._packets(m, n, sink, self.inside[n], self.length[n], Assume, f"input {n}")
         return m
@@ -77,51 +73,93 @@ class RouterCheck(_RouterWatcher):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         for n, source in enumerate(self.sources):
-            payload = Value.cast(source.payload)
-            waits = Signal(name=f"stalled_{n}")
-            offer = Signal(len(payload), name=f"stalled_offer_{n}")
-            m.d.sync += [waits.eq(source.valid & ~source.ready), offer.eq(payload)]
-            m.d.sync += Assert(~waits | (source.valid & (offer == payload)),
-                               f"output {n}: offer withdrawn or changed")
+            claim_kept(m, f"output {n}", source, Assert)
             inside = Signal(name=f"inside_output_{n}")
             length = Signal(range(self.longest + 1), name=f"length_output_{n}")
             self._packets(m, n, source, inside, length, Assert, f"output {n}")
         return m
 
 
+def _look(unit):
+    """Read ports for all words of an input's store; before it is elaborated."""
+    return [unit.memory.read_port(domain="comb") for _ in range(unit.depth - 1)]
+
+
+def _stored(m, unit, looks):
+    """What is behind the head: pairs of whether it is there, and what it is, the oldest first."""
+    words = unit.depth - 1
+    for behind, look in enumerate(looks):
+        at = unit.read + behind
+        m.d.comb += look.addr.eq(Mux(at >= words, at - words, at) if words > 1 else 0)
+        yield unit.stored > behind, look.data
+
+
+def _counted(unit):
+    """What makes `_stored` true."""
+    words, last = unit.depth - 1, unit.read + unit.stored
+    return [
+        Assert(unit.space + _inside(unit) == unit.depth, "invariant: space is counted"),
+        Assert(unit.sink.ready == (unit.space != 0), "invariant: ready is space"),
+        Assert(unit.valid | (unit.stored == 0), "invariant: store behind a head"),
+        Assert(unit.write == Mux(last >= words, last - words, last), "invariant: write pointer"),
+        Assert(unit.read < words, "invariant: read pointer"),
+    ]
+
+
 class RouterFairProof(Watcher):
     """Round robin among packets, at every output, whatever is offered at the inputs.
 
     A header that waits for an output sees at most one packet of each other input begin there; and
-    an output is never idle while one waits.
+    an output is never idle while one waits. A header waits from the cycle before the one in which
+    it could begin. It adds read ports to the stores, as `RouterOrderProof` does.
 
     Parameters
     ----------
     target : WormholeRouter
-        The router itself.
+        The router itself; not elaborated yet.
     """
 
     def __init__(self, target):
         super().__init__(target)
         self._inputs, self._outputs = target.inputs, target.outputs
+        self._looks = [_look(unit) for unit in target.inputs]
 
     def elaborate(self, platform):
         m = Module()
-        for unit in self._inputs:
+        for unit, looks in zip(self._inputs, self._looks, strict=True):
+            outputs = [n for n in range(len(self._outputs)) if n != unit.number]
+            owned = Cat(self._outputs[n].owner[_place(unit, n)] for n in outputs)
+            kept, begins = unit.kept, Mux(unit.valid, unit.kept.header, unit.fresh)
+            lost = Mux(unit.valid, kept.lost, unit.losing)
             m.d.sync += [
-                Assert((unit.want & (unit.want - 1)) == 0, "invariant: one output is wanted"),
-                Assert(~unit.valid | (unit.fresh == unit.head.last),
-                       "invariant: a header follows a last flit"),
-            ]
-            owned = Cat(output.busy & output.owner[_place(unit, n)]
-                        for n, output in enumerate(self._outputs) if n != unit.number)
-            m.d.sync += [
+                *_counted(unit),
                 Assert((owned & (owned - 1)) == 0, "invariant: one output has the packet"),
-                Assert(~owned.any() | ~Mux(unit.valid, unit.header, unit.fresh),
-                       "invariant: an output keeps a packet to its end"),
-                Assert((owned & ~Cat(unit.want[n] for n in range(len(self._outputs))
-                                     if n != unit.number)) == 0,
-                       "invariant: the packet wants the output that has it"),
+                Assert(begins | (owned.any() != lost), "invariant: packets are kept or dropped"),
+                Assert(~(begins & owned.any()) | unit.valid, "invariant: grants are for headers"),
+                Assert(~(unit.valid & begins & owned.any())
+                       | (owned == Cat(unit.want[n] for n in outputs)),
+                       "invariant: the header wants the output that has it"),
+            ]
+            before = None
+            for there, entry in [(unit.valid, kept), *_stored(m, unit, looks)]:
+                lost = entry.lost if before is None else before.lost
+                lost = Mux(entry.header, ~entry.want.any(), lost)
+                m.d.sync += [
+                    Assert(~there | (entry.lost == lost), "invariant: lost without a way"),
+                    Assert(~there | entry.header | ~entry.want.any(), "invariant: headers want"),
+                    Assert(~there | ((entry.want & (entry.want - 1)) == 0),
+                           "invariant: one output is wanted"),
+                    Assert(~there | ~entry.want[unit.number], "invariant: nothing turns around"),
+                ]
+                if before is not None:
+                    m.d.sync += Assert(~there | (entry.header == before.flit.last),
+                                       "invariant: a header follows a last flit")
+                before = entry if before is None else _either(m, there, entry, before)
+            m.d.sync += [
+                Assert(~unit.valid | (unit.fresh == before.flit.last),
+                       "invariant: a header is next after a last flit"),
+                Assert(~unit.valid | (unit.losing == before.lost),
+                       "invariant: the rest of a lost packet is lost"),
             ]
         for n, output in enumerate(self._outputs):
             self._output(m, n, output)
@@ -129,11 +167,26 @@ class RouterFairProof(Watcher):
 
     def _output(self, m, n, output):
         units = [unit for unit in self._inputs if unit.number != n]
-        waiting = Signal(output.count, name=f"waiting_{n}")
-        free = ~output.busy & (~output.source.valid | output.source.ready)
-        m.d.comb += waiting.eq(Cat(unit.valid & unit.header & unit.want[n] for unit in units))
-        m.d.sync += Assert((output.owner & (output.owner - 1)) == 0, "invariant: one owner")
-        claim_fair(m, n, output.arbiter, waiting, free, head="header")
+        waiting, grant = (Signal(output.count, name=f"{name}_{n}") for name in ("waiting", "grant"))
+        arbiter = output.arbiter
+        m.d.comb += [
+            waiting.eq(Cat((unit.valid & unit.want[n] & ~mine) | (unit.leaves & unit.following[n])
+                           for unit, mine in zip(units, output.owner, strict=True))),
+            grant.eq(Mux(arbiter.accept, arbiter.grant, 0)),
+        ]
+        m.d.sync += [
+            Assert((output.owner & (output.owner - 1)) == 0, "invariant: one owner"),
+            Assert(output.busy == output.owner.any(), "invariant: busy with an owner"),
+            Assert((arbiter.served & (arbiter.served - 1)) == 0, "invariant: one was served last"),
+        ]
+        claim_fair(m, n, arbiter, waiting, grant, arbiter.accept, head="header")
+
+
+def _either(m, there, entry, before):
+    """The later one of two entries that is there."""
+    found = Signal.like(before)
+    m.d.comb += found.eq(Mux(there, entry, before))
+    return found
 
 
 def _place(unit, output):
@@ -168,7 +221,7 @@ class RouterCreditProof(Watcher):
                 Assert(unit.sink.ready == (unit.space != 0), f"input {n}: ready without space"),
                 Assert(unit.stored < depth, f"input {n}: FIFO overflows"),
                 Assert(unit.valid | (unit.stored == 0), f"input {n}: flits behind no head"),
-                Assert(unit.valid | ~unit.take, f"input {n}: taken from an empty input"),
+                Assert(unit.valid | ~unit.leaves, f"input {n}: taken from an empty input"),
             ]
             m.d.sync += Cover(unit.space == 0, f"input {n} is full")
         return m
@@ -191,8 +244,7 @@ class RouterOrderProof(_RouterWatcher):
 
     def __init__(self, target):
         super().__init__(target)
-        self._looks = [[unit.memory.read_port(domain="comb") for _ in range(unit.depth - 1)]
-                       for unit in target.inputs]
+        self._looks = [_look(unit) for unit in target.inputs]
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -208,7 +260,7 @@ class RouterOrderProof(_RouterWatcher):
         return m
 
     def _follow(self, m, n, unit, output):
-        sink, source, head = self.sinks[n], self.sources[1 - n], unit.head
+        sink, source = self.sinks[n], self.sources[1 - n]
         bits = unit.width - 2
         sent, got = Signal(bits, name=f"sent_{n}"), Signal(bits, name=f"got_{n}")
         inside = Signal(name=f"inside_output_{n}")
@@ -228,42 +280,33 @@ class RouterOrderProof(_RouterWatcher):
         def claim(fact, says):
             m.d.sync += Assert(fact, says)
 
-        flit = source.payload
+        flit, kept = source.payload, unit.kept
         claim(~source.valid | (number(flit) == got), f"input {n}: flit lost, doubled or reordered")
         claim(~source.valid | (flit.first != inside), f"input {n}: packet not kept together")
-        claim(Mux(source.valid, ~flit.last, inside) == output.busy, "invariant: busy in a packet")
-        claim(~output.busy | output.owner, "invariant: the output has its input")
-        claim(Mux(unit.valid, unit.header, unit.fresh) == ~output.busy, "invariant: headers")
-        claim(~unit.valid | (unit.header == head.first), "invariant: header is marked")
-        claim(~unit.valid | (unit.fresh == head.last), "invariant: header follows last")
-        claim((~unit.valid & unit.fresh) | (unit.want == 1 << 1 - n), "invariant: way is known")
-        claim(unit.space + _inside(unit) == unit.depth, "invariant: space is counted")
-        claim(unit.sink.ready == (unit.space != 0), "invariant: ready is space")
-        claim(unit.valid | (unit.stored == 0), "invariant: store behind a head")
-        claim(~unit.valid | (number(head) == (got + source.valid)[:bits]), "invariant: head")
+        within = Mux(source.valid, ~flit.last, inside)  # what comes next belongs to a packet
+        head_begins = Mux(unit.valid, kept.header, unit.fresh)
+        claim(head_begins != within, "invariant: headers")
+        claim(output.owner | ~within, "invariant: the output has its input")
+        claim(~output.owner | within | unit.valid, "invariant: grants are for headers")
+        claim(output.busy == output.owner, "invariant: busy with an owner")
+        claim(~unit.losing, "invariant: nothing is lost")
+        m.d.sync += _counted(unit)
 
-        words = unit.depth - 1
-        if words > 1:
-            last = unit.read + unit.stored
-            claim(unit.write == Mux(last >= words, last - words, last), "invariant: pointers")
-            claim(unit.read < words, "invariant: read pointer")
-        place, expect = got + source.valid + unit.valid, unit.fresh
-        for behind, look in enumerate(self._looks[n]):
-            at = unit.read + behind
-            m.d.comb += look.addr.eq(Mux(at >= words, at - words, at) if words > 1 else 0)
-            expect, place = self._link(m, look.data, unit.stored > behind, expect, place, bits)
+        place, expect = (got + source.valid)[:bits], ~within
+        for there, entry in [(unit.valid, kept), *_stored(m, unit, self._looks[n])]:
+            claim(~there | (number(entry.flit) == place), "invariant: number in the FIFO")
+            claim(~there | (entry.flit.first == expect), "invariant: marks in the FIFO")
+            claim(~there | (entry.header == expect), "invariant: headers in the FIFO")
+            claim(~there | (entry.want == Mux(expect, 1 << 1 - n, 0)), "invariant: ways")
+            claim(~there | ~entry.lost, "invariant: nothing in the FIFO is lost")
+            expect, place = Mux(there, entry.flit.last, expect), (place + there)[:bits]
+        claim(unit.fresh == expect, "invariant: a header is next after a last flit")
         for moving, stage in reversed([*zip(unit.moving, unit.stages, strict=True)]):
-            expect, place = self._link(m, stage, moving, expect, place, bits)
-        claim(place[:bits] == sent, f"input {n}: a flit is missing or too much")
+            claim(~moving | (stage.data[2:] == place), "invariant: number in a stage")
+            claim(~moving | (stage.first == expect), "invariant: marks in a stage")
+            claim(~moving | ~stage.first | (stage.data[:2] == 0), "invariant: ways in a stage")
+            expect, place = Mux(moving, stage.last, expect), (place + moving)[:bits]
+        claim(place == sent, f"input {n}: a flit is missing or too much")
         claim(self.inside[n] == ~expect, "invariant: the next flit is as expected")
         m.d.sync += Cover((unit.space == 0) & source.valid & source.payload.last,
                           f"input {n} is full behind a last flit")
-
-    def _link(self, m, flit, there, expect, place, bits):
-        """A flit's place in the chain; returns the next one's."""
-        m.d.sync += [
-            Assert(~there | (flit.data[2:] == place[:bits]), "invariant: number in the store"),
-            Assert(~there | (flit.first == expect), "invariant: marks in the store"),
-            Assert(~there | ~flit.first | (flit.data[:2] == 0), "invariant: ways in the store"),
-        ]
-        return Mux(there, flit.last, expect), (place + there)[:bits]

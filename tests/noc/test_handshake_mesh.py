@@ -13,8 +13,9 @@ from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
 from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
 from cyclebound.hdl.noc.shmac_core import ShmacCore
 from cyclebound.hdl.noc.shmac_memory import ShmacMemory
+from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.shmac_picture import draw, waves
+from cyclebound.sim.pictures.handshake import figure, waves
 from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, FETCH, SHARED, reads, writes
 
 unit = pytest.mark.unit
@@ -177,7 +178,7 @@ def test_picture(tmp_path):
     assert holds[10:13] == [True, False, True]
     assert found["core: request"][6:8] == [False, True]
     assert found["core: response"].index(True) == 35
-    draw(tmp_path / "waves.svg")
+    write(figure(), tmp_path / "waves.svg")
     assert "slave: acknowledge" in (tmp_path / "waves.svg").read_text()
 
 

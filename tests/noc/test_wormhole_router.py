@@ -15,7 +15,7 @@ from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.packet import source_header, xy_header
 from cyclebound.golden.noc.routes import Mesh, Port, ports, xy_route
 from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, SenderModel, packet
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.wormhole_router import WormholeRouter
 from cyclebound.sim import catalogue
@@ -26,7 +26,7 @@ from cyclebound.tb.noc import wormhole_router_properties as properties
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof
-TINY = {"width": 8, "depth": 2, "delta": 1, "routing": "source", "longest": 3, "ports": 3}
+TINY = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 3}
 
 
 # Parameters
@@ -35,13 +35,11 @@ TINY = {"width": 8, "depth": 2, "delta": 1, "routing": "source", "longest": 3, "
 @pytest.mark.parametrize(("wrong", "kind", "says"), [
     ({"width": 7}, ValueError, "Flit width must be at least 8, not 7"),
     ({"width": "8"}, TypeError, "Flit width must be an integer, not '8'"),
-    ({"delta": 0}, ValueError, "Router latency must be at least 1, not 0"),
-    ({"delta": 2}, ValueError, "FIFO depth must be at least 3, not 2"),
+    ({"delta": 1}, ValueError, "Router latency must be at least 2, not 1"),
+    ({"depth": 2}, ValueError, "FIFO depth must be at least 3, not 2"),
     ({"depth": True}, TypeError, "FIFO depth must be an integer, not True"),
     ({"longest": 1}, ValueError, "Longest packet must be at least 2, not 1"),
     ({"ports": 6}, ValueError, "Port count must be from 2 to 5, not 6"),
-    ({"staged": True}, ValueError,
-     "Router latency with a stage for arbitration must be at least 2, not 1"),
     ({"routing": "yx"}, ValueError, "Routing must be source or xy, not 'yx'"),
     ({"routing": "xy"}, ValueError, "Port count must be 5 for XY routing, not 3")])
 def test_refuses(wrong, kind, says):
@@ -85,9 +83,6 @@ def test_the_longest_way_of_8_by_8_fits_a_header():
 def test_bounds():
     assert bounds.t_noc(delta=5, flits=66, routers=4) == 90
     assert bounds.packet_hop(delta=1, flits=66, contenders=4, rival_flits=66) == 2 + 66 + 3 * 66
-    for contenders, gap in ((1, 1), (2, 0)):
-        known = {"delta": 2, "flits": 6, "contenders": contenders, "rival_flits": 6}
-        assert bounds.packet_hop(**known, staged=True) == bounds.packet_hop(**known) + gap
     for name in ("delta", "flits", "contenders", "rival_flits"):
         known = {"delta": 1, "flits": 1, "contenders": 1, "rival_flits": 1, name: 0}
         with pytest.raises(NotCovered, match=f"^{name} must be a whole number of at least 1"):
@@ -111,7 +106,7 @@ def traffic(router, name, cycles, *, flow=1.0, local=None, fill=True, compare=Tr
         queues[last] = list(local)
     model = RouterModel(depth=router.depth, delta=router.delta, routing=router.routing,
                         longest=router.longest, ports=router.ports, width=router.width,
-                        connected=(1 << router.ports) - 1, staged=router.staged)
+                        connected=(1 << router.ports) - 1)
     out = []
 
     async def bench(ctx):
@@ -148,15 +143,12 @@ def traffic(router, name, cycles, *, flow=1.0, local=None, fill=True, compare=Tr
 
 
 @unit
-@pytest.mark.parametrize("shape", [
-    TINY, {**TINY, "depth": 4, "delta": 3}, {**TINY, "depth": 4, "delta": 2, "staged": True}],
-    ids=["tiny", "slow", "staged"])
+@pytest.mark.parametrize("shape", [TINY, {**TINY, "depth": 4, "delta": 3}], ids=["tiny", "slow"])
 def test_rtl_is_the_model_in_every_cycle(shape):
     router = WormholeRouter(**shape)
     bench = traffic(router, "model", 150, flow=0.8)
-    fair = [] if router.staged else [properties.RouterFairProof(router)]
     run_bench(router, bench, properties.RouterCheck(router),
-              properties.RouterCreditProof(router), *fair)
+              properties.RouterCreditProof(router), properties.RouterFairProof(router))
     assert len(bench.out) > 150
 
 
@@ -206,7 +198,7 @@ class Tampered(wiring.Component):
 
     def __init__(self, fault, **shape):
         self.inner, self.fault = WormholeRouter(**TINY | shape), fault
-        for name in ("ports", "longest", "width", "depth", "delta", "routing", "staged"):
+        for name in ("ports", "longest", "width", "depth", "delta", "routing"):
             setattr(self, name, getattr(self.inner, name))
         super().__init__(self.inner.signature)
 
@@ -242,18 +234,19 @@ def test_checker_fires(monkeypatch, says):
                  properties.RouterCheck(router))
 
 
-class Priority(RoundRobinArbiter):
+class Priority(PacketArbiter):
     """Requester 0 always comes first."""
 
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.grant.eq(self.requests & -self.requests)
+        pool = self.waiting | self.coming
+        m.d.comb += self.grant.eq(pool & -pool)
         return m
 
 
 @unit
 def test_fairness_fires_on_a_router_that_is_not_fair(monkeypatch):
-    monkeypatch.setattr("cyclebound.hdl.noc.wormhole_router.RoundRobinArbiter", Priority)
+    monkeypatch.setattr("cyclebound.hdl.noc.wormhole_router.PacketArbiter", Priority)
     router = WormholeRouter(**TINY)
     with pytest.raises(AssertionError, match=r"^Assertion violated: (output .: header 1 overtaken "
                                              r"by 2 packets|invariant: who waits moves forward)$"):
@@ -264,7 +257,7 @@ def test_fairness_fires_on_a_router_that_is_not_fair(monkeypatch):
 @unit
 def test_credits_fire_on_a_router_with_a_place_too_many():
     router = WormholeRouter(**TINY)
-    router.inputs[1].space = Signal(4, init=3)
+    router.inputs[1].space = Signal(4, init=4)
     with pytest.raises(AssertionError, match=r"^Assertion violated: input 1: space is not counted"):
         run_bench(router, traffic(router, "credits", 50, compare=False),
                  properties.RouterCreditProof(router))
@@ -293,7 +286,7 @@ def numbered(router):
 
 
 @unit
-@pytest.mark.parametrize("shape", [{"depth": 2}, {"depth": 4}, {"depth": 4, "delta": 3}])
+@pytest.mark.parametrize("shape", [{"depth": 3}, {"depth": 4}, {"depth": 5, "delta": 4}])
 def test_order_is_kept(shape):
     router = WormholeRouter(**TINY | {"ports": 2} | shape)
     run_bench(router, numbered(router), properties.RouterOrderProof(router))

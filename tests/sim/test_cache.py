@@ -7,7 +7,7 @@ import time
 import pytest
 
 from cyclebound.sim import cache
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import entry, key_of, known
 from cyclebound.sim.errors import UserError
 
 pytestmark = pytest.mark.unit
@@ -49,6 +49,18 @@ def test_is_made_once():
     assert entry("kind", "other", maker)[0] != folder
     assert entry("sort", "key", maker)[0] != folder
     assert maker.made == 3
+
+
+def test_looking_for_what_is_known_does_not_wait_for_its_maker():
+    seen = []
+
+    def make(folder):  # the lock is held meanwhile
+        seen.append(known("kind", "key"))
+        Maker()(folder)
+
+    folder, _ = entry("kind", "key", make)
+    assert seen == [None]
+    assert known("kind", "key") == folder
 
 
 def flipped(folder):

@@ -2,11 +2,12 @@
 
 import gc
 import importlib.util
+import inspect
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
-from amaranth.back import rtlil
 from amaranth.lib import wiring
 
 import cyclebound.golden
@@ -14,7 +15,7 @@ from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.catalogue import Catalogue, load, more_pages
-from cyclebound.sim.elaborate import FlatTop, fields_json
+from cyclebound.sim.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
 from cyclebound.sim.errors import UserError
 
 pytestmark = [pytest.mark.unit,
@@ -54,6 +55,7 @@ def test_files_carry_the_blocks_name(block):
 def test_names_within_a_block_are_unique(block):
     for names in ([bench.name for bench in block.testbenches],
                   [claim.name for claim in block.properties],
+                  [picture.name for picture in block.pictures],
                   [observed.what for observed in block.bounds],
                   [observed.bound.name for observed in block.bounds]):
         assert len(names) == len(set(names))
@@ -75,6 +77,12 @@ def test_references_within_a_block_exist(block):
             configuration.domain for configuration in block.configurations.values())
     for bench in block.testbenches:
         assert set(bench.configurations or ()) <= set(block.configurations)
+    for picture in block.pictures:
+        assert picture.caption
+        assert set(picture.testbenches) <= {bench.name for bench in block.testbenches}
+        assert bool(picture.kept) == bool(picture.testbenches)
+        function = inspect.signature(pkgutil.resolve_name(picture.draw))
+        function.bind(*[None] * bool(picture.kept), **picture.arguments)
     if block.fpga is not None:
         assert block.fpga.configuration in block.configurations
     for claim in block.properties:
@@ -92,7 +100,7 @@ def test_references_within_a_block_exist(block):
 def test_configuration_converts_alone(block, name):
     component = block.make(block.configurations[name].parameters)
     assert isinstance(component, wiring.Component)
-    assert "attribute \\top 1" in rtlil.convert(component)
+    assert "attribute \\top 1" in to_rtlil(component, name="top", shares=SharedModules("top"))
 
 
 @blocks

@@ -101,6 +101,7 @@ COMMANDS = {
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
             "--wall-limit", "--output"],
     "compare": ["--json", "--markdown"],
+    "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
     "report": ["--output"],
     "dram": [],
     "verilog": ["--output", "-o", "--configuration", "--set"],

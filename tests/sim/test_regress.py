@@ -14,6 +14,7 @@ import pytest
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
+from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Job, Outcome, run_job
@@ -42,7 +43,7 @@ REASONS = {
     "mismatch": [r"test\.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1"],
     "endless": [(r"test\.endless/d3/cycle/1: then_the_fault: then_the_fault still ran after 300 "
                 r"cycles, the limit of this testbench")],
-    "hanging": [r"test\.hanging/d3/cycle/1: the simulator still ran after 6 s, and was stopped"],
+    "hanging": [r"test\.hanging/d3/cycle/1: the simulator still ran after 30 s, and was stopped"],
     "asserting": [(r"test\.asserting/d3/cycle/1: requests: it was done \(asserted by top\.check "
                   r"at 60 ns\)")],
     "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
@@ -57,7 +58,7 @@ def faulty(command, command_environment, tmp_path_factory):
     folder = tmp_path_factory.mktemp("faulty")
     said = subprocess.run(
         [*command, "--catalogue", "faults", "regress", *(f"test.{name}" for name in REASONS),
-         *QUICK, "--wall-limit", "6", "-o", "run", "--json"],
+         *QUICK, "--wall-limit", "30", "-o", "run", "--json"],
         cwd=folder, env=command_environment, capture_output=True, text=True, timeout=180)
     return folder / "run", said
 
@@ -248,6 +249,26 @@ def test_a_worst_request_has_a_picture(good):
     assert svg.startswith("<svg") or "<svg" in svg[:200]
 
 
+@system
+def test_blocks_have_pictures_of_their_own(good):
+    with closing(Results(good[0])) as results:
+        drawn = {(row["name"], row["configuration"]): Drawing(**row)
+                 for row in results.rows("picture")}
+    assert sorted(drawn) == [("bars", "d3"), ("bars", "d5"), ("nothing", "")]
+    assert "<svg" in drawn["bars", "d5"].svg
+    assert drawn["bars", "d3"].svg != drawn["bars", "d5"].svg
+    assert drawn["bars", "d5"].command == (
+        "cyclebound picture test.good bars --configuration d5 -o bars.svg")
+    assert drawn["nothing", ""].svg == "No picture: ZeroDivisionError('nothing to draw')"
+
+
+@system
+def test_a_picture_of_a_run_by_hand(cyclebound, tmp_path):
+    said = cyclebound("--catalogue", "faults", "picture", "test.good", "-c", "d5", "-o", "a.svg")
+    assert (said.returncode, said.stdout, said.stderr) == (0, "a.svg\n", "")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+
+
 # -- plans -----------------------------------------------------------------------------------------
 
 
@@ -272,23 +293,24 @@ def test_what_takes_minutes_runs_on_request(pages):
     block = dataclasses.replace(block, testbenches=(*block.testbenches, long))
 
     def benches(**options):
-        return [job.testbench for job in jobs_of(Plan([block], Path("run"), configuration="d3",
+        return [job.testbench for job in jobs_of(Plan([block], Path("run"), configurations=["d3"],
                                                       **options))]
 
     assert benches() == ["cycle"]
     assert benches(thorough=True) == ["cycle", "sweep"]
-    assert benches(testbench="sweep") == ["sweep"]
+    assert benches(testbenches=["sweep"]) == ["sweep"]
+    assert benches(testbenches=["sweep", "cycle"]) == ["cycle", "sweep"]
 
 
 @unit
 @pytest.mark.parametrize(("names", "options", "message"), [
-    (["test.good"], {"configuration": "d4"},
+    (["test.good"], {"configurations": ["d4"]},
      r"^no configuration of test\.good 'd4'; did you mean d5\?$"),
-    (["test.good", "test.slow"], {"configuration": "zzz"},
+    (["test.good", "test.slow"], {"configurations": ["d3", "zzz"]},
      r"^no configuration 'zzz'; known are d3, d5$"),
-    (["test.good"], {"testbench": "cycles"},
+    (["test.good"], {"testbenches": ["cycles"]},
      r"^no testbench of test\.good 'cycles'; did you mean cycle\?$"),
-    (["test.good", "test.slow"], {"testbench": "q"}, r"^no testbench 'q'; known are cycle$"),
+    (["test.good", "test.slow"], {"testbenches": ["q"]}, r"^no testbench 'q'; known are cycle$"),
 ])
 def test_a_plan_with_a_wrong_name(pages, names, options, message):
     with pytest.raises(UserError, match=message):

@@ -1,5 +1,6 @@
 """The HTML report, from results with everything that can become of a bound."""
 
+import base64
 import html
 import re
 import xml.etree.ElementTree as ElementTree
@@ -7,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib
 import pytest
 
+from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Group, Job, Outcome
@@ -84,6 +86,10 @@ def synthetic(folder):
     results.waveform("noc.arbiter", "four", "wait", f"No picture: {EVIL}", "cyclebound run x")
     results.waveform("dram.front", "tiny", "latency",
                      svg.replace("</svg>", "<script>1</script></svg>"), "cyclebound run evil")
+    for name, drawn in (("curve", '<?xml version="1.0"?><svg><script>1</script></svg>'),
+                        (EVIL, f"No picture: {EVIL}")):
+        results.picture(Drawing("noc.arbiter", "four", name, f"What is seen {EVIL}", "", "", (),
+                                drawn))
     for count, status, induction in ((4, "proved", 2), (11, "bounded", None), (12, "failed", None)):
         results.proof(Proof("noc.arbiter", "fair", f"who waits is served {EVIL}",
                             {"count": count}, status, 12, induction, "smtbmc z3", 3.25, count == 4,
@@ -150,7 +156,7 @@ def test_everything_is_escaped(page):
 
 def test_fetches_nothing(page):
     assert not re.search(r"(?:https?:)?//[\w.]+/", page)
-    assert not re.search(r"\b(?:src|href)=\"(?!#|data:,)", page)
+    assert not re.search(r"\b(?:src|href)=\"(?!#|data:)", page)
     assert "default-src 'none'" in page
     assert "@import" not in page
     assert "url(" not in page
@@ -172,6 +178,15 @@ def test_pictures_and_the_command_that_draws_them_again(page):
     assert "cyclebound run noc.arbiter --seed 1" in plain
     assert f"No picture: {EVIL}" in plain
     assert "cyclebound run evil" in plain
+
+
+def test_pictures_of_blocks_are_images_that_cannot_act(page):
+    [image] = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]*)"', page)
+    assert base64.b64decode(image).endswith(b"<script>1</script></svg>")
+    plain = _plain(page)
+    assert f"What is seen {EVIL}" in plain
+    assert "cyclebound picture noc.arbiter curve --configuration four -o curve.svg" in plain
+    assert plain.count(f"No picture: {EVIL}") == 2
 
 
 def _charts(page):

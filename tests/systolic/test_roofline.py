@@ -6,7 +6,8 @@ import pytest
 
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_plan import Device
-from cyclebound.sim.systolic_roofline import draw, points, table
+from cyclebound.sim.drawing import write
+from cyclebound.sim.pictures.roofline import figure, points, table
 
 pytestmark = pytest.mark.unit
 
@@ -23,7 +24,7 @@ def test_no_layer_is_above_its_roof():
 
 def test_picture_and_table(tmp_path):
     path = tmp_path / "roofline.svg"
-    draw(path)
+    write(figure(), path)
     text = path.read_text()
     for point in points(Device(8), Memory()):
         assert re.search(rf"[> ]{point.layer}[,<]", text)

@@ -6,7 +6,8 @@ import pytest
 from cyclebound.golden.systolic.mapping import Dataflow
 from cyclebound.golden.systolic.output_stationary import occupancy
 from cyclebound.golden.systolic.steps import Mac, steps
-from cyclebound.sim.systolic_picture import draw
+from cyclebound.sim.drawing import write
+from cyclebound.sim.pictures.steps import figure
 
 pytestmark = pytest.mark.unit
 
@@ -34,7 +35,7 @@ def test_corners():
 
 
 def test_picture_is_drawn(tmp_path):
-    draw(tmp_path / "steps.svg", 2)
+    write(figure(2), tmp_path / "steps.svg")
     text = (tmp_path / "steps.svg").read_text()
     assert text.startswith("<?xml")
     assert text.count(": 3 PEs") == 2 * len(Dataflow)  # 1, 3, 3, 1 active PEs

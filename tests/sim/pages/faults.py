@@ -3,9 +3,10 @@
 from amaranth.hdl import Assert, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from matplotlib.figure import Figure
 
 from cyclebound.golden.bound import bound
-from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.sim.block import Block, Configuration, Observed, Picture, Testbench
 
 
 class Delay(wiring.Component):
@@ -55,12 +56,31 @@ def broken(*, cycles: int) -> int:
     return cycles // 0
 
 
+def bars(kept, *, colour):
+    """What the testbench kept, as bars."""
+    figure = Figure()
+    figure.subplots().bar(range(len(kept)), kept, color=colour)
+    return figure
+
+
+def nothing():
+    raise ZeroDivisionError("nothing to draw")
+
+
+PICTURES = (
+    Picture("bars", "Delays of a run.", "faults:bars", {"colour": "red"}, kept="delays.json",
+            testbenches=("cycle",)),
+    Picture("long", "The same, for minutes.", "faults:bars", thorough=True),
+    Picture("nothing", "It fails.", "faults:nothing"))
+
+
 def _block(name, *, formula=delay, checker=None, cycles=(3,), **bench):
     return Block(
         f"test.{name}", f"a delay line: {name}", Delay,
         {f"d{number}": Configuration({"cycles": number, "fault": name}) for number in cycles},
         (Testbench("cycle", "faults_bench", **bench),),
-        (Observed("delay", formula),), checker=checker)
+        (Observed("delay", formula),), checker=checker,
+        pictures=PICTURES if name == "good" else ())
 
 
 BLOCKS = (

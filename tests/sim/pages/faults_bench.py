@@ -1,5 +1,6 @@
 """The testbench of all blocks in `faults`: good, or wrong in the way that its parameter names."""
 
+import json
 import os
 import signal
 import time
@@ -34,6 +35,9 @@ async def requests(bench: Bench) -> None:
         await _requests(bench, what="visit")
     elif fault != "silent":
         await _requests(bench)
+    if fault == "good":
+        kept = Path(os.environ["CYCLEBOUND_JOB"]).with_name("delays.json")
+        kept.write_text(json.dumps([bench.parameters["cycles"] + 1] * 5))
 
 
 @testbench
@@ -46,8 +50,7 @@ async def then_the_fault(bench: Bench) -> None:
         while True:
             await bench.step()
     elif fault == "hanging":
-        while True:
-            pass
+        time.sleep(3600)
     elif fault == "dying":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif fault == "wordless":

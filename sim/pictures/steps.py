@@ -1,29 +1,22 @@
-"""Step pictures of systolic arrays: what each PE multiplies in each step.
+"""Step pictures of systolic arrays: what each PE multiplies in each step."""
 
-    python -m cyclebound.sim.systolic_picture docs/systolic-steps.svg
-"""
-
-import sys
-from pathlib import Path
-
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from cyclebound.golden.systolic.mapping import Dataflow
 from cyclebound.golden.systolic.steps import steps
 
-__all__ = ["draw"]
+__all__ = ["figure"]
 
 _COLOURS = ("#f4b8ae", "#f6e3a1", "#bfe0b4")  # a third, two thirds, all of a sum
 _IDLE = "#e4e4e4"
 
 
-def draw(path: Path, size: int = 3) -> None:
+def figure(size: int = 3) -> Figure:
     """A row of panels for each dataflow: a product of ``size`` in all dimensions."""
     count = 3 * size - 2
-    figure = Figure(figsize=(1.65 * count, 1.95 * len(Dataflow)))
-    axes = figure.subplots(len(Dataflow), count)
+    drawn = Figure(figsize=(1.65 * count, 1.95 * len(Dataflow)))
+    axes = drawn.subplots(len(Dataflow), count)
     for flow, row in zip(Dataflow, axes, strict=True):
         for number, (grid, panel) in enumerate(zip(steps(flow, size, size, size), row,
                                                    strict=True), start=1):
@@ -40,10 +33,5 @@ def draw(path: Path, size: int = 3) -> None:
                     panel.add_patch(Rectangle((j, i), 1, 1, facecolor=colour, edgecolor="white",
                                               linewidth=1.5))
         row[0].set_ylabel(flow.value.replace(" ", "\n"), fontsize=8)
-    figure.tight_layout()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "steps"}):
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-if __name__ == "__main__":
-    draw(Path(sys.argv[1]))
+    drawn.tight_layout()
+    return drawn

@@ -1,14 +1,11 @@
 """Roofline of the accelerator: what the array could do, what memory lets it, what layers do.
 
-    python -m cyclebound.sim.systolic_roofline docs/systolic-roofline.svg
+``python -m cyclebound.sim.pictures.roofline`` prints it as a table.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from cyclebound.golden.systolic.accelerator import Memory
@@ -16,7 +13,7 @@ from cyclebound.golden.systolic.accelerator_layer import product_layer
 from cyclebound.golden.systolic.accelerator_network import ATTENTION, NETWORKS, chained
 from cyclebound.golden.systolic.accelerator_plan import Device, plan_layer
 
-__all__ = ["Point", "draw", "points", "table"]
+__all__ = ["Point", "figure", "points", "table"]
 
 _COLOURS = ("#4477aa", "#cc6677", "#228833", "#ccbb44")
 
@@ -70,12 +67,11 @@ def table(memories: Sequence[Memory] = (Memory(), Memory(40, 2)), size: int = 8)
     return "\n".join(lines)
 
 
-def draw(path: Path, memories: Sequence[Memory] = (Memory(), Memory(40, 2)),
-         size: int = 8) -> None:
+def figure(memories: Sequence[Memory] = (Memory(), Memory(40, 2)), size: int = 8) -> Figure:
     """A panel for each memory."""
     device = Device(size)
-    figure = Figure(figsize=(5.2 * len(memories), 4.2), layout="constrained")
-    for memory, axes in zip(memories, figure.subplots(1, len(memories), squeeze=False)[0],
+    drawn = Figure(figsize=(5.2 * len(memories), 4.2), layout="constrained")
+    for memory, axes in zip(memories, drawn.subplots(1, len(memories), squeeze=False)[0],
                             strict=True):
         found = points(device, memory)
         ridge = size * memory.interval
@@ -99,10 +95,8 @@ def draw(path: Path, memories: Sequence[Memory] = (Memory(), Memory(40, 2)),
                  ylabel="MACs per cycle",
                  title=f"first beat after {memory.delay}, one in {memory.interval} cycles")
         axes.legend(fontsize=7, loc="lower right")
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "roofline"}):
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    return drawn
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]))
     print(table())

@@ -1,14 +1,8 @@
 """Timing diagram of SHMAC's handshakes: a write to the neighbour, and the fetch behind it.
 
-    python -m cyclebound.sim.shmac_picture docs/shmac-handshake.svg
-
 Drawn from the golden model, which the RTL equals in every cycle.
 """
 
-import sys
-from pathlib import Path
-
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel
@@ -16,7 +10,7 @@ from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
 from cyclebound.golden.noc.shmac_packet import ShmacPort
 
-__all__ = ["draw", "waves"]
+__all__ = ["figure", "waves"]
 
 _HERE, _THERE = (0, 0), (0, 1)
 _BEFORE = 28  # cycles: the fetch of the write itself
@@ -53,12 +47,12 @@ def waves(cycles: int = 44) -> dict[str, list[bool]]:
     return {name: values[_BEFORE:] for name, values in found.items()}
 
 
-def draw(path: Path) -> None:
+def figure() -> Figure:
     """The diagram."""
     found = waves()
     cycles = len(next(iter(found.values())))
-    figure = Figure(figsize=(11, 0.36 * len(found) + 0.9))
-    axes = figure.subplots()
+    drawn = Figure(figsize=(11, 0.36 * len(found) + 0.9))
+    axes = drawn.subplots()
     for row, (name, values) in enumerate(found.items()):
         edges = [at for cycle in range(cycles) for at in (cycle, cycle + 1)]
         levels = [-row + 0.6 * value for value in values for _ in range(2)]
@@ -72,10 +66,5 @@ def draw(path: Path) -> None:
     axes.grid(axis="x", color="#dddddd", linewidth=0.5)
     for side in ("top", "left", "right"):
         axes.spines[side].set_visible(False)
-    figure.subplots_adjust(left=0.25, right=0.99, top=0.99, bottom=0.12)
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "shmac"}):
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-
-
-if __name__ == "__main__":
-    draw(Path(sys.argv[1]))
+    drawn.subplots_adjust(left=0.25, right=0.99, top=0.99, bottom=0.12)
+    return drawn

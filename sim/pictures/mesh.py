@@ -1,28 +1,12 @@
-"""Pictures of the networks on chip, from runs of their RTL.
+"""Pictures of meshes, from what runs of their RTL kept."""
 
-    python -m cyclebound.sim.noc_picture composable docs/noc-composable.svg
-    python -m cyclebound.sim.noc_picture curves docs/noc-curves.svg --configuration harness4
-
-Each simulates first, so that a picture shows what was measured; ``--from`` takes what a run kept.
-"""
-
-import argparse
-import json
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from cyclebound.sim.job import Job, run_job
-
-__all__ = ["composable", "curves", "main"]
+__all__ = ["composable", "curves"]
 
 _SILENT, _SATURATE = "#4477aa", "#cc6677"
-_SOURCES = {  # testbench, its test, what it keeps, the usual configuration
-    "composable": ("interfaces", "composable", "arrivals.json", "oblong"),
-    "curves": ("large", "throughput_and_latency", "curves.json", "harness4")}
 
 
 def composable(kept: Mapping[str, Sequence]) -> Figure:
@@ -68,31 +52,3 @@ def curves(kept: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
     late.legend(fontsize=8)
     through.legend(fontsize=8)
     return figure
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m cyclebound.sim.noc_picture",
-                                     description="Draw what the RTL of a mesh did.")
-    parser.add_argument("picture", choices=_SOURCES)
-    parser.add_argument("path", type=Path, help=".svg, .png or .pdf")
-    parser.add_argument("--configuration", default="", help="of noc.mesh")
-    parser.add_argument("--from", dest="kept", type=Path, help="what a run has kept, as JSON")
-    options = parser.parse_args(arguments)
-    testbench, test, file, usual = _SOURCES[options.picture]
-    with tempfile.TemporaryDirectory() as folder:
-        kept = options.kept or Path(folder) / file
-        if options.kept is None:
-            outcome = run_job(Job("noc.mesh", options.configuration or usual, testbench, 1, folder,
-                                  test=test))
-            if not outcome.passed:
-                parser.error(outcome.reason)
-        found = json.loads(kept.read_text())
-    figure = {"composable": composable, "curves": curves}[options.picture](found)
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "noc"}):
-        figure.savefig(options.path,
-                       metadata={"Date": None} if options.path.suffix == ".svg" else None)
-
-
-if __name__ == "__main__":
-    main()

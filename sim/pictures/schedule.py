@@ -1,30 +1,24 @@
 """A picture of one DRAM request: what every bank does, and what the data bus carries."""
 
-from pathlib import Path
+from matplotlib.figure import Figure
 
 from cyclebound.golden.dram.command_arbiter import Schedule
 from cyclebound.golden.dram.rules import CAS, READS, WRITES, Command
 from cyclebound.golden.dram.timing import Part
-from cyclebound.sim.errors import UserError
 
-__all__ = ["draw"]
+__all__ = ["figure"]
 
 _COLOURS = {Command.ACT: "#4477aa", Command.PRE: "#888888", Command.RD: "#228833",
             Command.RDA: "#228833", Command.WR: "#cc6677", Command.WRA: "#cc6677"}
-_FORMATS = (".svg", ".png", ".pdf")
 
 
-def draw(part: Part, found: Schedule, path: Path) -> None:
-    """Write the picture to ``path``. Raises `UserError` for a format that is none, or no place."""
-    if path.suffix not in _FORMATS:
-        raise UserError(f"--picture takes a file that ends in {', '.join(_FORMATS)}, not {path}")
-    from matplotlib.figure import Figure  # it takes a second to load
-
+def figure(part: Part, found: Schedule) -> Figure:
+    """A row for each bank that is used, and one for the data bus."""
     banks = sorted({command.bank for command in found.commands})
     rows = {bank: number + 1 for number, bank in enumerate(reversed(banks))}
-    figure = Figure(figsize=(max(8, found.issue_delay / 12), 1.4 + 0.5 * len(banks)),
-                    layout="constrained")
-    axes = figure.subplots()
+    drawn = Figure(figsize=(max(8, found.issue_delay / 12), 1.4 + 0.5 * len(banks)),
+                   layout="constrained")
+    axes = drawn.subplots()
     opened: dict[int, int] = {}
     for command in found.commands:
         y, op = rows[command.bank], command.op
@@ -50,7 +44,4 @@ def draw(part: Part, found: Schedule, path: Path) -> None:
     axes.set_title(part.name, loc="left", fontsize=9)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    try:
-        figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}") from error
+    return drawn

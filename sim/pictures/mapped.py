@@ -1,28 +1,35 @@
 """Pictures of mapped kernels: the grid with its nets and how busy it is; cycles over buffer depth.
 
-    python -m cyclebound.sim.dataflow_picture grid KERNEL FILE
-    python -m cyclebound.sim.dataflow_picture cycles KERNEL ...
-    python -m cyclebound.sim.dataflow_picture depth PAGE FILE
+    python -m cyclebound.sim.pictures.mapped cycles KERNEL ...
+    python -m cyclebound.sim.pictures.mapped depth PAGE FILE
+    python -m cyclebound.sim.pictures.mapped times
 
 ``cycles`` runs kernels, for minutes each, and prints lines of a table; ``depth`` draws the table
-that a page has between the lines ``<!-- kernels -->`` and ``<!-- end -->``.
+that a page has between the lines ``<!-- kernels -->`` and ``<!-- end -->``. ``times`` prints the
+seconds that mapping takes: kernel, grid, parts, CPU-s.
 """
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
-from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, Kind, Node
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER, Kind, Node
 from cyclebound.golden.dataflow.kernel import Floats
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
+from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Run, run_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
-__all__ = ["draw_depths", "draw_grid", "read_depths", "run_kernel"]
+__all__ = ["draw_depths", "grid_of", "read_depths", "run_kernel"]
 
 THREADS = 1024
 DEPTHS = (2, 4, 8, 16)
@@ -48,14 +55,16 @@ def _point(node: Node) -> tuple[float, float]:
     return node.column + by, -(node.row + by)
 
 
-def draw_grid(mapped: Mapped, busy: Mapping[Node, float], path: Path) -> None:
-    """The grid: units by how busy they are, and every net's links in a colour of its own.
+def grid_of(kernel: str, part: int = 0) -> Figure:
+    """A kernel on the grid: units by how busy they are, and every net's links in a colour of its
+    own, of one of the kernel's parts. It runs in the interpreter, which takes some seconds."""
+    run = run_kernel(kernel, depth=16, threads=128, **MISSES)
+    return _grid(run.parts[part],
+                 {unit: sent / run.cycles for unit, sent in run.busy[part].items()})
 
-    ``busy``: by unit, the share of cycles in which it sent a result.
-    """
-    from matplotlib import colormaps
-    from matplotlib.figure import Figure  # it takes a second to load
 
+def _grid(mapped: Mapped, busy: Mapping[Node, float]) -> Figure:
+    """``busy``: by unit, the share of cycles in which it sent a result."""
     grid = mapped.grid
     figure = Figure(figsize=(1.5 * grid.width + 1.5, 1.5 * grid.height), layout="constrained")
     axes = figure.subplots()
@@ -70,8 +79,8 @@ def draw_grid(mapped: Mapped, busy: Mapping[Node, float], path: Path) -> None:
         axes.text(x, y + 0.13, _NAMES.get(kind, kind.name.lower()), ha="center", va="center",
                   fontsize=6, color="#555555", zorder=4)
         if unit in tasks:
-            axes.text(x, y - 0.08, f"{tasks[unit]}\n{share:.0%}", ha="center", va="center",
-                      fontsize=7, zorder=4)
+            does = f"{tasks[unit]}\n{share:.0%}" if unit in busy else tasks[unit]
+            axes.text(x, y - 0.08, does, ha="center", va="center", fontsize=7, zorder=4)
     for switch in grid.switches:
         axes.plot(*_point(switch), "o", color="#bbbbbb", markersize=5, zorder=2)
     for number, net in enumerate(mapped.nets):
@@ -86,21 +95,14 @@ def draw_grid(mapped: Mapped, busy: Mapping[Node, float], path: Path) -> None:
     axes.set_ylim(-grid.height + 0.2, 0.6)
     axes.set_aspect("equal")
     axes.axis("off")
-    figure.colorbar(_scale(heat), ax=axes, shrink=0.6, label="share of cycles with a result")
-    figure.savefig(path)
+    figure.colorbar(ScalarMappable(cmap=heat), ax=axes, shrink=0.6,
+                    label="share of cycles with a result")
+    return figure
 
 
-def _square(x: float, y: float, colour):
-    from matplotlib.patches import Rectangle
-
+def _square(x: float, y: float, colour) -> Rectangle:
     return Rectangle((x - 0.3, y - 0.25), 0.6, 0.5, facecolor=colour, edgecolor="#777777",
                      zorder=1.5)
-
-
-def _scale(heat):
-    from matplotlib.cm import ScalarMappable
-
-    return ScalarMappable(cmap=heat)
 
 
 def read_depths(page: str) -> dict[str, dict[int, int]]:
@@ -115,8 +117,6 @@ def read_depths(page: str) -> dict[str, dict[int, int]]:
 
 def draw_depths(cycles: Mapping[str, Mapping[int, int]], path: Path) -> None:
     """By kernel: how many times as fast it is as with two entries."""
-    from matplotlib.figure import Figure
-
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     axes = figure.subplots()
     depths = sorted(next(iter(cycles.values())))
@@ -136,10 +136,6 @@ def draw_depths(cycles: Mapping[str, Mapping[int, int]], path: Path) -> None:
 def main(arguments: list[str]) -> None:
     """See the module."""
     match arguments:
-        case ["grid", name, path]:
-            run = run_kernel(name, depth=16, **MISSES)
-            draw_grid(run.parts[0], {unit: sent / run.cycles for unit, sent in
-                                     run.busy[0].items()}, Path(path))
         case ["cycles", *names]:
             for name in names:
                 runs = {depth: run_kernel(name, depth=depth, **MISSES) for depth in DEPTHS}
@@ -148,6 +144,14 @@ def main(arguments: list[str]) -> None:
                       f"{runs[2].cycles / runs[16].cycles:.2f} |", flush=True)
         case ["depth", page, path]:
             draw_depths(read_depths(Path(page).read_text()), Path(path))
+        case ["times"]:
+            for grid in (FIVE_BY_FIVE, PAPER):
+                for name, kernel in KERNELS.items():
+                    graphs = compile_segments(kernel, **CONSTANTS.get(name, {}))
+                    started = time.process_time()
+                    parts = [part for graph in graphs for part in map_parts(graph, grid, depth=16)]
+                    print(f"| {name} | {grid.height} x {grid.width} | {len(parts)} | "
+                          f"{time.process_time() - started:.2f} |", flush=True)
         case _:
             sys.exit(__doc__)
 

@@ -1,0 +1,107 @@
+"""The pictures of blocks: drawn by their functions, kept as SVG, written as any format."""
+
+import io
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Picture
+from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.sources import sources
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure  # it takes a second to load
+
+__all__ = ["FORMATS", "Drawing", "draw", "figure_of", "write"]
+
+FORMATS = (".svg", ".png", ".pdf")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture, and all that it takes to draw it. Plain data.
+
+    Attributes
+    ----------
+    configuration : str
+        That of the job that kept something; empty where none is needed.
+    source : str
+        The file that the job kept; empty where none is needed.
+    key : str
+        Stands for all that the picture depends on.
+    svg : str
+        The picture, once it is drawn, or a sentence that says why there is none.
+    """
+
+    block: str
+    configuration: str
+    name: str
+    caption: str
+    source: str
+    key: str
+    pages: tuple[str, ...]
+    svg: str = ""
+
+    @property
+    def command(self) -> str:
+        """What a person types to draw it again."""
+        configuration = f" --configuration {self.configuration}" if self.configuration else ""
+        return f"cyclebound picture {self.block} {self.name}{configuration} -o {self.name}.svg"
+
+
+def figure_of(picture: Picture, source: Path | None) -> "Figure":
+    """The figure, from what a testbench kept in ``source``. Raises `UserError`."""
+    function = resolve_name(picture.draw)
+    if not picture.kept:
+        return function(**picture.arguments)
+    try:
+        kept = json.loads(source.read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read what was kept for picture {picture.name}: {error}") from error
+    return function(kept, **picture.arguments)
+
+
+def _save(figure: "Figure", target: object, suffix: str) -> None:
+    from matplotlib import rc_context
+
+    vector = suffix == ".svg"  # the same figure is the same file
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "cyclebound"}):
+        figure.savefig(target, format=suffix[1:], dpi=120, metadata={"Date": None} if vector
+                       else None)
+
+
+def write(figure: "Figure", path: Path, option: str = "--output") -> None:
+    """Write a figure. Raises `UserError` for a format that is none, or no place."""
+    if path.suffix not in FORMATS:
+        raise UserError(f"{option} takes a file that ends in {', '.join(FORMATS)}, not {path}")
+    try:
+        _save(figure, path, path.suffix)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
+
+
+def draw(drawing: Drawing) -> Drawing:
+    """The same with its picture."""
+    return replace(drawing, svg=_svg(drawing))
+
+
+def _svg(drawing: Drawing) -> str:
+    def drawn() -> str:
+        picture = catalogue.load(drawing.pages).find(drawing.block).picture(drawing.name)
+        target = io.StringIO()
+        _save(figure_of(picture, Path(drawing.source)), target, ".svg")
+        return target.getvalue()
+
+    try:
+        if drawing.source or drawing.pages:  # what was measured, or may import from anywhere
+            return drawn()
+        key = key_of(sources(drawing.pages), drawing.block, drawing.name)
+        folder, _ = entry("drawing", key, lambda folder: (
+            folder / "picture.svg").write_text(drawn()))
+        return (folder / "picture.svg").read_text()
+    except Exception as error:  # a run does not fail for want of a picture
+        return f"No picture: {error if isinstance(error, UserError) else repr(error)}"
