@@ -6,7 +6,8 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 
 from cyclebound.golden.bound import bound, check_count
 
-__all__ = ["access_epoch", "access_latency", "access_stream", "chain_completion", "chain_even",
+__all__ = ["access_epoch", "access_latency", "access_residence",
+           "access_stream", "chain_completion", "chain_even",
            "compute_result", "compute_stream", "delay_stream", "diamond_balanced",
            "diamond_unbalanced", "pipeline_latency", "pipeline_stream", "source_threads",
            "token_match", "token_stream", "token_turn"]
@@ -148,6 +149,33 @@ def access_epoch(*, depth: int, operands: int, memory: int) -> int:
     check_count("depth", depth, least=2)
     check_count("operands", operands)
     return depth - -(-depth // operands) + access_latency(memory=memory)
+
+
+@bound(formula="max(g + G + max(depth, memory + 2) + 1, g + 2 * depth + memory, "
+               "2 * memory + depth + 3, G + depth + memory + 3), g = max(1, memory + 3 - depth), "
+               "G = max(depth - 1, memory + 1)",
+       source="this project, from SGMF, sections 4.1 and 5.1")
+def access_residence(*, depth: int, memory: int) -> int:
+    """Cycles from taking the last token of an epoch to offering its last result, both included.
+
+    The worst residence, with older epochs still inside; otherwise as `access_epoch`, with tokens in
+    one order. Derivation: let x be the cycle in which the last thread of epoch e - 1 is chosen to
+    fire, before the last token of e, which may need its entry, is taken in cycle A > x. The others
+    of e - 1 have fired by x, one in each cycle, after all of e - 2: by x - depth + 1. So e - 2 has
+    left by G cycles after that, G = max(depth - 1, memory + 1): a thread is answered ``memory``
+    cycles after firing, and they leave one in a cycle. Then, in cycle W <= x + g, the last thread
+    of e - 1 fires, whose entry may have been the last of e - 2. It leaves by W + G, the others of
+    e - 1, after e - 2, by max(W + depth - 2, x + memory + 1). If W > A, all of e are complete, and
+    they are chosen round robin from W on, so that the thread that needs the entry of the last one
+    is itself the last: all have fired by max(W + G + 1, W + 2 * depth - 2, x + memory + 1 + depth).
+    If not, the first to fire may need the last one's entry: they have fired by A + G + depth. In
+    both cases the last is offered ``memory + 2`` cycles later.
+    """
+    check_count("depth", depth, least=2)
+    check_count("memory", memory, least=2)
+    leaving, waiting = max(depth - 1, memory + 1), max(1, memory + 3 - depth)
+    return max(waiting + leaving + max(depth, memory + 2) + 1, waiting + 2 * depth + memory,
+               2 * memory + depth + 3, leaving + depth + memory + 3)
 
 
 @bound(formula="threads + 1", source="this project, from SGMF, section 2.1")

@@ -106,6 +106,7 @@ BLOCKS = (
             Observed("access", bounds.access_latency),
             Observed("stream", bounds.access_stream),
             Observed("epoch", bounds.access_epoch),
+            Observed("residence", bounds.access_residence, configurations=("two", "paper")),
         ),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.request__valid", "top.dut.response__valid",

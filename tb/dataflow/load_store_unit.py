@@ -1,5 +1,6 @@
 """Testbench of the load/store unit: every port compared in every cycle, memory in any order."""
 
+import itertools
 from collections import deque
 from collections.abc import Callable
 
@@ -187,3 +188,23 @@ async def an_epoch_alone(bench: Bench) -> None:
                 await scene.drain()
                 bench.observe("epoch", max(scene.taken.values()), max(scene.shown.values()),
                               depth=depth, operands=len(operands), memory=memory)
+
+
+@testbench
+async def an_epoch_behind_others(bench: Bench) -> None:
+    """The last thread of each epoch is late, so that the last of the next waits for its entry."""
+    if not bench.parameters.get("epochs", True):
+        return
+    for memory in (5, 20):
+        await bench.reset()
+        late = itertools.count(1)
+        scene = Scene(bench, store=False, gated=False, latency=lambda m=memory, late=late:
+                      2 if next(late) % bench.parameters["depth"] else m)
+        depth = scene.depth
+        for tid in range(4 * depth):
+            scene.put(tid)
+        await scene.drain()
+        for begin in range(0, 4 * depth, depth):
+            tids = range(begin, begin + depth)
+            bench.observe("residence", max(scene.taken[tid] for tid in tids),
+                          max(scene.shown[tid] for tid in tids), depth=depth, memory=memory)

@@ -110,6 +110,37 @@ def test_no_younger_thread_fires_first():
         depth=4, operands=1, memory=memory)
 
 
+@pytest.mark.parametrize(("depth", "memory"), [(2, 5), (2, 20), (4, 5), (4, 20), (8, 12)])
+def test_residence_behind_older_epochs(depth, memory):
+    """Exact for two entries: the last of each epoch is late. Random memories keep to it as well."""
+    rng, worst = random.Random(depth * memory), 0
+    for tries in range(20):
+        late = [tid % depth == depth - 1 if tries == 0 else rng.random() < 0.5
+                for tid in range(5 * depth)]
+        model = LoadStoreModel(depth=depth, store=False, gated=False, base=0, size=9)
+        tokens, due, last, shown = list(range(5 * depth)), {}, {}, {}
+        for cycle in range(40 * depth * memory):
+            offer = bool(tokens) and (tries < 2 or rng.random() < 0.8)
+            found = model.step([(tokens[0], 0) if offer else None, None, None], result_ready=True,
+                               enable_ready=True, request_ready=True, response=due.pop(cycle, None))
+            if found.taken[0]:
+                last[tokens.pop(0) // depth] = cycle
+            if found.request is not None:
+                slow = late.pop(0)
+                answer = cycle + (memory if slow else 2) - 1
+                while answer in due and slow:  # a late one is not made later
+                    due[answer + 1], answer = due.pop(answer), answer
+                while answer in due:
+                    answer += 1
+                due[answer] = found.request.tag, 0
+            if found.result is not None:
+                shown[found.result[0] // depth] = cycle
+        assert sorted(shown) == list(range(5))
+        worst = max(worst, *(shown[epoch] - last[epoch] + 1 for epoch in shown))
+    allowed = bounds.access_residence(depth=depth, memory=memory)
+    assert worst == allowed if depth == 2 else worst <= allowed
+
+
 def test_bounds():
     assert bounds.access_latency(memory=0) == 5
     assert bounds.access_stream(threads=1, depth=2, memory=7) == bounds.access_latency(memory=7)
