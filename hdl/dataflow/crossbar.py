@@ -3,6 +3,9 @@
 Part of switch and fabric, whose models, testbenches and tests cover it.
 """
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -12,19 +15,13 @@ __all__ = ["Crossbar", "picked"]
 
 
 def picked(choice, values):
-    """The one of some equally wide values that a choice names, counted from 1; for 0, any of them.
+    """The one of some values that a choice names, counted from 1; 0 for none of them.
 
-    A tree of multiplexers with two inputs, with a bit of the choice at each level: less of an FPGA,
-    and of a simulator's time, than one comparison for each value.
+    A conjunction for each, and one disjunction: with four-input lookup tables, eight values take
+    five tables for a bit, and a tree of multiplexers seven.
     """
-    level = [Value.cast(value) for value in values]
-    places = 1 << (len(level) - 1).bit_length()
-    # as many as there are bits for: the last choice of them has its lower bits 0
-    level = [level[(place - 1) % places] if (place - 1) % places < len(level) else level[0]
-             for place in range(places)]
-    for bit in choice[:places.bit_length() - 1]:
-        level = [Mux(bit, high, low) for low, high in zip(level[::2], level[1::2], strict=True)]
-    return level[0]
+    return reduce(or_, (Mux(choice == number, value, 0)
+                        for number, value in enumerate(map(Value.cast, values), 1)))
 
 
 class Crossbar(wiring.Component):

@@ -12,8 +12,9 @@ from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
+from cyclebound.sim.job import Job, run_job
 
-pytestmark = pytest.mark.unit
+unit = pytest.mark.unit
 
 HARD = (0, 0x80000000, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000,
         0xFF800000, 0x7FC00000, 3, 0x40400000, 0x80000001, 0xFFFFFFFF, 0x00FFFFFF)
@@ -26,6 +27,7 @@ def pairs(count, seed):
         for _ in range(count)]
 
 
+@unit
 def test_refuses():
     with pytest.raises(ValueError, match=r"^function must be one of idiv, fdiv, fsqrt, not 'x'$"):
         SpecialUnit(function="x", depth=2, tid_width=4)
@@ -33,11 +35,13 @@ def test_refuses():
         SpecialUnit(function=Special.IDIV, depth=2, tid_width=4, blocks=3)
 
 
+@unit
 def test_converts_again():
     unit = SpecialUnit(function=Special.FSQRT, depth=2, tid_width=4, blocks=2)
     assert rtlil.convert(unit) == rtlil.convert(unit)
 
 
+@unit
 def test_floats_are_numpys():
     a, b = (np.array(column, np.uint32) for column in zip(*pairs(5000, 1), strict=True))
     with np.errstate(all="ignore"):
@@ -47,6 +51,7 @@ def test_floats_are_numpys():
             assert [mine(int(x), int(y)) for x, y in zip(a, b, strict=True)] == wanted.tolist()
 
 
+@unit
 @pytest.mark.parametrize(("a", "b", "quotient"), [
     (7, 2, 3), (-7, 2, -3), (7, -2, -3), (-7, -2, 3), (5, 0, -1), (0, 5, 0),
     (-2**31, -1, -2**31), (-2**31, 1, -2**31), (2**31 - 1, -2**31, 0)])
@@ -54,6 +59,7 @@ def test_integers_are_truncated(a, b, quotient):
     assert special.divide_integers(a % 2**32, b % 2**32) == quotient % 2**32
 
 
+@unit
 @pytest.mark.parametrize("function", Special)
 def test_a_block_is_exact_and_takes_its_time(simulate, function):
     dut = make_block(function, tag_width=3)
@@ -78,6 +84,7 @@ def test_a_block_is_exact_and_takes_its_time(simulate, function):
     simulate(dut, bench)
 
 
+@unit
 @pytest.mark.parametrize(("function", "literals"), [
     (Special.IDIV, {}), (Special.FDIV, {0: 0x3F800000}), (Special.FSQRT, {})])
 def test_rtl_is_the_model_in_every_cycle(simulate, function, literals):
@@ -114,3 +121,11 @@ def test_rtl_is_the_model_in_every_cycle(simulate, function, literals):
     simulate(dut, bench)
     assert sorted(got) == list(range(16))
     assert [tid // 4 for tid in got] == sorted(tid // 4 for tid in got)
+
+
+@pytest.mark.cosim
+def test_blocks_that_share_a_module_do_the_same_on_verilator(tmp_path):
+    """There, each of them is behind a library's ports (`cyclebound.sim.build`)."""
+    outcome = run_job(Job("dataflow.special_unit", "two", "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert outcome.compared > 4000

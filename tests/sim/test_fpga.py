@@ -6,10 +6,11 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.hdl.shared import shared
 from cyclebound.sim import fpga
 from cyclebound.sim.block import Block, Configuration
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import place_and_route
+from cyclebound.sim.fpga import area_of_parts, place_and_route
 from cyclebound.sim.prove import yowasp_environment
 
 pytestmark = pytest.mark.system
@@ -118,3 +119,31 @@ def test_unknown_configuration():
     with pytest.raises(UserError, match=r"^no configuration of test\.multiply 'tow'; did you mean "
                                         r"two\?$"):
         place_and_route(BLOCK, "tow")
+
+
+class Multiplies(wiring.Component):
+    """Three multipliers that share a module, one after the other, and a register of its own."""
+
+    def __init__(self):
+        super().__init__({"a": In(16), "product": Out(16)})
+
+    def elaborate(self, platform):
+        m = Module()
+        value = self.a
+        for number in range(3):
+            part = Multiply(stages=1)
+            m.submodules[f"part_{number}"] = shared(part, platform, alike=part.stages)
+            m.d.comb += [part.a.eq(value), part.b.eq(self.a)]
+            value = part.product
+        m.d.sync += self.product.eq(value)
+        return m
+
+
+@pytest.mark.usefixtures("fresh_cache")
+def test_area_of_equal_parts_is_that_of_one_times_their_number():
+    block = Block("test.multiplies", "a shared part", Multiplies, {"three": Configuration({})},
+                  (), ())
+    rest, part = area_of_parts(block, None)
+    assert (rest.name, rest.count, rest.multipliers, rest.flip_flops) == ("the rest", 1, 0, 16)
+    assert (part.name, part.count, part.multipliers) == ("Multiply 1", 3, 1)
+    assert part.flip_flops == 16

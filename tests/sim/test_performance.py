@@ -6,6 +6,7 @@ import json
 import pytest
 
 from cyclebound.sim import catalogue, performance
+from cyclebound.sim.elaborate import leave_unused
 from cyclebound.sim.performance import main, markdown
 
 pytestmark = pytest.mark.system
@@ -92,6 +93,25 @@ def test_command_prints_what_it_measured(runs, capsys):
     assert [row["configuration"] for row in found["blocks"]] == ["2bg", "4bg"]
 
 
+def test_fabrics_are_built_and_run(monkeypatch):
+    """Of given cost: cycles for each second of the best run, nanoseconds for each of the units."""
+    costs = iter((2.0, 1.0, 9.0, 9.0, 9.0, 9.0))
+
+    def built(top, *, ports, stages):
+        leave_unused(top)
+        stages["compiler"] = 3.5
+        return argparse.Namespace(cached=False)
+
+    monkeypatch.setattr(performance, "build_verilator", built)
+    monkeypatch.setattr(performance, "_run", lambda *_: {"cycles": 1_000, "cpu": next(costs)})
+    rows = performance.fabrics(argparse.Namespace(repeat=2))
+    assert [(row["fabric"], row["units"]) for row in rows] == [
+        ("small", 12), ("five_by_five", 25), ("paper", 108)]
+    assert rows[0]["cycles/CPU-s"] == pytest.approx(1_000)
+    assert rows[0]["ns for each unit"] == pytest.approx(1e6 / 12)
+    assert rows[0]["compiler, s"] == pytest.approx(3.5)
+
+
 def test_table_has_a_column_for_each_name():
     rows = [{"design": "a", "seconds": 0.123456, "count": 12345}, {"design": "b", "met": True},
             {"design": "c", "seconds": 1234.5, "met": False}]
@@ -101,7 +121,7 @@ def test_table_has_a_column_for_each_name():
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["speed"], "no section 'speed'; there are build, signals, blocks, meshes, regress"),
+    (["speed"], "no section 'speed'; there are build, signals, blocks, meshes, fabrics, regress"),
     (["blocks", "--repeat", "0"], "--repeat must be at least 1, not 0"),
     (["blocks", "--block", "dram"], "no block 'dram'; there are "),
 ])
