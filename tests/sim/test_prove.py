@@ -93,6 +93,14 @@ def test_anywhere_begins_in_any_state_that_is_assumed(tmp_path, least, status):
     assert prove(BLOCK, anywhere, {"top": 5}, folder=tmp_path).status == status
 
 
+def test_any_product_may_be_what_none_is(tmp_path):
+    square = claims(lambda c: Assert(c.count * c.count != 2, "two"), depth=2, induction=None)
+    assert prove(BLOCK, square, {"top": 5}).status == "bounded"
+    found = prove(BLOCK, dataclasses.replace(square, any_product=True), {"top": 5},
+                  folder=tmp_path)
+    assert (found.status, found.detail) == ("failed", "two in cycle 0")
+
+
 def test_a_property_may_be_about_another_top():
     other = dataclasses.replace(claims(up_to(3)), top=lambda top: Steps(top=top - 2))
     assert prove(BLOCK, other, {"top": 5}).status == "proved"
