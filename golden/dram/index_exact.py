@@ -75,7 +75,18 @@ class _Search:
     # -- how long can it take? -----------------------------------------------------------------
 
     def latest(self, state: _State, cycle: int) -> int:
-        """No request of this state takes longer (the cycle is the state's)."""
+        """No request of this state takes longer (the cycle is the state's).
+
+        Behind the last pause of more than nCCD_L, column commands are nCCD_L apart at most. What
+        ends it is the first one of a bank that has just opened, nRCD behind its activate: an open
+        bank with a word makes no pause, and a word that arrives later in one makes a shorter one.
+        All words that banks opened earlier have now are done by then, and one at least of each bank
+        that opens before. So for each bank that may be the one, in the order in which they open,
+        the closed ones with the fewest words first. How late they open: `latest_openings`. Should
+        none wait in a clock in which one could open, a word came to an open bank: a clock is lost,
+        and nCCD_L gained. What comes after that may go in any order (`latest_unforced`). Should a
+        FIFO of an open bank have been full: `check_search`.
+        """
         part, step = self.part, self.part.nCCD_L
         left, ready = state.left, 0
         pending, closed, groups = [], [], []
@@ -343,7 +354,7 @@ def check_search(part: Part, write: int) -> None:
 
     A word that a full FIFO of an open bank holds up may keep other banks from opening, which
     `_Search.latest` does not count: the nine words in that FIFO, and the one held up, must take
-    longer than all that can open behind them.
+    longer than all that can open behind them (two clocks later: a word is that long on its way).
     """
     held = FIFO_DEPTH + 1
     orderly = part.nCCD_S > 1 and part.nRRD_S > 1
@@ -352,8 +363,8 @@ def check_search(part: Part, write: int) -> None:
         group = part.nRRD_L, part.banks // part.bank_groups, 0
         times = latest_unforced(part, Openings(ages, 0, (group,) * part.bank_groups))
         for more, time in enumerate(times[:part.banks - opened]):
-            orderly &= time + part.nRCD <= part.nCCD_L * (held + more)
-            orderly &= bool(write) or (time + part.nRC - recovery(part, 0)
+            orderly &= time + 2 + part.nRCD <= part.nCCD_L * (held + more)
+            orderly &= bool(write) or (time + 2 + part.nRC - recovery(part, 0)
                                        < part.nCCD_L * (held + 1 + more))
     if not orderly:
         raise NotCovered(f"{part.name}: nine words of a bank must take longer than activates that "
