@@ -121,6 +121,9 @@ class Property:
         Begin in every state of the component that the checker's assumptions allow in the first
         cycle, instead of after reset. A checker that asserts whenever something ends what it
         assumes where it begins, so proves it for any number of them.
+    any_product : bool
+        Every multiplier, of the component and of the checker, may give anything in every cycle:
+        for widths that no solver multiplies. The checker assumes what it needs to know of products.
     """
 
     name: str
@@ -132,6 +135,7 @@ class Property:
     induction: int | None = 12
     top: Make | None = None
     anywhere: bool = False
+    any_product: bool = False
 
 
 @dataclass(frozen=True)

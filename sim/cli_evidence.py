@@ -25,7 +25,7 @@ from cyclebound.sim.cli import (
     the_catalogue,
 )
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import TARGETS, Figures, place_and_route
+from cyclebound.sim.fpga import TARGETS, Figures, area_of_parts, place_and_route
 from cyclebound.sim.regress import prove_blocks
 from cyclebound.sim.verilog import export, lint, module_name
 
@@ -90,6 +90,8 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
          ] = None,
          settings: Settings = None, seed: Annotated[int, typer.Option(
              "--seed", metavar="S", help="Of the placement.")] = 1,
+         area: Annotated[bool, typer.Option(
+             "--area", help="Synthesis only, each of the block's equal parts once.")] = False,
          as_json: AsJson = False) -> None:
     """Synthesis, place and route: clock rate and area; with the clock rate, bounds in ns.
 
@@ -99,6 +101,9 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     found = the_catalogue().find(block)
     own = found.fpga
     configuration = configuration or (own.configuration if own else None)
+    if area:
+        _parts(found, configuration, as_json)
+        return
     with cli.status(f"{found.name}") as tell:
         figures = place_and_route(found, configuration,
                                   target or (own.device if own else "ecp5-85k"), seed=seed,
@@ -115,6 +120,23 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
                         ("multipliers", str(figures.multipliers)), ("tools", figures.detail),
                         *((f"{row['bound']} ({row['what']})", row["words"]) for row in bounds)):
         table.add_row(name, value)
+    console().print(table)
+
+
+def _parts(block: Block, configuration: str | None, as_json: bool) -> None:
+    """The areas of a block's parts, and their sum."""
+    with cli.status(block.name) as tell:
+        parts = area_of_parts(block, configuration, progress=tell)
+    if as_json:
+        print(json.dumps([asdict(part) for part in parts], indent=2))
+        return
+    names = ("LUTs", "flip-flops", "multipliers")
+    table = Table("part", "count", *names)
+    for part in parts:
+        table.add_row(part.name, str(part.count),
+                      *(f"{number:,}" for number in (part.luts, part.flip_flops, part.multipliers)))
+    table.add_row("all", "", *(f"{sum(part.count * getattr(part, name) for part in parts):,}"
+                               for name in ("luts", "flip_flops", "multipliers")))
     console().print(table)
 
 

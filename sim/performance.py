@@ -281,9 +281,35 @@ def meshes(options: argparse.Namespace) -> list[Row]:
     return rows
 
 
+# Fabrics: grids of units and switches, all compute units at work
+
+def fabrics(options: argparse.Namespace) -> list[Row]:
+    """The dataflow fabric: from Amaranth to a simulator, and a thread in each cycle through it."""
+    rows = []
+    block = catalogue.load().find("dataflow.fabric")
+    for configuration in ("small", "five_by_five", "paper"):
+        parameters = block.configurations[configuration].parameters
+        _say(f"dataflow.fabric {configuration}")
+        top = FlatTop(block.make(parameters))
+        stages: dict[str, float] = {}
+        cpu = time.process_time() + _children()
+        build = build_verilator(top, ports=top.ports, stages=stages)
+        built = time.process_time() + _children() - cpu
+        with tempfile.TemporaryDirectory() as folder:
+            best = min((_run(block, configuration, "busy", Path(folder))
+                        for _ in range(options.repeat)), key=lambda row: row["cpu"])
+        units = sum(map(len, parameters["rows"]))
+        rows.append({"fabric": configuration, "units": units, "from the cache": build.cached,
+                     "build, CPU-s": built, **{f"{name}, s": took for name, took in stages.items()},
+                     "largest tool so far, MB": _peak(resource.RUSAGE_CHILDREN) / 1e6,
+                     "cycles": best["cycles"], "cycles/CPU-s": best["cycles"] / best["cpu"],
+                     "ns for each unit": 1e9 * best["cpu"] / best["cycles"] / units})
+    return rows
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "build": build, "signals": signals, "blocks": blocks, "meshes": meshes,
-    "regress": regress}
+    "fabrics": fabrics, "regress": regress}
 
 
 def _cell(value: object) -> str:

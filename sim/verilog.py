@@ -11,7 +11,7 @@ from pathlib import Path
 from amaranth.hdl import CombinationalCycle, DriverConflict
 
 from cyclebound.sim.block import Block
-from cyclebound.sim.elaborate import EXPORT_SCRIPT, simulation_verilog, to_rtlil
+from cyclebound.sim.elaborate import EXPORT_SCRIPT, SharedModules, simulation_verilog, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import verilator
 
@@ -53,7 +53,7 @@ def export(block: Block, parameters: Mapping[str, object]) -> str:
               f"// made by cyclebound {importlib.metadata.version('cyclebound')} with amaranth "
               f"{importlib.metadata.version('amaranth')}\n\n")
     try:
-        rtlil = to_rtlil(block.make(parameters), name=name)
+        rtlil = to_rtlil(block.make(parameters), name=name, shares=SharedModules(name))
     except (CombinationalCycle, DriverConflict) as error:
         raise UserError(f"{block.name}: {' '.join(str(error).split())}") from error
     with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ from pathlib import Path
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import RisingEdge, SimTimeoutError, Timer, with_timeout
+from cocotb.triggers import FallingEdge, RisingEdge, SimTimeoutError, Timer, with_timeout
 from cocotb.utils import get_sim_time
 
 from cyclebound.tb.bus import Bus
@@ -65,7 +65,7 @@ class Bench:
         self._columns: dict[tuple, tuple[array, array, array]] = {}
         self._counted: list[tuple] = []
         self._start = 0
-        self._edge = RisingEdge(dut.clk)
+        self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
 
     async def start(self) -> None:
@@ -103,6 +103,13 @@ class Bench:
         self._in.value = inputs
         await self._edge  # registers still show what they held before this edge
         self.cycle += 1
+        return int(self._out.value)
+
+    async def peek(self) -> int:
+        """The outputs in mid-cycle, before the `step` that ends it; `step`'s inputs may depend on
+        them. Outputs that depend on inputs without a register still see those of the last cycle.
+        """
+        await self._middle
         return int(self._out.value)
 
     def drive(self, inputs: int) -> None:

@@ -27,7 +27,7 @@ def _latency(task: Task, memory: int) -> int:
         return _ACCESS + memory
     if isinstance(task.function, Special):
         return _MATCH + longest(task.function) + 1
-    return 1 if task.function == Control.DELAY or not isinstance(task.function, Control) else _MATCH
+    return 1 if task.delays or not isinstance(task.function, Control) else _MATCH
 
 
 def missing(graph: Graph, *, depth: int, memory: int = 4) -> dict[tuple[int, int], int]:
@@ -40,7 +40,7 @@ def missing(graph: Graph, *, depth: int, memory: int = 4) -> dict[tuple[int, int
                  if isinstance(operand, Token)}
         latest = max(comes.values(), default=0)
         arrives[number] = latest + _latency(task, memory)
-        if task.function == Control.DELAY:  # an empty one takes no time
+        if task.delays:  # an empty one takes no time
             arrives[number] = latest - HOPS
             room[number] = task.slots + room.get(task.operands[0].task, 0)
             continue

@@ -76,6 +76,11 @@ class Task:
     value: int = 0
     line: int = 0
 
+    @property
+    def delays(self) -> bool:
+        """Whether it is a delay. Not for ``==``: the numbers of `Operation` and `Control` meet."""
+        return self.function is Control.DELAY
+
     def __str__(self) -> str:
         name = self.function.name.lower() if isinstance(self.function, (Operation, Control)) \
             else str(self.function)

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 __all__ = ["CHANNELS", "FIVE_BY_FIVE", "PAPER", "PORTS", "SPECIAL", "Grid", "Kind", "Node", "fold"]
 
@@ -43,9 +44,8 @@ CHANNELS = {kind: 2 if kind == Kind.LOAD_STORE else 0 if kind == Kind.SINK else 
 PERIMETER = frozenset(Kind) - {Kind.COMPUTE, Kind.CONTROL}
 
 
-@dataclass(frozen=True, order=True)
-class Node:
-    """Unit or switch at a place."""
+class Node(NamedTuple):
+    """Unit or switch at a place. A tuple: nothing is hashed and compared as often."""
 
     switch: bool
     row: int

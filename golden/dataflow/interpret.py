@@ -59,7 +59,7 @@ def _operate(function, values: list[np.ndarray]) -> np.ndarray:
 
 
 def _control(task: Task, values: list[np.ndarray]) -> np.ndarray:
-    if task.function == Control.DELAY:
+    if task.delays:
         return values[0]
     if task.function == Control.PHI:
         return np.where(values[0] & 1, values[1], values[2])

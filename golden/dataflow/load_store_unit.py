@@ -41,8 +41,8 @@ class LoadStoreModel:
     """The unit under one configuration.
 
     The reservation buffer is a table of threads. It has room for one of all threads that are equal
-    modulo ``depth``, and threads leave it in epochs of ``depth`` (thread // depth). Without epochs,
-    it has room for any ``depth`` threads, and they leave in any order.
+    modulo ``depth``, and threads enter and leave it in epochs of ``depth`` (thread // depth).
+    Without epochs, it has room for any ``depth`` threads, and they leave in any order.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class LoadStoreModel:
         self._depth, self._store, self._gated = depth, store, gated
         self._base, self._size, self._epochs = base, size, epochs
         self.buffer = TokenBufferModel(operands=3, depth=depth,
-                                       needed=1 | store << 1 | gated << 2)
+                                       needed=1 | store << 1 | gated << 2, epochs=epochs)
         self.threads: dict[int, _Thread] = {}
         self._left: frozenset[int] = frozenset()  # of this epoch, modulo depth
         self._turn = RoundRobinModel(depth)

@@ -57,6 +57,12 @@ class Mapped:
         """The arrays that are accessed."""
         return tuple(sorted({task.array for task in self.graph.tasks.values() if task.array}))
 
+    def accesses(self) -> list[str]:
+        """Of each load/store unit of the grid: what it does, or "" if nothing."""
+        tasks = {unit: number for number, unit in self.places.items()}
+        return [str(self.graph.tasks[tasks[unit]]) if unit in tasks else ""
+                for unit in self.grid.of_kind(Kind.LOAD_STORE)]
+
     def configuration(self, threads: int,
                       buffers: Mapping[str, tuple[int, int]]) -> Configuration:
         """For so many threads, and arrays with these first words and sizes."""

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import Graph
 from cyclebound.golden.dataflow.grid import Grid, Node
 from cyclebound.golden.dataflow.mapper import Mapped
-from cyclebound.golden.dataflow.memory import CacheModel
 from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.wcet import estimate
 
-__all__ = ["Layout", "Run", "run_graphs", "run_mapped"]
+__all__ = ["Fault", "Layout", "Part", "Run", "run_graphs", "run_mapped"]
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,60 @@ class Layout:
                 for name, (base, size) in self.buffers.items()}
 
 
+@dataclass(frozen=True)
+class Fault:
+    """An access outside of its array, by a load/store unit of the grid: it was not made."""
+
+    unit: int
+    access: str
+    thread: int
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.access}: thread {self.thread} at index {self.index}"
+
+
+@dataclass
+class Part:
+    """What became of one configuration.
+
+    Attributes
+    ----------
+    cycles : int
+        From the start to ``done``, both included.
+    cache : CacheModel
+        The memory.
+    busy : dict of Node to int
+        By unit, the results that it sent.
+    faults : list of Fault
+        Accesses outside of their arrays, in the order in which they were reported.
+    """
+
+    cycles: int
+    cache: CacheModel
+    busy: dict[Node, int]
+    faults: list[Fault]
+
+
 def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int, depth: int,
-               limit: int = 1_000_000, busy: dict[Node, int] | None = None,
-               **memory) -> tuple[int, CacheModel]:
+               limit: int = 1_000_000, **memory) -> Part:
     """Run one configuration on the golden fabric; ``words`` is changed in place.
 
-    ``busy`` is filled with the results that each unit sent; ``memory``: for `CacheModel`.
-
-    Returns the cycles from the start to ``done``, both included, and the memory. Raises
-    `RuntimeError` after ``limit`` cycles.
+    ``memory``: for `random_cache`. Raises `RuntimeError` after ``limit`` cycles.
     """
     fabric = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers), depth=depth)
-    cache = CacheModel(words, units=len(fabric.loads), **memory)
+    cache = random_cache(words, units=len(fabric.loads), **memory)
+    names = mapped.accesses()
+    faults = []
     for cycle in range(limit):
         responses = cache.responses()
         taken = cache.step(fabric.requests())
-        if fabric.step(start=cycle == 0, requests_taken=taken, responses=responses).done:
-            if busy is not None:
-                busy.update({node: unit.sent for node, unit in fabric.units.items()})
-            return cycle + 1, cache
+        found = fabric.step(start=cycle == 0, requests_taken=taken, responses=responses)
+        faults += [Fault(unit, names[unit], *token) for unit, token in enumerate(found.faults)
+                   if token is not None]
+        if found.done:
+            return Part(cycle + 1, cache, {node: unit.sent for node, unit in fabric.units.items()},
+                        faults)
     raise RuntimeError(f"threads were still under way after {limit} cycles")
 
 
@@ -83,6 +118,8 @@ class Run:
         Memory afterwards.
     busy : list of dict
         For each configuration: by unit, the results that it sent.
+    faults : list of Fault
+        Accesses outside of their arrays.
     """
 
     cycles: int = 0
@@ -90,6 +127,7 @@ class Run:
     parts: list[Mapped] = field(default_factory=list)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     busy: list[dict[Node, int]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
 
 def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndarray], *,
@@ -111,7 +149,7 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
     seed : int
         Of the mapper.
     **memory
-        For `CacheModel`.
+        For `random_cache`.
     """
     run = Run(parts=[part for graph in graphs
                      for part in map_parts(graph, grid, seed=seed,
@@ -123,12 +161,12 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
     layout = Layout.of(arrays)
     words = layout.words(arrays)
     for part in run.parts:
-        busy: dict[Node, int] = {}
-        cycles, cache = run_mapped(part, words, layout, threads=threads, depth=depth, busy=busy,
-                                   **memory)
-        run.cycles += cycles
-        run.allowed += estimate(part, threads=threads, depth=depth, memory=max(cache.worst, 2),
-                                stall=cache.longest_wait).cycles
-        run.busy.append(busy)
+        found = run_mapped(part, words, layout, threads=threads, depth=depth, **memory)
+        run.cycles += found.cycles
+        run.allowed += estimate(part, threads=threads, depth=depth,
+                                memory=max(found.cache.worst, 2),
+                                stall=found.cache.longest_wait).cycles
+        run.busy.append(found.busy)
+        run.faults += found.faults
     run.arrays = layout.arrays(words)
     return run

@@ -43,19 +43,27 @@ def special_stream(*, threads: int, depth: int, blocks: int, block: int) -> int:
     return (threads - 1) // n * again + (threads - 1) % n + special_result(block=block)
 
 
-@bound(formula="depth + 3 + ceil(depth / blocks) * (block + blocks - 1)",
+@bound(formula="floor((depth - 1) / blocks) * max(blocks, block) + (depth - 1) mod blocks + block "
+               "+ 5 - ceil(depth / operands)",
        source="this project, from SGMF, sections 4.2 and 5.1")
-def special_epoch(*, depth: int, blocks: int, block: int) -> int:
+def special_epoch(*, depth: int, blocks: int, block: int, operands: int) -> int:
     """Cycles from taking the last operand of an epoch to offering its last result, both included.
 
     Whatever the operands, with a consumer that takes every result, and older epochs gone; ``block``
-    is the longest operation. Derivation: when the last operand has been taken, ``depth`` threads at
-    most have still to fire, in two cycles at the earliest, one in each cycle while a block is free.
-    A block is not free for ``block`` cycles, and until its result is taken: one in each cycle, each
-    other block first once at most. Blocks are never idle while somebody waits, so that the last
-    thread waits for ``ceil(depth / blocks) - 1`` operations of a block at most, and then for its
-    own; 2 cycles later it is offered, for results come into the reservation buffer one in a cycle.
+    is the longest operation, ``operands`` how many streams the operands come in, each in an order
+    of its own. Derivation: let c(j) be the cycle in which the last operand of the thread that is
+    complete as number j was taken, and f(j) when number j fires. No more than ``operands`` become
+    complete in a cycle, so that c(1) is ceil(depth / operands) - 1 cycles before the last operand,
+    at the latest. A thread fires two cycles after it is complete, one cycle after the thread before
+    it, or when a block is free, whichever is last. Number j's block has its result ``block - 1``
+    cycles after f(j) at the latest. That is a last moment of its own for each block, and one result
+    is collected in each cycle in which there is one; so at the last moment of number j, j results
+    have been collected, whosever they are, and j + blocks can fire in the next cycle. Hence f(j) <=
+    max(c(j) + 2, f(j - 1) + 1, f(j - blocks) + block), and the last result, collected by f(depth) +
+    block - 1, is offered two cycles later.
     """
     check_count("depth", depth, least=2)
     check_count("blocks", blocks)
-    return depth + 3 + -(-depth // blocks) * (block + blocks - 1)
+    check_count("operands", operands)
+    return ((depth - 1) // blocks * max(blocks, block) + (depth - 1) % blocks + block + 5
+            - -(-depth // operands))

@@ -12,21 +12,23 @@ __all__ = ["AT_ONCE", "BLOCKS", "cycles", "longest"]
 BLOCKS = 8   # dividers or square roots of a unit
 AT_ONCE = 3  # cycles of an operation without any bit to be made
 _SIGN, _INFINITY = 0x8000_0000, 0x7F80_0000
-# bits of the result that are made, and cycles besides: to take operands, to prepare, to round
-_FLOAT = {Special.FDIV: 26 + 5, Special.FSQRT: 25 + 4}
+# Cycles besides those of the bits: to take operands, to begin, to shift each significand (or to
+# count an integer's zeros, and to shift it), to align a quotient, to round, to have it.
+_BESIDES = {Special.IDIV: 6, Special.FDIV: 7, Special.FSQRT: 5}
+_BITS = {Special.IDIV: 32, Special.FDIV: 26, Special.FSQRT: 25}  # of the result, at most
 
 
 def longest(function: Special) -> int:
     """Cycles from giving a block its operands to having its result, both included, at most."""
-    return _FLOAT.get(function, 32 + 4)
+    return _BITS[function] + _BESIDES[function]
 
 
 def cycles(function: Special, a: int, b: int) -> int:
     """Cycles from giving a block these operands to having its result, both included."""
     if function == Special.IDIV:
         magnitude = (1 << 32) - a if a & _SIGN else a
-        return magnitude.bit_length() + 4 if a and b else AT_ONCE
+        return magnitude.bit_length() + _BESIDES[function] if a and b else AT_ONCE
     magnitudes = [a & ~_SIGN, b & ~_SIGN][:1 + (function == Special.FDIV)]
     known = any(value == 0 or value >= _INFINITY for value in magnitudes)
     negative = function == Special.FSQRT and a & _SIGN
-    return AT_ONCE if known or negative else _FLOAT[function]
+    return AT_ONCE if known or negative else longest(function)

@@ -11,7 +11,7 @@ from cyclebound.golden.dram.bounds import check_request
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["LEAD", "alignments", "longest_issue_delays", "worst_issue_delay"]
+__all__ = ["LEAD", "alignments", "longest_issue_delays", "mean_issue_delay", "worst_issue_delay"]
 
 LEAD = 3
 """Cycles from a request's first burst into the command generator to choosing its first command."""
@@ -52,6 +52,18 @@ def worst_issue_delay(*, part: str | Part, bursts: int, write: int) -> tuple[int
     delays = ((schedule(known, range(start, start + bursts), write=bool(write)).issue_delay, start)
               for start in alignments(known, bursts))
     return max(delays, key=lambda found: (found[0], -found[1]))
+
+
+def mean_issue_delay(*, part: str | Part, bursts: int, write: int) -> float:
+    """Mean LID of a 1D tile in DRAM clocks, over each of all banks' bursts that it may begin at.
+
+    Raises as `worst_issue_delay` does.
+    """
+    known = part_named(part)
+    check_request(bursts, write)
+    delays = [schedule(known, range(start, start + bursts), write=bool(write)).issue_delay
+              for start in range(known.bursts_per_sweep)]
+    return sum(delays) / len(delays)
 
 
 def longest_issue_delays(part: Part, most: int) -> dict[tuple[int, int, int], int]:

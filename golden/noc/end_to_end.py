@@ -5,10 +5,9 @@ these: 600 MHz with three, as in the paper. Stages of network and local memory a
 the whole is in DDR cycles: `span` is the one place where cycles of one become cycles of the other.
 """
 
-import functools
-
-from cyclebound.golden.bound import NotCovered, bound, check_count
-from cyclebound.golden.noc.composition import Path, Transaction, row_conflict
+from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.noc.composition import Path, Transaction
 from cyclebound.golden.noc.end_to_end_data import AHEAD, WORD_BYTES, word
 
 __all__ = [
@@ -21,13 +20,15 @@ __all__ = [
     "span",
     "total",
     "transaction",
+    "written",
 ]
 
 DDR_MHZ = 800
-_RECEIVED = 66   # from a packet's last flit to its 64th word out of the receiver
-_ASKED = 1       # until the request is on offer to the front end
-_REGISTERS = 4   # from the front end's grant to the page controller
-_EXTRA = 2       # requests in registers that the paper does not have: front end, reorder core
+_RECEIVED = 2    # from a packet's last flit until its words come out of the receiver
+_ASKED = 1       # from a request's last word until it is on offer to the front end
+_REGISTERS = 4   # from there to the page controller
+_LOOKS = 2       # from there to the pins
+_GRANTED = 2     # from a departure of the reorder core to the first offer that it is too early for
 
 
 def contents(nbytes: int) -> bytes:
@@ -107,15 +108,6 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
     return [begin + crossing - ready for begin in begins]
 
 
-@functools.cache
-def _late(requesters: int, nbytes: int, delta: int, window: int, period: int) -> list[int]:
-    """By packet, the latest arrival, whenever in the period the first one can begin."""
-    path = transaction(requesters=requesters, competitors=1, nbytes=nbytes, delta=delta,
-                       window=window, period=period)
-    return [max(each) for each in zip(*(arrivals(path, ready) for ready in range(period)),
-                                      strict=True)]
-
-
 @bound(formula="max over the period of the last packet's arrival",
        source="this project, golden/noc/end_to_end.py")
 def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) -> int:
@@ -123,37 +115,83 @@ def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) 
 
     Derivation: `arrivals`, for each place in the period in which the first packet can begin.
     """
-    return _late(requesters, nbytes, delta, window, period)[-1]
+    path = transaction(requesters=requesters, competitors=1, nbytes=nbytes, delta=delta,
+                       window=window, period=period)
+    return max(arrivals(path, ready)[-1] for ready in range(period))
 
 
-@bound(formula="max over k of (span(t_1 + t_2 + read + arrival_k + 66) + 5 + "
-               "((N_pk - k) N_req^pk N_trans + cap + n) t_req)",
+def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Part | str) -> int:
+    """DDR cycles from the core's first word on offer to the last beat on DDR3's bus, at most.
+
+    ``ready`` is the place in the period of the cycle in which the first packet can begin. For the
+    derivation see `total`.
+    """
+    p, parts, masters = part_named(part), path.path.requests_per_packet, path.competitors
+    before = fill(nbytes=path.nbytes, requesters=path.requesters) + first_packet(
+        requesters=path.requesters)
+    words = path.path.payload_flits // parts  # of a request
+    whole = [span(before + arrival + _RECEIVED + words * number, quarters)
+             for arrival in arrivals(path, ready) for number in range(1, parts + 1)]
+    if masters == 1:
+        return whole[-1] + _ASKED + _REGISTERS + _LOOKS + p.nCWD + p.nBURST - 1
+    conflict, queue = p.nWR + p.nRP + p.nRCD + p.nCWD + p.nBURST, path.path.queue
+    row = 1 + (queue - 1) // (masters - 1)  # bursts of the transaction that follow each other
+    if cap:
+        row = max(1, min(row, cap + 2 - queue))
+
+    def behind(first: int) -> int:
+        """Cycles from a grant that request ``first`` just missed to the last one's decision."""
+        left = len(whole) - first
+        alone = (left - 1) % row if first == 0 else 0  # the last one's place among those of a row
+        bursts = left * masters + queue + 2 - alone * (masters - 1)
+        return conflict * bursts - (conflict - p.nBURST) * (left - -(-left // row))
+
+    return _ASKED - _GRANTED + p.nCWD + p.nBURST + max(
+        cycle + behind(number) for number, cycle in enumerate(whole))
+
+
+@bound(formula="N_trans = 1: span(t_1 + t_2 + read + arrival + 66) + 6 + nCWD + nBURST; else max "
+               "over requests i of span(t_1 + t_2 + read + arrival_i + 2 + 32 (1 or 2)) - 1 + nCWD "
+               "+ nBURST + (m N_trans + n + 2) t_conflict - (m - ceil(m / (1 + h))) (t_conflict - "
+               "nBURST), m = N - i, h = min(floor((n - 1) / (N_trans - 1)), cap + 1 - n)",
        source="this project, from memory-composition, V")
 def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
-          quarters: int, cap: int) -> int:
+          quarters: int, cap: int, part: Part | str) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, both included.
 
-    In DDR cycles, and so is t_req = 54; what is inside of span is in cycles of the network.
+    In DDR cycles; what is inside of span is in cycles of the network. The other masters are those
+    of the system: each asks in every cycle, and writes another row of the same bank every time. For
+    other ones there is `composition_corrected.end_to_end`.
 
-    Derivation: as in `composition_corrected.end_to_end`, with what the hardware has besides. A
-    packet is kept until it is whole, so that its 64th word comes 66 cycles behind its last flit.
-    Its last request is on offer in the next; four more cycles take it through front end and
-    reorder core. Of requests, the front end's register holds one that the paper's has not, and
-    another is executed while the reorder core, of n entries, chooses: to the N_round grants and
-    the cap + n - 2 others of `reorder_bounds.residence` come two. Of a busy period that
-    begins with packet k, each request's data end t_req after those of the one before at most.
+    Derivation: a packet's words come out of the receiver one in a cycle, the last one 66 cycles
+    behind its last flit; a request is on offer to the front end one DDR cycle after its last word.
+
+    Alone, a request finds the row open and everything idle: the one before it is over, as it came
+    32 words earlier. It is on offer to the page controller 4 cycles after it was to the front end,
+    on the pins 2 later, and its last beat nCWD + nBURST - 1 after that.
+
+    Else DDR3 writes another row behind each burst, at worst, which makes bursts t_conflict = nWR +
+    nRP + nRCD + nCWD + nBURST apart: 51, not the 54 of a read behind a write. A request leaves the
+    reorder core's queue in the cycle in which the one before is decided on, nCWD + nBURST cycles
+    before that one's last beat; in the cycle after, the next one enters the queue, and the front
+    end grants: the others see to it that the queue is full. Let request i be the first since when
+    some of the transaction's always wait for the front end. At worst it is on offer a cycle after a
+    grant, so that the next one is t_conflict - 1 later. Round robin grants each N_trans-th time,
+    and the m = N - i requests from this one on within m N_trans grants. The last one enters the
+    queue at the next departure, behind n - 1 others. None that comes later goes before it: their
+    rows are not open, unless they are the transaction's, whose are as open as its own. So it
+    departs n departures later, and is decided on at the one after that.
+
+    A request of the transaction that follows another one finds its row open, and takes nBURST.
+    The h-th that is granted behind one that had to open the row enters h N_trans departures after
+    it, and follows, if it is there in time, n + h - 1 departures after it; but the first of the
+    others behind that one, which has then seen n + h - 2 departures, goes first if these are
+    ``cap``. So at least h follow, and of m at most one in 1 + h has to open the row. If i is 0,
+    that one is the first, and so each (1 + h)-th; the last one, when it follows a others, departs
+    a (N_trans - 1) departures earlier.
     No refresh falls into it: eight may be postponed.
     """
     path = transaction(requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta,
                        window=window, period=period, quarters=quarters)
-    if cap < 1:
-        raise NotCovered(f"cap must be at least 1, not {cap}: without one, there is no bound")
-    others = cap + path.path.queue - 2
-    request = int(row_conflict().amount)
-    before = (fill(nbytes=nbytes, requesters=requesters) + first_packet(requesters=requesters)
-              + _RECEIVED)
-    late = _late(requesters, nbytes, delta, window, period)
-    return _ASKED + _REGISTERS + max(
-        span(before + arrival, quarters) + request * (others + _EXTRA + path.rounds(
-            (path.packets - k) * path.path.requests_per_packet))
-        for k, arrival in enumerate(late))
+    return max(written(path, ready, quarters=quarters, cap=cap, part=part)
+               for ready in range(period))

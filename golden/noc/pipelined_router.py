@@ -1,4 +1,4 @@
-"""Golden model of the pipelined successor of SHMAC's router: queues, and a register at each output.
+"""Golden model of the pipelined successor of SHMAC's router: queues of two packets.
 
 The thesis (6.2.6.1) asks for it and leaves its design open; what is dropped, and how ports take
 turns, is as in `golden.noc.handshake_router`.
@@ -14,7 +14,8 @@ from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort, dimension
 
 __all__ = ["PipelinedRouterModel"]
 
-_PLACES = 2  # in the queue of an input
+_PLACES = 2   # in the queue of an input, and of an output
+_CROSSES = 2  # cycles from a grant to the offer
 
 
 class PipelinedRouterModel:
@@ -31,20 +32,23 @@ class PipelinedRouterModel:
     def __init__(self, *, position: Tile, connected: int = 63) -> None:
         self._position, self._connected = position, connected
         self._queues: list[deque[ShmacPacket]] = [deque() for _ in ShmacPort]
-        self._offers: list[ShmacPacket | None] = [None] * len(ShmacPort)
+        # with the cycle from which on it is on offer
+        self._granted: list[deque[tuple[ShmacPacket, int]]] = [deque() for _ in ShmacPort]
         self._turns = [RoundRobinModel(len(ShmacPort)) for _ in ShmacPort]
         self.outstanding = False
         self.unroutable = self.malformed = 0
+        self.cycle = 0
 
     @property
     def inside(self) -> int:
         """Packets in the router."""
-        return sum(map(len, self._queues)) + sum(offer is not None for offer in self._offers)
+        return sum(map(len, [*self._queues, *self._granted]))
 
     @property
     def offers(self) -> list[ShmacPacket | None]:
         """The packets on offer at the outputs."""
-        return list(self._offers)
+        return [queue[0][0] if queue and queue[0][1] <= self.cycle else None
+                for queue in self._granted]
 
     def link_ready(self, port: int) -> bool:
         """Whether an input takes a packet in this cycle, if one is offered."""
@@ -59,6 +63,9 @@ class PipelinedRouterModel:
         """One cycle: what is offered at the inputs, and whether each output's offer is taken."""
         taken = [port for port in offers if self.link_ready(port)]
         waited, leaving = self.outstanding, []
+        for queue, offer, goes in zip(self._granted, self.offers, ready, strict=True):
+            if offer is not None and goes:
+                queue.popleft()
         wants: list[int | None] = [None] * len(ShmacPort)
         for port, queue in enumerate(self._queues):
             if not queue:
@@ -72,9 +79,8 @@ class PipelinedRouterModel:
                 wants[port] = dimension_order(self._position, queue[0].destination,
                                               response=queue[0].response)
         for output in ShmacPort:
-            if self._offers[output] is not None and not ready[output]:
+            if len(self._granted[output]) == _PLACES:
                 continue
-            self._offers[output] = None
             asking = sum(1 << port for port, want in enumerate(wants) if want == output)
             granted = self._turns[output].step(asking, accept=True)
             if not granted:
@@ -84,7 +90,7 @@ class PipelinedRouterModel:
             if output == ShmacPort.MASTER and not waited:  # nobody waits for this response
                 self.malformed += 1
                 continue
-            self._offers[output] = self._queues[who][0]
+            self._granted[output].append((self._queues[who][0], self.cycle + _CROSSES))
             if output == ShmacPort.MASTER:
                 self.outstanding = False
             if who == ShmacPort.MASTER and self._queues[who][0].answered:
@@ -93,3 +99,4 @@ class PipelinedRouterModel:
             self._queues[port].popleft()
         for port in taken:
             self._queues[port].append(offers[port])
+        self.cycle += 1

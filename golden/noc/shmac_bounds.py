@@ -152,10 +152,10 @@ def shared_write(*, inputs: int) -> int:
     return turn * (inputs - 1) + 4 + 2 * max(own, turn * inputs)
 
 
-_PIPELINED = 2  # cycles from one router to the next
+_PIPELINED = 3  # cycles from one router to the next
 
 
-@bound(formula="3 + N - 1", source="this project")
+@bound(formula="4 + N - 1", source="this project")
 def pipelined_hop(*, contenders: int) -> int:
     """A packet's way through one pipelined router against the other inputs at its output.
 
@@ -164,18 +164,18 @@ def pipelined_hop(*, contenders: int) -> int:
     receivers take in every cycle.
 
     Derivation: it is at the head of its queue in the next cycle, and asks. Round robin lets one
-    packet of each other input go before it, one in each cycle; then it moves into the output's
-    register, and is handed over in the cycle after.
+    packet of each other input go before it, one in each cycle; in the cycle after its grant it
+    moves through the crossbar, and in the next it is handed over.
     """
     check_count("contenders", contenders)
     return 1 + _PIPELINED + contenders - 1
 
 
-@bound(formula="read: 7 + 4 (h + 1); write: 2 + 2 (h + 1)", source="this project")
+@bound(formula="read: 7 + 6 (h + 1); write: 2 + 3 (h + 1)", source="this project")
 def pipelined_lifetime(*, operation: int, links: int) -> int:
     """A packet's life with pipelined routers, counted as `lifetime`.
 
-    Derivation: the budget of `lifetime`, with 2 cycles in each router instead of 10.
+    Derivation: the budget of `lifetime`, with 3 cycles in each router instead of 10.
     """
     check_count("links", links, least=0)
     saved = (IN_CYCLES + OUT_CYCLES - _PIPELINED) * (links + 1)

@@ -25,7 +25,7 @@ Tensor = NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution with bias, scale, limits and pooling.
+    """A convolution with bias, scale, shortcut, limits and pooling.
 
     Attributes
     ----------
@@ -39,6 +39,9 @@ class Layer:
         Filter *i* sees channel *i* only; there are as many filters as channels.
     together : int
         Channels of a plane of the image; 0: as many as a word has elements.
+    shortcut : int
+        The result of so many layers before this one is added, before the limits; 0: none is. It
+        has the shape of this one's result, and its scale.
 
     Raises `TypeError` and `ValueError`, which name what does not fit.
     """
@@ -48,11 +51,13 @@ class Layer:
     window: int = 1
     depthwise: bool = False
     together: int = 0
+    shortcut: int = 0
 
     def __post_init__(self) -> None:
         layer, name = self.convolution, self.convolution.name
         least = min(layer.output)
-        for thing, value, low in (("window", self.window, 1), ("together", self.together, 0)):
+        for thing, value, low in (("window", self.window, 1), ("together", self.together, 0),
+                                  ("shortcut", self.shortcut, 0)):
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{name}: {thing} must be a whole number, not {value!r}")
             if value < low:
@@ -60,6 +65,9 @@ class Layer:
         if self.window > least:
             raise ValueError(f"{name}: window must be at most {least}, the convolution's result, "
                              f"not {self.window}")
+        if self.shortcut and self.window > 1:
+            raise ValueError(f"{name}: window must be 1 where a shortcut is added, not "
+                             f"{self.window}")
         if self.depthwise and layer.filters != layer.channels:
             raise ValueError(f"{name}: a depthwise layer must have as many filters as channels, "
                              f"not {layer.filters} and {layer.channels}")
@@ -84,11 +92,12 @@ class Layer:
         channels = self.together or size
         return ceil_div(self.convolution.channels, channels), channels
 
-    def reference(self, image: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+    def reference(self, image: Tensor, weights: Tensor, bias: Tensor,
+                  shortcut: Tensor | int = 0) -> Tensor:
         """Filters x height x width of the result, from a definition without matrices.
 
         ``image`` is channels x height x width; ``weights`` filters x channels x kernel x kernel,
-        with 1 channel where the layer is depthwise.
+        with 1 channel where the layer is depthwise; ``shortcut`` is as the result.
         """
         layer = self.convolution
         if self.depthwise:
@@ -98,7 +107,7 @@ class Layer:
                                    for i in range(layer.channels)])
         else:
             sums = layer.reference(image, weights)
-        results = requantise(sums, bias[:, None, None], self.scale)
+        results = requantise(sums, bias[:, None, None], self.scale, shortcut)
         return max_pool(results.transpose(1, 2, 0), self.window).transpose(2, 0, 1)
 
     def _check(self, thing: str, tensor: Tensor, shape: tuple[int, ...],
@@ -115,8 +124,8 @@ class Layer:
     def image_beats(self, image: Tensor, size: int) -> Tensor:
         """The words of an image of int8, channels x height x width.
 
-        This and the next two raise `TypeError` and `ValueError` where a tensor's elements or shape
-        are not the layer's.
+        This and those of the other operands raise `TypeError` and `ValueError` where a tensor's
+        elements or shape are not the layer's.
         """
         layer = self.convolution
         self._check("image", image, (layer.channels, layer.height, layer.width))
@@ -150,6 +159,18 @@ class Layer:
         self._check("bias", bias, (self.convolution.filters,), np.int32)
         padded = np.pad(bias.astype("<i4"), (0, -len(bias) % size))
         return padded.view(np.int8).astype(np.int64).reshape(-1, size)
+
+    def result_words(self, size: int) -> int:
+        """Words of the result, and of a shortcut."""
+        high, wide = self.output
+        return ceil_div(self.convolution.filters, size) * high * wide
+
+    def shortcut_beats(self, shortcut: Tensor, size: int) -> Tensor:
+        """The words of a shortcut of int8, as those of the result."""
+        filters = self.convolution.filters
+        self._check("shortcut", shortcut, (filters, *self.output))
+        padded = np.pad(shortcut, ((0, -filters % size), (0, 0), (0, 0)))
+        return padded.reshape(-1, size, *self.output).transpose(0, 2, 3, 1).reshape(-1, size)
 
     def result_of(self, beats: Tensor, size: int) -> Tensor:
         """Filters x height x width, from the words that were written."""

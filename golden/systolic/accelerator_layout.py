@@ -30,13 +30,15 @@ class Target(IntEnum):
     A = 0
     B = 1
     BIAS = 2
+    SHORTCUT = 3
 
 
 def compute_fields(address_width: int) -> dict[str, tuple[int, bool]]:
     """Fields of a layer (or of a part of one): width, and whether it is signed.
 
     Those of the im2col generator; ``b_base``, ``bias_base``, ``c_base``: where weights, biases and
-    results begin in their scratchpads; ``pixels``: windows of the image, rows of each tile;
+    results begin in their scratchpads; ``shortcut``: to each result is added the word at its own
+    address in the scratchpad of shortcuts; ``pixels``: windows of the image, rows of each tile;
     ``tiles``: of a strip of results; ``runs``: rows of windows in all strips; ``multiplier``,
     ``shift``, ``low``, ``high``: scale and limits; ``window``, ``image_width``,
     ``image_height``, ``pooled``: of the pooling, before it, and windows beside each other.
@@ -46,6 +48,7 @@ def compute_fields(address_width: int) -> dict[str, tuple[int, bool]]:
         **{name: (address_width if name in addresses else _WIDTH, name in SIGNED)
            for name in COMMAND},
         **dict.fromkeys(_BASES, (address_width, False)), **dict.fromkeys(_COUNTS, (_WIDTH, False)),
+        "shortcut": (1, False),
         "multiplier": (_WIDTH, False), "shift": (SHIFT_WIDTH, False), "low": (8, True),
         "high": (8, True),
     }

@@ -33,8 +33,9 @@ class AcceleratorModel:
 
     def __init__(self, device: Device, memory: NDArray[np.int64]) -> None:
         self.device, self.memory, size = device, memory, device.size
-        self.a, self.b, self.c = (np.zeros((depth, size), dtype=np.int64) for depth in
-                                  (device.a_depth, device.b_depth, device.c_depth))
+        self.a, self.b, self.c, self.shortcut = (
+            np.zeros((depth, size), dtype=np.int64) for depth in
+            (device.a_depth, device.b_depth, device.c_depth, device.c_depth))
         self.bias = np.zeros((device.bias_depth, size), dtype=np.int64)
 
     def run(self, commands: Iterable[Mapping[str, int]]) -> None:
@@ -51,7 +52,8 @@ class AcceleratorModel:
             assert c["count"] == BIAS_BEATS * len(words)
             self.bias[c["scratch"]:c["scratch"] + len(words)] = words
         else:
-            scratch = self.a if c["target"] == Target.A else self.b
+            scratch = {Target.A: self.a, Target.B: self.b,
+                       Target.SHORTCUT: self.shortcut}[c["target"]]
             assert c["scratch"] + c["count"] <= len(scratch)
             scratch[c["scratch"]:c["scratch"] + c["count"]] = beats
 
@@ -68,7 +70,9 @@ class AcceleratorModel:
         for strip in range(c["strips"]):
             start = c["b_base"] + strip * len(used)
             sums = wrap(a @ self.b[start:start + len(used)], 32)
-            results = requantise(sums, self.bias[c["bias_base"] + strip], scale)
+            added = c["c_base"] + strip * c["pixels"]
+            results = requantise(sums, self.bias[c["bias_base"] + strip], scale, c["shortcut"]
+                                 and self.shortcut[added:added + c["pixels"]])
             image = results.reshape(c["image_height"], c["image_width"], size)
             pooled = max_pool(image, c["window"]).reshape(-1, size)
             self.c[place:place + len(pooled)] = pooled

@@ -30,15 +30,19 @@ NETWORKS: Mapping[str, tuple[Layer, ...]] = {
         Layer(LENET_5[1], _RELU, window=2),
         *(product_layer(layer, _RELU) for layer in LENET_5[2:4]),
         product_layer(LENET_5[4], _PLAIN)),
-    # MobileNetV2's first convolution and its second bottleneck (6 times as many channels inside,
-    # stride 2, so without a shortcut), on 16 x 16 pixels in place of 224 x 224
+    # MobileNetV2's first convolution, its second bottleneck (6 times as many channels inside,
+    # stride 2, so without a shortcut) and its third (with one), on 16 x 16 pixels in place of
+    # 224 x 224
     "mobilenet": (
         Layer(Convolution("first", 16, 16, 3, 32, 3, stride=2, padding=1), _RELU6, together=3),
         Layer(Convolution("reduce", 8, 8, 32, 16, 1), _PLAIN),
         Layer(Convolution("expand", 8, 8, 16, 96, 1), _RELU6),
         Layer(Convolution("depthwise", 8, 8, 96, 96, 3, stride=2, padding=1), _RELU6,
               depthwise=True),
-        Layer(Convolution("project", 4, 4, 96, 24, 1), _PLAIN)),
+        Layer(Convolution("project", 4, 4, 96, 24, 1), _PLAIN),
+        Layer(Convolution("expand 2", 4, 4, 24, 144, 1), _RELU6),
+        Layer(Convolution("depthwise 2", 4, 4, 144, 144, 3, padding=1), _RELU6, depthwise=True),
+        Layer(Convolution("project 2", 4, 4, 144, 24, 1), _PLAIN, shortcut=3)),
     "perceptron": tuple(product_layer(layer, _RELU) for layer in mlp((64, 96, 10), 16)),
 }
 
@@ -49,7 +53,8 @@ ATTENTION = attention_head(24, 32, 16)
 class Step:
     """A layer with its operands.
 
-    ``image`` is None where it is what the step before has made. ``expected`` is numpy's result.
+    ``image`` is None where it is what the step before has made, and ``shortcut`` where there is
+    none, or an earlier step has made it. ``expected`` is numpy's result.
     """
 
     layer: Layer
@@ -57,6 +62,7 @@ class Step:
     weights: Tensor
     bias: Tensor
     expected: Tensor
+    shortcut: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -76,9 +82,7 @@ class Program:
         """What is in memory as the result of a step."""
         layer, start = self.steps[number].layer, self.places[number].result
         size = memory.shape[1]
-        high, wide = layer.output
-        words = ceil_div(layer.convolution.filters, size) * high * wide
-        return layer.result_of(memory[start:start + words], size)
+        return layer.result_of(memory[start:start + layer.result_words(size)], size)
 
 
 def _flat(layer: Layer, before: Layer, size: int) -> Layer:
@@ -113,15 +117,20 @@ def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
         first = some(conv.channels, conv.height, conv.width) if number == 0 else None
         given = first if image is None else image
         bias = rng.integers(-2000, 2000, conv.filters, dtype=np.int32)
+        own, shortcut = None, 0
+        if layer.shortcut > number:
+            own = shortcut = some(conv.filters, *layer.output)
+        elif layer.shortcut:
+            shortcut = steps[number - layer.shortcut].expected
         weights = some(conv.filters, 1 if layer.depthwise else conv.channels, conv.kernel,
                        conv.kernel)
         if in_memory[number] != layer:  # in numpy channel by channel; in memory as the planes lie
-            result = layer.reference(given.reshape(-1, 1, 1), weights, bias)
+            result = layer.reference(given.reshape(-1, 1, 1), weights, bias, shortcut)
             weights = flat_weights(weights.reshape(conv.filters, *given.shape), size)
         else:
-            result = layer.reference(given, weights, bias)
+            result = layer.reference(given, weights, bias, shortcut)
         image = result.astype(np.int8)
-        steps.append(Step(in_memory[number], first, weights, bias, image))
+        steps.append(Step(in_memory[number], first, weights, bias, image, own))
     return steps
 
 
@@ -149,14 +158,14 @@ def program_of(steps: Sequence[Step], device: Device, memory: Memory | None = No
 
     for number, step in enumerate(steps):
         layer = step.layer
-        high, wide = layer.output
         where = Places(
             image=(places[number - 1].result if step.image is None
                    else put(layer.image_beats(step.image, size))),
             weights=put(layer.weight_beats(step.weights, size)),
             bias=put(layer.bias_beats(step.bias, size)),
-            result=put(np.zeros((ceil_div(layer.convolution.filters, size) * high * wide, size),
-                                dtype=np.int64)))
+            result=put(np.zeros((layer.result_words(size), size), dtype=np.int64)),
+            shortcut=(put(layer.shortcut_beats(step.shortcut, size)) if step.shortcut is not None
+                      else places[number - layer.shortcut].result if layer.shortcut else 0))
         places.append(where)
         plans.append(plan_layer(layer, device, memory, where))
     return Program(tuple(steps), tuple(plans), tuple(places), np.vstack(blocks))

@@ -57,6 +57,7 @@ class Places:
     weights: int = 0
     bias: int = 0
     result: int = 0
+    shortcut: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,9 @@ def _transfers(layer: Layer, device: Device, places: Places, job: Job) -> Iterat
                           memory=places.image + plane * (job.planes.start + number)
                           + job.pitch * job.rows_loaded.start,
                           count=part * job.planes.count if whole else part)
+    if layer.shortcut:
+        yield from _result_words(layer, device, places.shortcut, job, operation=Operation.LOAD,
+                                 target=Target.SHORTCUT)
 
 
 def _compute(layer: Layer, device: Device, job: Job) -> dict[str, int]:
@@ -158,24 +162,26 @@ def _compute(layer: Layer, device: Device, job: Job) -> dict[str, int]:
         strips=job.strips.count, b_base=job.b_base, bias_base=job.bias_base, c_base=job.c_base,
         pixels=across * down, tiles=planes * conv.kernel * ceil_div(run, size),
         runs=job.strips.count * planes * conv.kernel, window=layer.window, image_width=across,
-        image_height=down, pooled=layer.output[1], **vars(layer.scale))
+        image_height=down, pooled=layer.output[1], shortcut=layer.shortcut > 0,
+        **vars(layer.scale))
 
 
-def _stores(layer: Layer, device: Device, places: Places, job: Job) -> Iterator[dict]:
+def _result_words(layer: Layer, device: Device, begin: int, job: Job,
+                  **values: int) -> Iterator[dict]:
+    """Transfers of a job's results, or of what lies in the same way: all from ``begin`` on."""
     high, wide = layer.output
     rows = Part(job.rows.start // layer.window, job.rows.count // layer.window)
     whole = rows.count == high
     for number in range(1 if whole else job.strips.count):
-        yield _fields(device, operation=Operation.STORE,
-                      scratch=job.c_base + number * rows.count * wide,
-                      memory=places.result + wide * (high * (job.strips.start + number)
-                                                     + rows.start),
-                      count=rows.count * wide * (job.strips.count if whole else 1))
+        yield _fields(device, scratch=job.c_base + number * rows.count * wide,
+                      memory=begin + wide * (high * (job.strips.start + number) + rows.start),
+                      count=rows.count * wide * (job.strips.count if whole else 1), **values)
 
 
 def _commands(layer: Layer, device: Device, places: Places, jobs: Sequence[Job]) -> list[dict]:
     loads = [list(_transfers(layer, device, places, job)) for job in jobs] + [[]]
-    stores = [list(_stores(layer, device, places, job)) for job in jobs]
+    stores = [list(_result_words(layer, device, places.result, job, operation=Operation.STORE))
+              for job in jobs]
     commands = loads[0]
     commands[0]["wait"] = 1
     for number, job in enumerate(jobs):
@@ -205,9 +211,9 @@ def plan_layer(layer: Layer, device: Device, memory: Memory | None = None,
        source="this project")
 def layer_cycles(*, size: int, height: int, width: int, channels: int, filters: int, kernel: int,
                  stride: int = 1, padding: int = 0, window: int = 1, depthwise: int = 0,
-                 together: int = 0, delay: int = 1, interval: int = 1, a_depth: int = 1024,
-                 b_depth: int = 1024, bias_depth: int = 64, c_depth: int = 1024,
-                 sums_depth: int = 1024) -> int:
+                 together: int = 0, shortcut: int = 0, delay: int = 1, interval: int = 1,
+                 a_depth: int = 1024, b_depth: int = 1024, bias_depth: int = 64,
+                 c_depth: int = 1024, sums_depth: int = 1024) -> int:
     """Cycles of a whole layer, loading and storing included.
 
     Unit: cycles. Counted: from the cycle in which the idle accelerator accepts the first command to
@@ -220,7 +226,7 @@ def layer_cycles(*, size: int, height: int, width: int, channels: int, filters: 
     try:
         layer = Layer(Convolution("layer", height, width, channels, filters, kernel, stride,
                                   padding), window=window, depthwise=bool(depthwise),
-                      together=together)
+                      together=together, shortcut=shortcut)
         device = Device(size, a_depth, b_depth, bias_depth, c_depth, sums_depth)
         return plan_layer(layer, device, Memory(delay, interval)).cycles.total
     except ValueError as error:

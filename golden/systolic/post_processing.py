@@ -15,7 +15,7 @@ from cyclebound.golden.bound import bound, check_count
 __all__ = ["STAGES", "PostProcessingModel", "Scale", "post_process", "requantise"]
 
 STAGES = 6
-"""Bias, products, their sum, shift, rounding, limits."""
+"""Bias, products, their sum, shift, rounding, limits (to which a shortcut belongs)."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Scale:
             raise ValueError(f"low must be at most high, {self.high}, not {self.low}")
 
 
-def requantise(sums: NDArray[np.integer], bias: NDArray[np.integer],
-               scale: Scale) -> NDArray[np.int64]:
+def requantise(sums: NDArray[np.integer], bias: NDArray[np.integer], scale: Scale,
+               shortcut: NDArray[np.integer] | int = 0) -> NDArray[np.int64]:
     """What becomes of sums, with halves rounded up: of any shape that ``bias`` broadcasts to.
 
-    In Python's integers, which do not wrap.
+    ``shortcut`` is added before the limits. In Python's integers, which do not wrap.
     """
     total = (sums.astype(object) + bias.astype(object)) * scale.multiplier
     rounded = (2 * total + 2**scale.shift) // 2**(scale.shift + 1)
-    return np.clip(rounded, scale.low, scale.high).astype(np.int64)
+    return np.clip(rounded + shortcut, scale.low, scale.high).astype(np.int64)
 
 
 @bound(formula="rows + 6", source="this project")

@@ -3,12 +3,28 @@
 Part of switch and fabric, whose models, testbenches and tests cover it.
 """
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-__all__ = ["Crossbar"]
+__all__ = ["Crossbar", "picked"]
+
+
+def picked(choice, values):
+    """The one of some equally wide values that a choice names, counted from 1; for 0, any of them.
+
+    A tree of multiplexers with two inputs, with a bit of the choice at each level: less of an FPGA,
+    and of a simulator's time, than one comparison for each value.
+    """
+    level = [Value.cast(value) for value in values]
+    places = 1 << (len(level) - 1).bit_length()
+    # as many as there are bits for: the last choice of them has its lower bits 0
+    level = [level[(place - 1) % places] if (place - 1) % places < len(level) else level[0]
+             for place in range(places)]
+    for bit in choice[:places.bit_length() - 1]:
+        level = [Mux(bit, high, low) for low, high in zip(level[::2], level[1::2], strict=True)]
+    return level[0]
 
 
 class Crossbar(wiring.Component):
@@ -73,8 +89,5 @@ class Crossbar(wiring.Component):
             waits.append(owed)
         for o, (sink, choice) in enumerate(zip(self.outputs, self.choices, strict=True)):
             m.d.comb += sink.valid.eq(Cat(owed[o] for owed in waits).any())
-            with m.Switch(choice):
-                for i, source in enumerate(self.inputs):
-                    with m.Case(i + 1):
-                        m.d.comb += sink.payload.eq(source.payload)
+            m.d.comb += sink.payload.eq(picked(choice, [source.payload for source in self.inputs]))
         return m

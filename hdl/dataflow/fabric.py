@@ -6,7 +6,7 @@ Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 5
 
 from functools import cached_property
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal, unsigned
+from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -22,6 +22,7 @@ from cyclebound.hdl.dataflow.layouts import (
 )
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.switch import Switch
+from cyclebound.hdl.shared import shared
 
 __all__ = ["Fabric"]
 
@@ -100,13 +101,16 @@ class Fabric(wiring.Component):
         with m.Elif(self.start):
             m.d.sync += started.eq(1)
 
+        sizes = self.depth, self.tid_width, self.address_width
         for number, (unit, place) in enumerate(self.places.items()):
-            m.submodules[f"unit_{unit.row}_{unit.column}"] = place
+            m.submodules[f"unit_{unit.row}_{unit.column}"] = shared(
+                place, platform, alike=(*sizes, place.kind))
             own = words[UNIT_WORDS * number:][:UNIT_WORDS]
             m.d.comb += [place.clear.eq(clear), place.start.eq(self.start),
                          *(port.eq(word) for port, word in zip(place.words, own, strict=True))]
         for number, (node, switch) in enumerate(self.switches.items()):
-            m.submodules[f"switch_{node.row}_{node.column}"] = ResetInserter(clear)(switch)
+            m.submodules[f"switch_{node.row}_{node.column}"] = shared(
+                switch, platform, alike=sizes, reset=clear)
             word = words[UNIT_WORDS * len(grid.units) + number]
             m.d.comb += [choice.eq(word[CHOICE_BITS * port:][:CHOICE_BITS])
                          for port, choice in enumerate(switch.choices)]

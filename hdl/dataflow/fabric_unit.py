@@ -12,7 +12,7 @@ from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.grid import CHANNELS, PORTS, SPECIAL, Kind
 from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
 from cyclebound.hdl.dataflow.control_unit import ControlUnit
-from cyclebound.hdl.dataflow.crossbar import Crossbar
+from cyclebound.hdl.dataflow.crossbar import Crossbar, picked
 from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
@@ -126,10 +126,7 @@ class FabricUnit(wiring.Component):
                 choice.eq(self.words[0][SEND_BITS * PORTS + CHOICE_BITS * k:][:CHOICE_BITS]),
                 chosen.eq(Mux(choice == 0, 0, 1 << (choice - 1)[:3])),
                 operand.valid.eq((chosen & valid).any()),
+                operand.payload.eq(picked(choice, [port.payload for port in self.inputs])),
             ]
             ready |= Mux(operand.ready, chosen, 0)
-            with m.Switch(choice):
-                for p, port in enumerate(self.inputs):
-                    with m.Case(p + 1):
-                        m.d.comb += operand.payload.eq(port.payload)
         m.d.comb += Cat(port.ready for port in self.inputs).eq(ready)

@@ -160,7 +160,7 @@ class FloatFma(wiring.Component):
         less = v["subtract"] & v["total"][-1]  # the product is
         magnitude = Signal(_WINDOW + 1)
         self._m.d.comb += magnitude.eq(Mux(less, v["other"], v["total"]))
-        zeros, empty = leading_zeros(magnitude)
+        zeros, empty = leading_zeros(self._m, magnitude)
         # equal magnitudes of different signs make +0
         sign = Mux(v["convert"], v["sign"],
                    Mux(v["subtract"], Mux(less, v["sign"], v["product_sign"] & ~empty),

@@ -1,28 +1,31 @@
 """Count of leading zeros, as a tree."""
 
-from amaranth.hdl import Cat, Const, Mux
+from amaranth.hdl import Cat, Const, Mux, Signal
 
 __all__ = ["leading_zeros"]
 
 
-def leading_zeros(value):
+def leading_zeros(m, value):
     """How many zeros stand above the highest one of ``value``, and whether there is no one.
 
     The count has as many bits as number the positions, rounded up to a power of two; below the
-    value, ones are assumed up to that power. If there is no one, the count means nothing.
+    value, ones are assumed up to that power. If there is no one, the count means nothing. ``m`` has
+    the signals between the tree's levels, so that each is written once.
     """
     width = 1 << (len(value) - 1).bit_length()
     padded = Cat(Const(-1, width - len(value)), value) if width > len(value) else value
-    count, _ = _tree(padded)
+    # of each pair, quadruple and so on, lowest first: bits of the count, and whether all is zero
+    level = [([], ~bit) for bit in padded]
+    while len(level) > 1:
+        level = [_pair(m, *pair) for pair in zip(level[::2], level[1::2], strict=True)]
+    (count, _), = level
     return Cat(*count), ~value.any()
 
 
-def _tree(value):
-    """Bits of the count, lowest first, and whether all is zero."""
-    if len(value) == 1:
-        return [], ~value[0]
-    half = len(value) // 2
-    low, low_empty = _tree(value[:half])
-    high, high_empty = _tree(value[half:])
-    count = [Mux(high_empty, below, above) for below, above in zip(low, high, strict=True)]
-    return [*count, high_empty], low_empty & high_empty
+def _pair(m, low, high):
+    (low_count, low_empty), (high_count, high_empty) = low, high
+    count = [Mux(high_empty, below, above)
+             for below, above in zip(low_count, high_count, strict=True)]
+    written = Signal(len(count) + 2)
+    m.d.comb += written.eq(Cat(*count, high_empty, low_empty & high_empty))
+    return list(written[:-1]), written[-1]

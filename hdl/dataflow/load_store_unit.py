@@ -46,9 +46,10 @@ class LoadStoreUnit(wiring.Component):
     thread. A poisoned enable token makes no access, the result 0, and a poisoned enable token. An
     index outside the buffer makes none either, the result 0, and a report.
 
-    Epochs: threads are sent on epoch by epoch, ``depth`` of them each, so that nobody finds the
-    buffers downstream full of younger threads. Within an epoch it is round robin among those that
-    are answered.
+    Epochs: threads fire, and are sent on, epoch by epoch, ``depth`` of them each, so that nobody
+    finds the buffers downstream full of younger threads, and nobody waits for a younger one to
+    fire, whose entry is not free before a response has come. Within an epoch it is round robin
+    among those that are answered.
 
     Latency: the request is offered 3 cycles after the last token was taken, and a result 2 cycles
     after the response. Throughput: one thread per cycle, while ``depth`` covers the way from
@@ -93,7 +94,8 @@ class LoadStoreUnit(wiring.Component):
             raise TypeError(f"epochs must be a bool, not {epochs!r}")
         self.depth, self.tid_width, self.width = depth, tid_width, width
         self.address_width, self.epochs = address_width, epochs
-        self.buffer = TokenBuffer(operands=3, depth=depth, tid_width=tid_width, width=width)
+        self.buffer = TokenBuffer(operands=3, depth=depth, tid_width=tid_width, width=width,
+                                  epochs=epochs)
         layout = TokenLayout(tid_width=tid_width, width=width)
         token = stream.Signature(layout)
         tag = exact_log2(depth)
@@ -133,7 +135,7 @@ class LoadStoreUnit(wiring.Component):
         fire, request, response = buffer.fire, self.request, self.response
         index = fire.payload.tid[:exact_log2(self.depth)]
         if not self.epochs:
-            index = leading_zeros(~self.busy[::-1])[0]  # the lowest free entry, if there is one
+            index = leading_zeros(m, ~self.busy[::-1])[0]  # the lowest free entry, if there is one
         place, value, enable = fire.payload["values"]
         enters, free = Signal(), Signal()
         enabled, inside = Signal(), Signal()

@@ -20,8 +20,9 @@ _INFINITY = 0x7F80_0000
 
 
 class _Block(wiring.Component):
-    """One operation at a time: prepare, a bit in each cycle, finish.
+    """One operation at a time: take, prepare, a bit in each cycle, finish.
 
+    Each step is a cycle, and none has more than one sum, shift or count of zeros after the other.
     Latency: as `golden.dataflow.special_timing.cycles` says.
 
     Parameters
@@ -45,44 +46,55 @@ class _Block(wiring.Component):
             "result": Out(stream.Signature(data.StructLayout(
                 {"value": unsigned(WIDTH), "tag": tag}))),
         })
+        # not called a and b, as are what yosys' functions take
+        self.a, self.b = (Signal(WIDTH, name=name) for name in ("left", "right"))
+        self.zeros = Signal(range(WIDTH))
+        self.bits_left = Signal(range(WIDTH + 1))
 
     def elaborate(self, platform):
         m = Module()
-        left = Signal(range(WIDTH + 1), name="bits_left")
         value = self.result.payload.value
+        steps = [f"PREPARE_{number}" for number in range(len(self.prepare()))]
+        last = [f"FINISH_{number}" for number in range(len(self.finish()))]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.operands.ready.eq(1)
                 with m.If(self.operands.valid):
-                    m.d.sync += self.result.payload.tag.eq(self.operands.payload.tag)
-                    self.take(m, self.operands.payload.a, self.operands.payload.b)
-                    m.next = "PREPARE"
-            with m.State("PREPARE"):
-                known, answer, count = self.prepare(m)
-                m.d.sync += left.eq(count)
-                m.next = "ITERATE"
+                    p = self.operands.payload
+                    m.d.sync += [self.a.eq(p.a), self.b.eq(p.b), self.result.payload.tag.eq(p.tag)]
+                    m.next = "BEGIN"
+            with m.State("BEGIN"):
+                known, answer = self.begin(m)
+                m.next = steps[0]
                 with m.If(known):
                     m.d.sync += value.eq(answer)
                     m.next = "DONE"
+            for step, state, after in zip(self.prepare(), steps, [*steps[1:], "ITERATE"],
+                                          strict=True):
+                with m.State(state):
+                    step(m)
+                    m.next = after
             with m.State("ITERATE"):
                 self.iterate(m)
-                m.d.sync += left.eq(left - 1)
-                with m.If(left == 1):
-                    m.next = "FINISH_0"
-            steps = self.finish()
-            for number, step in enumerate(steps):
-                with m.State(f"FINISH_{number}"):
+                m.d.sync += self.bits_left.eq(self.bits_left - 1)
+                with m.If(self.bits_left == 1):
+                    m.next = last[0]
+            for step, state, after in zip(self.finish(), last, [*last[1:], "DONE"], strict=True):
+                with m.State(state):
                     answer = step(m)
-                    if number == len(steps) - 1:
+                    if after == "DONE":
                         m.d.sync += value.eq(answer)
-                        m.next = "DONE"
-                    else:
-                        m.next = f"FINISH_{number + 1}"
+                    m.next = after
             with m.State("DONE"):
                 m.d.comb += self.result.valid.eq(1)
                 with m.If(self.result.ready):
                     m.next = "IDLE"
         return m
+
+    def count(self, m, value):
+        """The leading zeros of ``value``, for the next step."""
+        zeros, _ = leading_zeros(m, value)
+        m.d.sync += self.zeros.eq(zeros)
 
 
 class IntegerDivider(_Block):
@@ -90,162 +102,179 @@ class IntegerDivider(_Block):
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)
-        # magnitudes; not called a and b, as are what yosys' functions take
-        self.a, self.b = (Signal(WIDTH, name=name) for name in ("left", "right"))
         self.quotient, self.rest = (Signal(WIDTH, name=name) for name in ("quotient", "rest"))
         self.negative = Signal()
 
-    def take(self, m, a, b):
-        m.d.sync += [self.a.eq(Mux(a[-1], -a, a)), self.b.eq(Mux(b[-1], -b, b)),
-                     self.negative.eq(a[-1] ^ b[-1]), self.quotient.eq(0), self.rest.eq(0)]
+    def begin(self, m):
+        """Magnitudes."""
+        m.d.sync += [value.eq(Mux(value[-1], -value, value)) for value in (self.a, self.b)]
+        m.d.sync += [self.negative.eq(self.a[-1] ^ self.b[-1]),
+                     self.quotient.eq(0), self.rest.eq(0)]
+        endless = self.b == 0
+        return endless | (self.a == 0), Mux(endless, Const(-1, WIDTH), 0)
 
-    def prepare(self, m):
-        zeros, _ = leading_zeros(self.a)
-        m.d.sync += self.a.eq(self.a << zeros)
-        nothing = self.b == 0
-        return nothing | (self.a == 0), Mux(nothing, Const(-1, WIDTH), 0), WIDTH - zeros
+    def prepare(self):
+        return [lambda m: self.count(m, self.a), self._to_the_top]
+
+    def _to_the_top(self, m):
+        m.d.sync += [self.a.eq(self.a << self.zeros), self.bits_left.eq(WIDTH - self.zeros)]
 
     def iterate(self, m):
-        shifted = Signal(WIDTH + 1)
-        m.d.comb += shifted.eq(Cat(self.a[-1], self.rest))
-        fits = shifted >= self.b
+        shifted, difference = Signal(WIDTH + 1), Signal(WIDTH + 2)
+        m.d.comb += [shifted.eq(Cat(self.a[-1], self.rest)), difference.eq(shifted - self.b)]
+        fits = ~difference[-1]
         m.d.sync += [self.a.eq(self.a << 1), self.quotient.eq(Cat(fits, self.quotient)),
-                     self.rest.eq(Mux(fits, shifted - self.b, shifted))]
+                     self.rest.eq(Mux(fits, difference, shifted))]
 
     def finish(self):
         return [lambda m: Mux(self.negative, -self.quotient, self.quotient)]
 
 
 class _Number:
-    """A float taken apart, with its significand normalized."""
+    """A float taken apart: what it is, its significand and biased exponent, not yet normalized."""
 
     def __init__(self, m, bits):
-        self.sign, field = bits[31], bits[_FRACTION:31]
-        fraction = bits[:_FRACTION]
-        self.zero = (field == 0) & (fraction == 0)
-        self.infinite = (field == 0xFF) & (fraction == 0)
-        self.nan = (field == 0xFF) & (fraction != 0)
-        plain = Cat(fraction, field != 0)
-        zeros, _ = leading_zeros(plain)
-        self.significand = (plain << zeros)[:_SIGNIFICAND]
-        # biased, 1 for the smallest normal numbers, less below
-        self.exponent = Mux(field == 0, 1, field) - zeros
+        field, fraction = bits[_FRACTION:31], bits[:_FRACTION]
+        least, most, whole = (Signal(name=name) for name in ("least", "most", "whole"))
+        m.d.comb += [least.eq(field == 0), most.eq(field.all()), whole.eq(fraction == 0)]
+        self.zero, self.infinite, self.nan = least & whole, most & whole, most & ~whole
+        self.significand = Cat(fraction, ~least)
+        self.exponent = Cat(field[0] | least, field[1:])
 
 
 class FloatDivider(_Block):
     """a / b in IEEE 754 binary32, rounded to nearest even."""
 
     _QUOTIENT = _SIGNIFICAND + 2  # a bit before the point, and one more than are kept behind it
+    _NOTHING = 31                 # places to the right: no bit of it is left
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)
-        self.a, self.b = (Signal(WIDTH, name=name) for name in ("left", "right"))
         self.sign = Signal()
-        self.exponent = Signal(signed(11))
+        self.exponent = Signal(signed(11))  # biased, of a quotient from 1 on
         self.divisor = Signal(_SIGNIFICAND)
         self.rest = Signal(_SIGNIFICAND + 1)
         self.quotient = Signal(self._QUOTIENT)
-        self.kept = Signal(self._QUOTIENT)  # significand, guard, sticky
-        self.field = Signal(signed(11))
+        # what the quotient's first bit decides, while the others are made
+        self.first, self.top = Signal(), Signal()
+        self.true_exponent = Signal(signed(11))
+        self.places = Signal(range(self._NOTHING + 1))  # to the right, for the last bits
+        self.field = Signal(9)                          # one less than the result's
+        self.kept = Signal(_SIGNIFICAND + 2)            # significand, guard, sticky
+        self.remains = Signal()
 
-    def take(self, m, a, b):
-        m.d.sync += [self.a.eq(a), self.b.eq(b), self.sign.eq(a[-1] ^ b[-1]), self.quotient.eq(0)]
-
-    def prepare(self, m):
+    def begin(self, m):
+        """Significands, which may begin with zeros; the result of what is no division."""
         a, b = _Number(m, self.a), _Number(m, self.b)
+        sign = self.a[-1] ^ self.b[-1]
         m.d.sync += [self.rest.eq(a.significand), self.divisor.eq(b.significand),
-                     self.exponent.eq(a.exponent - b.exponent + _BIAS)]
+                     self.exponent.eq(a.exponent - b.exponent + _BIAS), self.sign.eq(sign)]
+        self.count(m, a.significand)
         invalid = a.nan | b.nan | (a.zero & b.zero) | (a.infinite & b.infinite)
         endless = a.infinite | b.zero
-        known = invalid | endless | a.zero | b.infinite
-        signed_zero = Cat(Const(0, 31), self.sign)
-        return known, Mux(invalid, FLOAT_NAN,
-                          Mux(endless, signed_zero | _INFINITY, signed_zero)), self._QUOTIENT
+        magnitude = Mux(invalid, FLOAT_NAN, Mux(endless, _INFINITY, 0))
+        return invalid | endless | a.zero | b.infinite, Cat(magnitude[:31], sign & ~invalid)
+
+    def prepare(self):
+        return [self._dividend, self._divisor]
+
+    def _dividend(self, m):
+        m.d.sync += [self.rest.eq((self.rest << self.zeros)[:_SIGNIFICAND]),
+                     self.exponent.eq(self.exponent - self.zeros)]
+        self.count(m, self.divisor)
+
+    def _divisor(self, m):
+        m.d.sync += [self.divisor.eq(self.divisor << self.zeros),
+                     self.exponent.eq(self.exponent + self.zeros),
+                     self.bits_left.eq(self._QUOTIENT), self.first.eq(1)]
 
     def iterate(self, m):
-        fits = self.rest >= self.divisor
-        difference = Mux(fits, self.rest - self.divisor, self.rest)
-        m.d.sync += [self.quotient.eq(Cat(fits, self.quotient)),
-                     self.rest.eq(Cat(Const(0, 1), difference))]
+        difference = Signal(_SIGNIFICAND + 2)
+        m.d.comb += difference.eq(self.rest - self.divisor)
+        fits = ~difference[-1]
+        m.d.sync += [self.quotient.eq(Cat(fits, self.quotient)), self.first.eq(0),
+                     self.rest.eq(Cat(Const(0, 1), Mux(fits, difference, self.rest)))]
+        with m.If(self.first):
+            m.d.sync += self.top.eq(fits)
+        # Below the smallest normal number, places are lost. The hidden bit counts as one exponent
+        # more, and so does a carry.
+        exponent = self.true_exponent
+        tiny, none = exponent < 1, exponent < 1 - self._QUOTIENT
+        m.d.sync += [
+            exponent.eq(self.exponent - ~self.top),
+            self.places.eq(Mux(none, self._NOTHING,
+                               Mux(tiny, 1 - exponent[:5] + self.top, self.top))),
+            self.field.eq(Mux(tiny, 0, Mux(exponent >= 0xFF, 1 << 8, exponent - 1))),
+        ]
 
     def finish(self):
         return [self._align, self._round]
 
     def _align(self, m):
-        """The first bit to the top; below the smallest normal number, places are lost."""
-        top = self.quotient[-1]
-        sticky = self.rest.any()
-        value = Mux(top, Cat(self.quotient[0] | sticky, self.quotient[1:]),
-                    Cat(sticky, self.quotient[:-1]))
-        exponent = Signal(signed(11))
-        lost = Signal(range(self._QUOTIENT + 1))
-        m.d.comb += [
-            exponent.eq(self.exponent - ~top),
-            lost.eq(Mux(exponent >= 1, 0, Mux(exponent < 1 - self._QUOTIENT, self._QUOTIENT,
-                                              1 - exponent))),
-        ]
-        below = Signal(self._QUOTIENT)
-        m.d.comb += below.eq(value & ((1 << lost) - 1))
-        shifted = value >> lost
-        m.d.sync += [self.kept.eq(Cat(shifted[0] | below.any(), shifted[1:])),
-                     self.field.eq(Mux(exponent >= 1, exponent, 0))]
+        value = Cat(Const(0, 1), self.quotient)
+        gone = value & Cat(self.places > k for k in range(len(value)))
+        m.d.sync += [self.kept.eq(value >> self.places),
+                     self.remains.eq(self.rest.any() | gone.any())]
 
     def _round(self, m):
-        significand, guard, sticky = self.kept[2:], self.kept[1], self.kept[0]
+        significand, guard, sticky = self.kept[2:], self.kept[1], self.kept[0] | self.remains
         up = guard & (sticky | significand[0])
-        # the hidden bit counts as one exponent more, and so does a carry
-        packed = Signal(signed(36))
-        m.d.comb += packed.eq((Mux(self.field == 0, 0, self.field - 1) << _FRACTION)
-                              + significand + up)
-        return Cat(Mux(packed >= _INFINITY, _INFINITY, packed[:31])[:31], self.sign)
+        packed = _sum(self.field[:8], significand, up)
+        return Cat(Mux(self.field[8], _INFINITY, packed)[:31], self.sign)
 
 
 class FloatRoot(_Block):
-    """The square root of a in IEEE 754 binary32, rounded to nearest even."""
+    """The square root of a in IEEE 754 binary32, rounded to nearest even.
+
+    No root of a number with 24 bits ends behind the 25th, so that this one alone decides.
+    """
 
     _ROOT = _SIGNIFICAND + 1  # and a guard bit
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)
-        self.a = Signal(WIDTH, name="operand")
         self.exponent = Signal(signed(10))
-        self.radicand = Signal(2 * self._ROOT)
+        self.field = Signal(8)  # one less than the result's
+        self.radicand = Signal(self._ROOT + 1)  # what has not been used of it
         self.rest = Signal(self._ROOT + 3)
         self.root = Signal(self._ROOT)
 
-    def take(self, m, a, b):
-        m.d.sync += [self.a.eq(a), self.root.eq(0), self.rest.eq(0)]
-
-    def prepare(self, m):
+    def begin(self, m):
+        """The significand, which may begin with zeros; the result of what has no root."""
         a = _Number(m, self.a)
-        exponent = Signal(signed(10))
-        m.d.comb += exponent.eq(a.exponent - _BIAS)
-        odd = exponent[0]
-        m.d.sync += [
-            self.radicand.eq(Cat(Const(0, self._ROOT), Mux(odd, Cat(Const(0, 1), a.significand),
-                                                           a.significand))),
-            self.exponent.eq((exponent >> 1) + _BIAS),
-        ]
-        invalid = a.nan | (a.sign & ~a.zero)
-        return invalid | a.zero | a.infinite, Mux(invalid, FLOAT_NAN, self.a), self._ROOT
+        m.d.sync += [self.radicand.eq(a.significand), self.exponent.eq(a.exponent),
+                     self.root.eq(0), self.rest.eq(0), self.bits_left.eq(self._ROOT)]
+        self.count(m, a.significand)
+        invalid = a.nan | (self.a[-1] & ~a.zero)
+        return invalid | a.zero | a.infinite, Mux(invalid, FLOAT_NAN, self.a)
+
+    def prepare(self):
+        return [self._to_the_top]
+
+    def _to_the_top(self, m):
+        even = self.exponent[0] ^ self.zeros[0]  # with the bias, which is odd
+        doubled = Mux(even, Cat(Const(0, 1), self.radicand), Cat(Const(0, 2), self.radicand))
+        m.d.sync += [self.radicand.eq(doubled << self.zeros),
+                     self.exponent.eq(self.exponent - self.zeros)]
 
     def iterate(self, m):
         shifted, trial = Signal(self._ROOT + 3), Signal(self._ROOT + 3)
+        difference = Signal(self._ROOT + 4)
         m.d.comb += [shifted.eq(Cat(self.radicand[-2:], self.rest)),
-                     trial.eq(Cat(Const(1, 2), self.root))]
-        fits = shifted >= trial
+                     trial.eq(Cat(Const(1, 2), self.root)), difference.eq(shifted - trial)]
+        fits = ~difference[-1]
         m.d.sync += [self.radicand.eq(self.radicand << 2), self.root.eq(Cat(fits, self.root)),
-                     self.rest.eq(Mux(fits, shifted - trial, shifted))]
+                     self.rest.eq(Mux(fits, difference, shifted)),
+                     self.field.eq((self.exponent + _BIAS - 2) >> 1)]
 
     def finish(self):
-        return [self._round]
+        return [lambda m: _sum(self.field, self.root[1:], self.root[0])]
 
-    def _round(self, m):
-        significand, guard = self.root[1:], self.root[0]
-        up = guard & (self.rest.any() | significand[0])
-        packed = Signal(WIDTH)
-        m.d.comb += packed.eq(((self.exponent - 1) << _FRACTION) + significand + up)
-        return packed
+
+def _sum(field, significand, up):
+    """A float's magnitude, rounded up or not; the hidden bit is added to the field."""
+    total = Cat(Const(1, 1), Const(0, _FRACTION), field) + Cat(up, significand)
+    return total[1:32]
 
 
 def make_block(function, *, tag_width):

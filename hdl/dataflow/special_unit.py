@@ -19,6 +19,7 @@ from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.hdl.dataflow.turn import Turn
+from cyclebound.hdl.shared import shared
 
 __all__ = ["SpecialUnit", "SpecialUnitConfiguration"]
 
@@ -111,7 +112,7 @@ class SpecialUnit(wiring.Component):
         finished = Signal(self.count)
         tag = value = 0
         for number, block in enumerate(self.blocks):
-            m.submodules[f"block_{number}"] = block
+            m.submodules[f"block_{number}"] = shared(block, platform, alike=self.depth)
             m.d.comb += [
                 free[number].eq(block.operands.ready),
                 block.operands.valid.eq(enters & ~free[:number].any()),

@@ -154,9 +154,10 @@ class TokenBuffer(wiring.Component):
             for j, other in enumerate(self.operands):
                 if j != k:
                     m.d.comb += self._looks[j][k].addr.eq(index)
-                    stored = self.present[j].bit_select(index, 1) & (self._looks[j][k].data == tag)
-                    comes = taken[j] & (other.payload.tid == token.tid)
-                    alike.append(~self.needed[j] | stored | comes)
+                    stored = self.present[j].bit_select(index, 1)
+                    comes = other.valid & (other.payload.tid == token.tid)  # and is taken
+                    alike.append(~self.needed[j] | Mux(stored, self._looks[j][k].data == tag,
+                                                       comes))
             here = Signal(self.depth, name=f"entered_{k}")
             m.d.comb += here.eq(Mux(taken[k], 1 << index, 0))
             entered.append(here)

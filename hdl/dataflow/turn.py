@@ -52,8 +52,8 @@ class Turn(wiring.Component):
         m.d.comb += [
             later.eq(self.requests & self.behind),
             self.grant.eq(Mux(later.any(), _lowest(later), _lowest(self.requests))),
-            self.entry.eq(Mux(later.any(), leading_zeros(later[::-1])[0],
-                              leading_zeros(self.requests[::-1])[0])),
+            self.entry.eq(Mux(later.any(), leading_zeros(m, later[::-1])[0],
+                              leading_zeros(m, self.requests[::-1])[0])),
         ]
         with m.If(self.take & self.requests.any()):
             m.d.sync += self.behind.eq(Cat(Cat(self.grant[:e]).any() for e in range(self.depth)))

@@ -84,6 +84,9 @@ class BufferTable(wiring.Component):
         Address, dimensions and size of each buffer; which are mapped, is in ``valid``.
     read : amaranth.lib.memory.ReadPort
         What is read for a request.
+    partials : list of Signal
+        Products of the halves of the entry's x and the factor in the cycle before: low by low,
+        high by high, low by high, high by low.
     """
 
     def __init__(self, *, buffers=BUFFERS, address_bits=ADDRESS_BITS, count_bits=COUNT_BITS,
@@ -120,6 +123,10 @@ class BufferTable(wiring.Component):
         self.known = Signal()         # the request's buffer is mapped
         self.factor = Signal(count_bits)
         self.product = Signal(2 * count_bits)  # of the entry's x and the factor
+        half = (count_bits + 1) // 2
+        self.partials = [Signal(width, name=name) for name, width in (
+            ("low", 2 * half), ("high", 2 * (count_bits - half)),
+            ("cross", count_bits), ("across", count_bits))]
 
     @cached_property
     def memory(self):  # made late: a table that is only asked for its ports has none
@@ -238,8 +245,7 @@ class BufferTable(wiring.Component):
         half = (self.count_bits + 1) // 2
         low_a, high_a = self.entry.x[:half], self.entry.x[half:]
         low_b, high_b = self.factor[:half], self.factor[half:]
-        low, high = Signal(2 * half), Signal(2 * (self.count_bits - half))
-        cross, across = Signal(self.count_bits), Signal(self.count_bits)
+        low, high, cross, across = self.partials
         outer, middle = Signal(2 * self.count_bits), Signal(self.count_bits + 1)
         m.d.sync += [
             low.eq(low_a * low_b),

@@ -72,6 +72,11 @@ class Window(wiring.Component):
         One more is legal in this cycle. A register.
     soon : Out(1)
         What ``ready`` will be in the next cycle.
+
+    Attributes
+    ----------
+    past, within : Signal
+        The starts in the last ``cycles`` - 1 cycles, the last one lowest; how many they are.
     """
 
     def __init__(self, *, cycles, most=4):
@@ -79,15 +84,15 @@ class Window(wiring.Component):
         _check("most", most, least=1)
         self.cycles, self.most = cycles, most
         super().__init__({"start": In(1), "ready": Out(1, init=1), "soon": Out(1)})
+        # a start counts in each of the `cycles - 1` cycles that follow it
+        self.past, self.within = Signal(max(cycles - 1, 0)), Signal(range(most + 1))
 
     def elaborate(self, platform):
         m = Module()
         if self.cycles < 2:
             m.d.comb += self.soon.eq(1)
             return m
-        # a start counts in each of the `cycles - 1` cycles that follow it
-        past = Signal(self.cycles - 1)
-        within = Signal(range(self.most + 1))
+        past, within = self.past, self.within
         counts = within - past[-1]  # in the next cycle, without a start in this one
         m.d.comb += self.soon.eq(Mux(self.start, counts < self.most - 1, counts < self.most))
         m.d.sync += [past.eq((past << 1) | self.start), within.eq(counts + self.start),

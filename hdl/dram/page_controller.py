@@ -86,6 +86,12 @@ class PageController(wiring.Component):
             "sink": In(stream.Signature(RequestLayout(part=part, tag_bits=tag_bits))),
             "command": Out(CommandLayout(part=part)), "bus": Out(bus), "fetch": Out(bus),
             "closed": Out(1)})
+        # the state; a proof has to speak of it
+        self.is_open = Signal(part.banks)
+        self.rows = Array(Signal(range(part.rows), name=f"row_{bank}")
+                          for bank in range(part.banks))
+        self.known, self.hit, self.opened = Signal(), Signal(), Signal()  # of the request
+        self.prea_legal, self.ref_legal = Signal(init=1), Signal(init=1)
 
     @cached_property
     def timer(self):  # made late: a controller that is only asked for its ports has none
@@ -121,9 +127,8 @@ class PageController(wiring.Component):
         m.submodules.window, m.submodules.timer = self.window, self.timer
 
         # -- the request's row against the open one ----------------------------------------------
-        is_open = Signal(banks)
-        rows = Array(Signal.like(request.row, name=f"row_{bank}") for bank in range(banks))
-        known, hit, opened = Signal(), Signal(), Signal()
+        is_open, rows = self.is_open, self.rows
+        known, hit, opened = self.known, self.hit, self.opened
         looks = Signal()
         m.d.comb += looks.eq(self.sink.valid & ~known)
         with m.If(looks):
@@ -179,7 +184,7 @@ class PageController(wiring.Component):
         def all_of(*names):
             return Cat(each.soon for name in names for each in c[name]).all()
 
-        prea, ref = Signal(init=1), Signal(init=1)  # what will be so in the next cycle
+        prea, ref = self.prea_legal, self.ref_legal  # what will be so in the next cycle
         m.d.sync += [prea.eq(all_of("ras", "rtp", "wr")), ref.eq(all_of("rp", "rc", *closing))]
         cas = of("rcd") & c["ccd"].ready
         return {"act": of("rp", "rc", *closing) & c["rrd"].ready & c["rfc"].ready

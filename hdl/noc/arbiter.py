@@ -1,6 +1,6 @@
 """Round-robin arbitration."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -45,26 +45,32 @@ class RoundRobinArbiter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        held, behind = self.held, self.behind
-        pool = Signal.like(self.grant)  # among these, the lowest number wins
-
-        with m.If((self.requests & held).any()):
-            m.d.comb += pool.eq(self.requests & held)
-        with m.Elif((self.requests & behind).any()):
-            m.d.comb += pool.eq(self.requests & behind)
-        with m.Else():
-            m.d.comb += pool.eq(self.requests)
+        held, behind, grant = self.held, self.behind, self.grant
+        holds = (self.requests & held).any()
         if self.count <= _FLAT:
-            m.d.comb += [bit.eq(pool[who] & ~pool[:who].any())
-                         for who, bit in enumerate(self.grant)]
+            for who in range(self.count):
+                # whose turn is before: behind the last served if this one is not, else lower ones
+                lower = self.requests[:who] & Mux(behind[who], behind[:who], ~Const(0, who))
+                higher = self.requests[who + 1:] & Mux(behind[who], 0, behind[who + 1:])
+                first = self.requests[who] & ~lower.any() & ~higher.any()
+                m.d.comb += grant[who].eq(Mux(holds, self.requests[who] & held[who], first))
+            after = Cat(grant[:who].any() for who in range(self.count))
         else:
-            m.d.comb += self.grant.eq(pool & (~pool + 1))
+            pool = Signal.like(grant)  # among these, the lowest number wins
+            with m.If(holds):
+                m.d.comb += pool.eq(self.requests & held)
+            with m.Elif((self.requests & behind).any()):
+                m.d.comb += pool.eq(self.requests & behind)
+            with m.Else():
+                m.d.comb += pool.eq(self.requests)
+            m.d.comb += grant.eq(pool & -pool)
+            after = (pool | -pool) << 1  # of the carry chain that the grant has, too
 
         with m.If(self.accept):
             m.d.sync += held.eq(0)
-            with m.If(self.grant.any()):
-                m.d.sync += behind.eq(~(self.grant | (self.grant - 1)))
+            with m.If(self.requests.any()):
+                m.d.sync += behind.eq(after)
         with m.Else():
-            m.d.sync += held.eq(self.grant)
+            m.d.sync += held.eq(grant)
 
         return m

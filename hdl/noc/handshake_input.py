@@ -45,9 +45,9 @@ class HandshakeInput(wiring.Component):
     packet : Out(PacketLayout)
         What it holds.
     asks : Out(6)
-        One-hot output that it asks for.
+        One-hot output that it asks for, until it is told that it was granted.
     granted, done : In(1)
-        The output begins with it; the output has handed it over.
+        The output began with it in the cycle before; the output has handed it over.
     unroutable, malformed, awaits : Out(1)
         Pulses: it drops a packet, for that reason; its packet is a request with a response.
     """

@@ -37,10 +37,10 @@ class HandshakeOutput(wiring.Component):
         The receiver is at work: nothing is granted.
     refused : In(1)
         What is granted in this cycle will not be offered, and is gone when it would be.
-    grant : Out(6)
-        One-hot input with which it begins in this cycle.
     begins : Out(1)
-        There is one: the same as ``grant``, and there earlier in the cycle.
+        It begins with one of the inputs that ask in this cycle.
+    granted : Out(6)
+        One-hot input with which it began in the cycle before.
     done : Out(6)
         One-hot input whose packet leaves in this cycle.
     source : Out(stream of PacketLayout)
@@ -51,7 +51,7 @@ class HandshakeOutput(wiring.Component):
         layout = PacketLayout(address_bits=address_bits, data_bits=data_bits)
         super().__init__({
             "requests": In(6), "packets": In(layout).array(6), "busy": In(1), "refused": In(1),
-            "grant": Out(6), "begins": Out(1), "done": Out(6),
+            "begins": Out(1), "granted": Out(6), "done": Out(6),
             "source": Out(stream.Signature(layout)),
         })
         self.arbiter = RoundRobinArbiter(count=6)
@@ -70,7 +70,8 @@ class HandshakeOutput(wiring.Component):
         m.d.comb += [
             arbiter.requests.eq(Mux(free & ~self.busy, self.requests, 0)),
             arbiter.accept.eq(1),  # a grant is a beginning, so the arbiter never holds one
-            self.grant.eq(arbiter.grant), self.begins.eq(arbiter.requests.any()),
+            self.begins.eq(arbiter.requests.any()),
+            self.granted.eq(Mux(select, owner, 0)),
             source.valid.eq(offer & ~void),
             leaves.eq(offer & (source.ready | void)),
             self.done.eq(Mux(leaves, owner, 0)),
@@ -78,7 +79,7 @@ class HandshakeOutput(wiring.Component):
         m.d.sync += self.steps.eq(Cat(self.begins, self.steps[:3],
                                       self.steps[3] | (offer & ~leaves)))
         with m.If(self.begins):
-            m.d.sync += [owner.eq(self.grant), free.eq(0), void.eq(self.refused)]
+            m.d.sync += [owner.eq(arbiter.grant), free.eq(0), void.eq(self.refused)]
         with m.If(leaves):
             m.d.sync += [owner.eq(0), free.eq(1)]
         with m.If(select):

@@ -122,7 +122,7 @@ class HandshakeRouter(wiring.Component):
             m.d.comb += [
                 unit.connected.eq(self.connected), unit.position.eq(self.position),
                 unit.waited.eq(self.waited),
-                unit.granted.eq(Cat(output.grant[port] for output in others).any()),
+                unit.granted.eq(Cat(output.granted[port] for output in others).any()),
                 unit.done.eq(Cat(output.done[port] for output in others).any()),
             ]
         for port, output in zip(ShmacPort, self.outputs, strict=True):

@@ -9,7 +9,7 @@ __all__ = ["PipelinedMesh"]
 class PipelinedMesh(HandshakeMesh):
     """`HandshakeMesh` with `PipelinedRouter`: everything else is the same.
 
-    Latency: alone, a read ``h`` links away takes its core 7 + 4 (h + 1) cycles.
+    Latency: alone, a read ``h`` links away takes its core 7 + 6 (h + 1) cycles.
 
     Parameters
     ----------

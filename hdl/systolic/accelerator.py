@@ -135,12 +135,13 @@ class Accelerator(wiring.Component):
         # A word of biases is put together of several beats.
         quarter, earlier = Signal(range(BIAS_BEATS)), Signal((BIAS_BEATS - 1) * len(
             self.read.payload))
-        moves = {name: Signal(name=f"{name}_moves") for name in ("a", "b", "bias")}
+        moves = {name: Signal(name=f"{name}_moves") for name in ("a", "b", "bias", "shortcut")}
         loads = beat & ~store
         m.d.comb += [
             moves["a"].eq(loads & (target == Target.A)),
             moves["b"].eq(loads & (target == Target.B)),
             moves["bias"].eq(loads & (target == Target.BIAS) & (quarter == BIAS_BEATS - 1)),
+            moves["shortcut"].eq(loads & (target == Target.SHORTCUT)),
         ]
         with m.If(begin):
             m.d.sync += quarter.eq(0)

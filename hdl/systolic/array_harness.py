@@ -110,6 +110,8 @@ class ArrayHarness(wiring.Component):
         Of the histograms of latencies.
     in_flight : int
         Products that may be under way at once.
+    settings : mapping
+        More members that are settings: their shapes by name.
 
     Members
     -------
@@ -151,10 +153,11 @@ class ArrayHarness(wiring.Component):
         The array under test.
     """
 
-    def __init__(self, array, *, bins, in_flight=4):
+    def __init__(self, array, *, bins, in_flight=4, settings=None):
         self.array = array
         self.bins = bins
         self.in_flight = in_flight
+        self._settings = settings or {}
         super().__init__({
             "start": In(1), "steps": In(16), "folds": In(16), "repetitions": In(32),
             "apart": In(1), "offers": In(9), "sink": In(9), "seed": In(LANE_WIDTH),
@@ -162,6 +165,7 @@ class ArrayHarness(wiring.Component):
             "done": Out(1), "failed": Out(len(SYSTOLIC_ARRAY)), "checked": Out(32),
             **{prefix + name: Out(32) for prefix in ("", "macs_")
                for name in ("count", "minimum", "maximum", "histogram_count")},
+            **{name: In(shape) for name, shape in self._settings.items()},
         })
 
     def traffic(self, m, kept, clear):
@@ -187,7 +191,7 @@ class ArrayHarness(wiring.Component):
         # each edge of the clock and each change of any input.
         kept = {name: Signal(getattr(self, name).shape(), name=f"set_{name}") for name in
                 ("steps", "folds", "repetitions", "apart", "offers", "sink", "limit",
-                 "macs_limit")}
+                 "macs_limit", *self._settings)}
         running, begin = Signal(), Signal()
         m.d.comb += begin.eq(self.start & ~running)
         with m.If(begin):

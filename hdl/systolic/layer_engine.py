@@ -50,7 +50,8 @@ class LayerEngine(wiring.Component):
     size : int
         Rows and columns of the array, and elements of a word; a power of two, at least 2.
     a_depth, b_depth, bias_depth, c_depth, sums_depth : int
-        Words of the scratchpads, and greatest number of windows; at least 4, that of A even.
+        Words of the scratchpads, and greatest number of windows; at least 4, that of A even. There
+        are as many words of shortcuts as of C.
     pool_depth : int
         Greatest number of results beside each other behind a pooling, at least 2.
     address_width : int
@@ -61,7 +62,7 @@ class LayerEngine(wiring.Component):
     command : In(stream.Signature(StructLayout))
         As ``compute_fields`` in golden/systolic/accelerator_layout.py. Accepted when the one
         before has ended.
-    write_a, write_b, write_bias : In(StructLayout)
+    write_a, write_b, write_bias, write_shortcut : In(StructLayout)
         ``enable``, ``address`` and ``data`` of a word. Not one that is in use.
     read_c : In(StructLayout)
         ``enable`` and ``address`` of a word.
@@ -93,7 +94,7 @@ class LayerEngine(wiring.Component):
         super().__init__({
             "command": In(stream.Signature(layout_of(compute_fields(address_width)))),
             "write_a": port(self._word), "write_b": port(self._word),
-            "write_bias": port(self._biases),
+            "write_bias": port(self._biases), "write_shortcut": port(self._word),
             "read_c": In(data.StructLayout({"enable": 1, "address": address_width})),
             "c_data": Out(self._word), "active": Out(size * size),
         })
@@ -211,7 +212,18 @@ class LayerEngine(wiring.Component):
                 with m.If(last_tile):
                     m.d.sync += strip.eq(strip + 1)
 
-        # A row's bias comes together with its sum, two cycles behind the array's row.
+        # A row's shortcut comes together with its sum, two cycles behind the array's row,
+        shortcuts = self._memory(m, "shortcut", self._word, self.depths["c"], self.write_shortcut)
+        pixel, shortcut = Signal(self.address_width), Signal(self._word)
+        with m.If(begin):
+            m.d.sync += pixel.eq(self.command.payload.c_base)
+        with m.Elif(results.valid & last_tile):
+            m.d.sync += pixel.eq(pixel + 1)
+        m.d.comb += [shortcuts.addr.eq(pixel), shortcuts.en.eq(1)]
+        m.d.sync += [value.eq(Mux(now.shortcut, word, 0))
+                     for value, word in zip(shortcut, shortcuts.data, strict=True)]
+
+        # and so does its bias.
         read = self._memory(m, "bias", self._biases, self.depths["bias"], self.write_bias)
         which = Signal(self.address_width)
         m.d.sync += which.eq(now.bias_base + strip)
@@ -222,6 +234,7 @@ class LayerEngine(wiring.Component):
             sums.results.ready.eq(1),
             scale.sums.payload["values"].eq(sums.results.payload["values"]),
             scale.sums.payload.bias.eq(read.data),
+            scale.sums.payload.shortcut.eq(shortcut),
             scale.results.ready.eq(1),
             pooling.pixels.valid.eq(scale.results.valid),
             pooling.pixels.payload.eq(scale.results.payload),

@@ -15,10 +15,12 @@ __all__ = ["PostProcessing"]
 
 
 class PostProcessing(wiring.Component):
-    """Each sum plus its bias, times ``multiplier / 2 ** shift``, rounded, and clamped.
+    """Each sum plus its bias, times ``multiplier / 2 ** shift``, rounded, plus its shortcut,
+    and clamped.
 
     Halves are rounded up. ReLU is a lower limit of 0, ReLU6 has an upper limit, too; without an
-    activation the limits are those of a result. No bit is lost on the way.
+    activation the limits are those of a result. The shortcut is a result of an earlier layer, of
+    the same scale (residual connections). No bit is lost on the way.
 
     A row that is accepted in cycle *t* is on ``results`` in *t* + 6, and rows follow each other
     without a gap. While a result is on offer and not taken, everything stands still.
@@ -37,7 +39,7 @@ class PostProcessing(wiring.Component):
     multiplier, shift, low, high : In
         Scale, and the least and greatest result. They may change when no row is under way.
     sums : In(stream.Signature(StructLayout))
-        ``values`` and their ``bias``.
+        ``values``, their ``bias``, and their ``shortcut``.
     results : Out(stream.Signature(ArrayLayout(signed(result_width), columns)))
         The rows, in their order.
     """
@@ -56,7 +58,8 @@ class PostProcessing(wiring.Component):
         super().__init__({
             "multiplier": In(multiplier_width), "shift": In(SHIFT_WIDTH),
             "low": In(result), "high": In(result),
-            "sums": In(stream.Signature(data.StructLayout({"values": rows, "bias": rows}))),
+            "sums": In(stream.Signature(data.StructLayout({
+                "values": rows, "bias": rows, "shortcut": data.ArrayLayout(result, columns)}))),
             "results": Out(stream.Signature(data.ArrayLayout(result, columns))),
         })
 
@@ -68,10 +71,11 @@ class PostProcessing(wiring.Component):
             m.d.sync += Cat(held, self.results.valid).eq(Cat(self.sums.valid, held))
         row = self.sums.payload
         for number in range(self.columns):
-            self._lane(m, move, number, row["values"][number], row.bias[number])
+            self._lane(m, move, number, row["values"][number], row.bias[number],
+                       row.shortcut[number])
         return m
 
-    def _lane(self, m, move, number, value, bias):
+    def _lane(self, m, move, number, value, bias, shortcut):
         """One column: a register behind each operation."""
         width, scale = self.accumulator_width + 1, len(self.multiplier)
 
@@ -93,6 +97,13 @@ class PostProcessing(wiring.Component):
                            Cat(0, product).as_signed() >> self.shift)
         rounded = register(signed(width + scale), "rounded",
                            shifted[1:].as_signed() + shifted[0])
-        clamped = Mux(rounded < self.low, self.low, Mux(rounded > self.high, self.high, rounded))
+        # The shortcut moves the limits meanwhile, so that nothing has to be added before them.
+        for stage in range(4):
+            shortcut = register(shortcut.shape(), f"shortcut_{stage}", shortcut)
+        low, high = (register(signed(len(self.low) + 1), name, limit - shortcut)
+                     for name, limit in (("least", self.low), ("most", self.high)))
+        shortcut = register(shortcut.shape(), "shortcut_4", shortcut)
+        clamped = Mux(rounded < low, self.low, Mux(rounded > high, self.high,
+                                                   (rounded + shortcut)[:len(self.low)]))
         with m.If(move):
             m.d.sync += self.results.payload[number].eq(clamped)

@@ -57,6 +57,13 @@ class WeightStationaryPE(wiring.Component):
         double-buffered.
     above, sum : In(signed(above_width)), Out(signed(sum_width))
         Sums of the PEs above, and with this PE's product.
+
+    Attributes
+    ----------
+    held, spare : Signal
+        The weight in use, and the one to come if double-buffered.
+    product : Signal
+        Of the operand loaded last but one and its weight.
     """
 
     def __init__(self, *, operand_width=8, above_width=32, sum_width=32, double_buffer=True):
@@ -69,6 +76,7 @@ class WeightStationaryPE(wiring.Component):
         })
         self.held = Signal(operand)
         self.spare = Signal(operand)
+        self.product = Signal(signed(2 * operand_width))
 
     def elaborate(self, platform):
         m = Module()
@@ -81,9 +89,9 @@ class WeightStationaryPE(wiring.Component):
                 with m.If(self.swap):
                     m.d.sync += self.held.eq(self.spare)
 
-        product = multiply(m, self.load, self.right, self.held)
+        m.d.comb += self.product.eq(multiply(m, self.load, self.right, self.held))
         with m.If(self.load):
-            m.d.sync += self.sum.eq(self.above + product)
+            m.d.sync += self.sum.eq(self.above + self.product)
 
         return m
 
@@ -118,8 +126,8 @@ class WeightStationaryArray(wiring.Component):
     operand_width : int
         Bits of a signed operand, at least 1.
     accumulator_width : int
-        Bits of a signed sum, at least twice the operand width. Sums wrap around, which takes more
-        than ``2 ** (accumulator_width - 2 * operand_width + 1)`` rows.
+        Bits of a signed sum, at least twice the operand width. Sums wrap around, which takes
+        at least ``2 ** (accumulator_width - 2 * operand_width + 1)`` rows.
     double_buffer : bool
         Weights of the next tile may enter while this one is in use.
 

@@ -23,7 +23,8 @@ class WeightStationaryHarness(ArrayHarness):
     """The weight-stationary array in its harness.
 
     A product of m x k x n has ``ceil(k / rows) * ceil(n / columns)`` folds of m steps. Its MACs are
-    timed from the first row of weights. ``checked`` counts rows of sums.
+    timed from the first row of weights, or with ``from_mac`` from the first MAC. ``checked`` counts
+    rows of sums.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class WeightStationaryHarness(ArrayHarness):
             self._make(
                 rows=rows, columns=columns, operand_width=operand_width,
                 accumulator_width=accumulator_width, double_buffer=double_buffer),
-            bins=bins, in_flight=(rows + columns + 1) // rows + 4)
+            bins=bins, in_flight=(rows + columns + 1) // rows + 4, settings={"from_mac": 1})
 
     def traffic(self, m, kept, clear):
         """Rows of weights, as many as the array has for each fold, and rows of A."""
@@ -55,14 +56,15 @@ class WeightStationaryHarness(ArrayHarness):
             m.d.comb += strobes[name].eq(port.valid & port.ready)
         weights = Place(m, "weights", strobes[self._stays], array.rows, folds, clear)
         left = Place(m, "left", strobes["left"], steps, folds, clear)
+        first_mac = Place(m, "first_mac", array.active[0], steps, folds, clear)
         m.d.comb += array.left.payload.last.eq(left.last_step)
         return Traffic(
             sides=(Side("weights", stays, stays.payload, weights),
                    Side("left", array.left, array.left.payload["values"], left)),
             result=Place(m, "result", strobes["results"], steps, folds, clear),
-            first_mac=Place(m, "first_mac", array.active[0], steps, folds, clear),
+            first_mac=first_mac,
             last_mac=Place(m, "last_mac", array.active[-1], steps, folds, clear),
-            macs_begin=weights.first)
+            macs_begin=Mux(kept["from_mac"], first_mac.first, weights.first))
 
     def check(self, m, traffic):
         """Compare the checksum of each row of sums with the one from its operands.

@@ -78,7 +78,11 @@ BLOCKS = (
             "two": Configuration({"depth": 2, "tid_width": 8}),
             "paper": Configuration({"depth": 16, "tid_width": 10}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.compute_unit"),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.compute_unit"),
+            Testbench("million", "cyclebound.tb.dataflow.compute_unit_million",
+                      configurations=("paper",), thorough=True),
+        ),
         bounds=(
             Observed("result", bounds.compute_result),
             Observed("stream", bounds.compute_stream),

@@ -1,10 +1,12 @@
 """Dataflow: what is between the units of an SGMF core, and the core."""
 
-from cyclebound.golden.dataflow import bounds, fabric_bounds, special_bounds
-from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
+from cyclebound.golden.dataflow import bounds, cache_bounds, fabric_bounds, special_bounds
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
 from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
+from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
@@ -18,6 +20,9 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
+
+# Buffers of each depth: 16 entries are a good balance (section 5.1).
+_FIVES = {"five_by_five": 16, "five_8": 8, "five_4": 4, "five_2": 2}
 
 BLOCKS = (
     Block(
@@ -102,6 +107,29 @@ BLOCKS = (
         signals=("top.dut.x__valid", "top.dut.product__valid"),
     ),
     Block(
+        name="dataflow.cache_banks",
+        summary="a cache's banks behind a crossbar; hits and misses answered in any order",
+        component=CacheBanks,
+        configurations={
+            "two": Configuration({"ports": 2, "banks": 2, "words": 16, "tag_width": 3, "width": 8,
+                                  "hit": 3, "miss": 7}),
+            "crossing": Configuration({"ports": 5, "banks": 4, "words": 64, "tag_width": 2,
+                                       "width": 32, "hit": 4, "miss": 20}),
+            # the ports of a 5x5 fabric; SGMF, Table 1: 32 banks
+            "paper": Configuration({"ports": 12, "banks": 32, "words": 4096, "tag_width": 4,
+                                    "width": 32, "hit": 4, "miss": 40}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks"),),
+        bounds=(
+            Observed("hit", cache_bounds.cache_hit),
+            Observed("access", cache_bounds.cache_access),
+            Observed("crowd", cache_bounds.cache_crowd),
+        ),
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.ports__0__request__valid", "top.dut.ports__0__request__ready",
+                 "top.dut.ports__0__response__valid", "top.dut.misses", "top.dut.taken"),
+    ),
+    Block(
         name="dataflow.fabric",
         summary="grid of units and switches, configured through a port; runs mapped kernels",
         component=Fabric,
@@ -110,19 +138,29 @@ BLOCKS = (
                                     "address_width": 12}),
             "divides": Configuration({"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4,
                                       "tid_width": 11, "address_width": 16}),
-            "five_by_five": Configuration({"rows": FIVE_BY_FIVE.rows, "depth": 16,
-                                           "tid_width": 11, "address_width": 16}),
+            **{name: Configuration({"rows": FIVE_BY_FIVE.rows, "depth": depth, "tid_width": 11,
+                                    "address_width": 16}) for name, depth in _FIVES.items()},
+            # Figure 8 with the paper's counts
+            "paper": Configuration({"rows": PAPER.rows, "depth": 16, "tid_width": 11,
+                                    "address_width": 16}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
+            Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
+                      configurations=("small",)),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=("divides",)),
+            Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
+                      configurations=tuple(_FIVES), thorough=True),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
-                      configurations=("divides", "five_by_five"), thorough=True),
+                      configurations=("divides", *_FIVES), thorough=True),
+            Testbench("busy", "cyclebound.tb.dataflow.fabric_busy",
+                      configurations=("small", "five_by_five", "paper"), thorough=True),
         ),
         bounds=(
             Observed("stream", fabric_bounds.fabric_stream),
-            Observed("completion", fabric_bounds.fabric_completion),
+            Observed("completion", fabric_bounds.fabric_completion,
+                     configurations=("small", "divides", *_FIVES)),
         ),
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(

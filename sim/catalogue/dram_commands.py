@@ -14,6 +14,7 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dram.command_arbiter_properties import (
+    CommandArbiterActivates,
     CommandArbiterBursts,
     CommandArbiterCheck,
     CommandArbiterProof,
@@ -85,6 +86,15 @@ BLOCKS = (
                 says="at most one of all banks' commands and the refresh is chosen in a cycle, "
                      "and it is on the pins in the next; a refresh only where nothing is under way",
                 checker=CommandArbiterProof,
+                instances=({"part": "ddr4-3200aa-x16"}, {"part": "ddr4-3200aa-x8"}),
+                decides=("part",),
+                depth=4,
+                induction=2,
+            ),
+            Property(
+                name="activates",
+                says="an activate on the pins is that of a bank: of those that may, one is chosen",
+                checker=CommandArbiterActivates,
                 # of 16 banks, the bounded check takes more than five minutes
                 instances=({"part": "ddr4-3200aa-x16"},),
                 decides=("part",),

@@ -57,13 +57,14 @@ BLOCKS = (
         configurations={
             "tiny": Configuration({"lanes": 5, "index_width": 5, "latency": 2}),
             "slow": Configuration({"lanes": 11, "index_width": 6, "latency": 4}),
+            "quarter": Configuration({"lanes": 16, "index_width": 20, "latency": 2}),
             "warp": Configuration({"lanes": 64, "index_width": 20, "latency": 2}),
             # Sim-D: a lane for each of a work-group's items
             "paper": Configuration({"lanes": 1024, "index_width": 20, "latency": 2}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.snoop_cam",
-                      configurations=("tiny", "slow", "warp")),
+                      configurations=("tiny", "slow", "quarter", "warp")),
             # two minutes from Amaranth to a simulator
             Testbench("whole", "cyclebound.tb.dram.snoop_cam", configurations=("paper",),
                       thorough=True),
@@ -86,7 +87,7 @@ BLOCKS = (
             ),
         ),
         checker=SnoopCamCheck,
-        fpga=FpgaTarget("warp"),
+        fpga=FpgaTarget("quarter"),
         signals=("top.dut.snoop__valid", "top.dut.fetch__valid", "top.dut.read__valid",
                  "top.dut.taking", "top.dut.chosen_0", "top.dut.store__enable",
                  "top.dut.answer__valid"),

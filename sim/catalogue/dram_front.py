@@ -14,7 +14,7 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dram.multi_port_front_end_properties import FrontEndCheck, FrontEndProof
-from cyclebound.tb.dram.page_controller_properties import PageCheck
+from cyclebound.tb.dram.page_controller_properties import PageCheck, PageProof
 from cyclebound.tb.dram.reorder_core_properties import ReorderCheck, ReorderProof
 
 _EQUAL = {"priorities": [4] * 8, "limits": [0] * 8, "width": 40}
@@ -111,12 +111,13 @@ BLOCKS = (
                 name="timing",
                 says="whatever is asked for, no command breaks a rule of the part, and each read "
                      "or write is the one asked for; a part with small numbers",
-                checker=PageCheck,
-                instances=tuple({"part": SMALL_DDR3, "tag_bits": 1, "close": close,
-                                 "postpone": 1} for close in (False, True)),
+                checker=PageProof,
+                instances=tuple({"part": part, "tag_bits": 1, "close": close, "postpone": 1}
+                                for part in (SMALL_DDR3, _PAGES["part"])
+                                for close in (False, True)),
                 decides=("close",),
                 depth=14,
-                induction=None,
+                induction=2,
             ),
         ),
         checker=PageCheck,

@@ -15,6 +15,7 @@ from cyclebound.tb.dram.buffer_table_properties import (
     BufferTableCheck,
     BufferTableProof,
     BufferTableTimingProof,
+    BufferTableWideProof,
 )
 from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
 
@@ -48,7 +49,6 @@ BLOCKS = (
                 depth=16,
                 induction=2,
             ),
-            # Widths do not change what is multiplied and compared; solvers multiply narrow ones.
             Property(
                 name="inside",
                 says="every tile that leaves has words and lines, and all of them in its buffer, "
@@ -59,6 +59,17 @@ BLOCKS = (
                 decides=("buffers", "address_bits", "count_bits", "capacity"),
                 depth=16,
                 induction=8,
+            ),
+            Property(
+                name="inside_wide",
+                says="the same at full width, with what is multiplied by the table known by the "
+                     "laws of products only",
+                checker=BufferTableWideProof,
+                instances=({"buffers": 2}, {"buffers": 32}),
+                decides=("buffers", "address_bits", "count_bits", "capacity"),
+                depth=6,
+                induction=4,
+                any_product=True,
             ),
         ),
         checker=BufferTableCheck,

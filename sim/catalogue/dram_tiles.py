@@ -47,9 +47,9 @@ BLOCKS = (
             ),
             *(Property(
                 name=f"inside_{periods[0]}",
-                says="every word enabled is a word of the tile: its line is below the lines, its "
-                     "column below the words of a line; for every legal tile with a period from "
-                     f"{periods[0]} to {periods[-1]}",
+                says="the words enabled are all the words of the tile and no others: with a line "
+                     "below the lines, a column below the words of a line; for every legal tile "
+                     f"with a period from {periods[0]} to {periods[-1]}",
                 checker=partial(StrideSequencerInside, periods=periods),
                 instances=({},),
                 decides=(),

@@ -19,6 +19,7 @@ from cyclebound.tb.noc.handshake_router_properties import (
     HandshakeKeptProof,
     ShmacRouterCheck,
 )
+from cyclebound.tb.noc.pipelined_router_properties import PipelinedFairProof, PipelinedKeptProof
 
 _TINY = {"address_bits": 1, "data_bits": 1}
 _GRID = {"rows": 3, "columns": 3, "words": 16, "slave_acknowledge": "passed", "late": False}
@@ -60,7 +61,7 @@ BLOCKS = (
                 instances=({**_TINY, "slave_acknowledge": "passed"},),
                 decides=(),
                 depth=13,
-                induction=None,  # it does not close yet (docs/shmac.md)
+                induction=6,
             ),
         ),
         checker=ShmacRouterCheck,
@@ -99,6 +100,29 @@ BLOCKS = (
         configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router"),),
         bounds=(Observed("hop", bounds.pipelined_hop),),
+        properties=(
+            Property(
+                name="kept",
+                says="an input's packets leave it in order, each once, to one output or dropped "
+                     "and counted; an output offers unchanged what it was given, in order, and "
+                     "offers stay",
+                checker=PipelinedKeptProof,
+                instances=(_TINY,),
+                decides=(),
+                depth=6,
+                induction=2,
+            ),
+            Property(
+                name="fair",
+                says="an output grants one packet at a time, and never rests while one asks and "
+                     "there is room; who asks sees at most one packet of each other input granted",
+                checker=PipelinedFairProof,
+                instances=(_TINY,),
+                decides=(),
+                depth=6,
+                induction=2,
+            ),
+        ),
         checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
         unread=("slave_busy",),

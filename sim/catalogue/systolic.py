@@ -4,7 +4,7 @@ import functools
 
 from cyclebound.golden.systolic import bounds, no_local_reuse, overlapped_output, row_stationary
 from cyclebound.hdl.systolic.no_local_reuse import NoLocalReuseArray
-from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
+from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
 from cyclebound.hdl.systolic.output_stationary_harness import (
     OutputStationaryHarness,
     OverlappedOutputHarness,
@@ -24,6 +24,7 @@ from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryCheck,
     OutputStationaryProof,
 )
+from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck
 
 
 def _square(low: int, high: int) -> dict[str, range]:
@@ -31,6 +32,8 @@ def _square(low: int, high: int) -> dict[str, range]:
 
 
 _QUICK = ("2x3", "3x3", "4x4", "3x5", "8x8", "16x16")
+
+LONG = 50_000_000  # cycles of the tests of a long run, at most
 
 BLOCKS = (
     Block(
@@ -55,7 +58,7 @@ BLOCKS = (
                       top=OutputStationaryHarness, thorough=True,
                       configurations=("8x32", "32x32")),
             Testbench("long", "cyclebound.tb.systolic.output_stationary_long",
-                      top=OutputStationaryHarness, thorough=True,
+                      top=OutputStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
         ),
         # `timing` says Eq. 5.5 of each fold; that the next one begins as soon as it is over, so
@@ -88,6 +91,17 @@ BLOCKS = (
                 depth=6,
                 induction=4,
             ),
+            Property(
+                name="element",
+                says="each pair of operands is multiplied and added once, and no sum of up to "
+                     "2 ** 17 - 1 products of int8 overflows 32 bits",
+                checker=OutputStationaryPECheck,
+                instances=({"operand_width": 8, "accumulator_width": 32},),
+                decides=("operand_width", "accumulator_width"),
+                depth=4,
+                induction=2,
+                top=OutputStationaryPE,
+            ),
         ),
         checker=OutputStationaryCheck,
         fpga=FpgaTarget("8x8"),
@@ -113,11 +127,11 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
                       top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5")),
             Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",
-                      top=OverlappedOutputHarness, thorough=True,
+                      top=OverlappedOutputHarness, thorough=True, max_cycles=LONG,
                       configurations=("8x8", "16x16")),
         ),
         bounds=(
-            Observed("fold", bounds.eq5_5),
+            Observed("fold", bounds.eq5_5, exhaustive=True),
             Observed("macs", overlapped_output.overlapped_macs, exhaustive=True),
             Observed("product", overlapped_output.overlapped_completion, exhaustive=True),
         ),

@@ -5,12 +5,14 @@ from cyclebound.golden.systolic import stationary_bounds as bounds
 from cyclebound.hdl.systolic.float_output_stationary import FloatOutputStationaryArray
 from cyclebound.hdl.systolic.float_weight_stationary import FloatWeightStationaryArray
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
-from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
+from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray, WeightStationaryPE
 from cyclebound.hdl.systolic.weight_stationary_harness import (
     InputStationaryHarness,
     WeightStationaryHarness,
 )
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.sim.catalogue.systolic import LONG
+from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
 from cyclebound.tb.systolic.weight_stationary_properties import (
     WeightStationaryCheck,
     WeightStationaryProductCheck,
@@ -54,11 +56,11 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.systolic.weight_stationary_harness",
                       top=WeightStationaryHarness, configurations=_SMALL_ONES),
             Testbench("long", "cyclebound.tb.systolic.weight_stationary_long",
-                      top=WeightStationaryHarness, thorough=True,
+                      top=WeightStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=(*_LARGE_ONES, *_WIDE)),
         ),
         bounds=(
-            Observed("fold", bounds.weight_fold, proved_by=("timing",)),
+            Observed("fold", bounds.weight_fold, proved_by=("timing",), exhaustive=True),
             Observed("steps", bounds.weight_steps, proved_by=("timing",), exhaustive=True),
             Observed("product", bounds.weight_completion, proved_by=("timing",), exhaustive=True),
         ),
@@ -89,6 +91,18 @@ BLOCKS = (
                 depth=12,
                 induction=None,
             ),
+            Property(
+                name="element",
+                says="each operand meets the weight that is in use when it comes, and its product "
+                     "is added to the sum that passes by",
+                checker=WeightStationaryPECheck,
+                instances=tuple({"double_buffer": double_buffer}
+                                for double_buffer in (True, False)),
+                decides=("double_buffer",),
+                depth=4,
+                induction=2,
+                top=WeightStationaryPE,
+            ),
         ),
         checker=WeightStationaryCheck,
         fpga=FpgaTarget("8x8"),
@@ -110,11 +124,11 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.systolic.input_stationary_harness",
                       top=InputStationaryHarness, configurations=_SMALL_ONES),
             Testbench("long", "cyclebound.tb.systolic.input_stationary_long",
-                      top=InputStationaryHarness, thorough=True,
+                      top=InputStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=("8x8", *_PUBLIC)),
         ),
         bounds=(
-            Observed("fold", bounds.input_fold),
+            Observed("fold", bounds.input_fold, exhaustive=True),
             Observed("steps", bounds.input_steps, exhaustive=True),
             Observed("product", bounds.input_completion, exhaustive=True),
         ),

@@ -1,9 +1,16 @@
 """Pictures of mapped kernels: the grid with its nets and how busy it is; cycles over buffer depth.
 
-    python -m cyclebound.sim.pictures.mapped depth FILE
+    python -m cyclebound.sim.pictures.mapped cycles KERNEL ...
+    python -m cyclebound.sim.pictures.mapped depth PAGE FILE
+    python -m cyclebound.sim.pictures.mapped times
+
+``cycles`` runs kernels, for minutes each, and prints lines of a table; ``depth`` draws the table
+that a page has between the lines ``<!-- kernels -->`` and ``<!-- end -->``. ``times`` prints the
+seconds that mapping takes: kernel, grid, parts, CPU-s.
 """
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,15 +20,16 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, Kind, Node
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER, Kind, Node
 from cyclebound.golden.dataflow.kernel import Floats
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
+from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Run, run_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
-__all__ = ["draw_depths", "grid_of", "run_kernel"]
+__all__ = ["draw_depths", "grid_of", "read_depths", "run_kernel"]
 
 THREADS = 1024
 DEPTHS = (2, 4, 8, 16)
@@ -97,6 +105,16 @@ def _square(x: float, y: float, colour) -> Rectangle:
                      zorder=1.5)
 
 
+def read_depths(page: str) -> dict[str, dict[int, int]]:
+    """By kernel and depth: the cycles in a page's table."""
+    table = page.partition("<!-- kernels -->")[2].partition("<!-- end -->")[0]
+    _, _, *rows = table.strip().splitlines()
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return {name: {depth: int(cycles.replace(",", ""))
+                   for depth, cycles in zip(DEPTHS, found, strict=True)}
+            for name, _, *found, _ in cells}
+
+
 def draw_depths(cycles: Mapping[str, Mapping[int, int]], path: Path) -> None:
     """By kernel: how many times as fast it is as with two entries."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
@@ -118,16 +136,22 @@ def draw_depths(cycles: Mapping[str, Mapping[int, int]], path: Path) -> None:
 def main(arguments: list[str]) -> None:
     """See the module."""
     match arguments:
-        case ["depth", path]:
-            cycles = {}
-            for name in KERNELS:
+        case ["cycles", *names]:
+            for name in names:
                 runs = {depth: run_kernel(name, depth=depth, **MISSES) for depth in DEPTHS}
-                cycles[name] = {depth: run.cycles for depth, run in runs.items()}
                 print(f"| {name} | {len(runs[16].parts)} |",
                       *(f"{run.cycles:,} |" for run in runs.values()),
-                      f"{runs[2].cycles / runs[16].cycles:.2f} |",
-                      f"{runs[16].cycles / runs[16].allowed:.2f} |", flush=True)
-            draw_depths(cycles, Path(path))
+                      f"{runs[2].cycles / runs[16].cycles:.2f} |", flush=True)
+        case ["depth", page, path]:
+            draw_depths(read_depths(Path(page).read_text()), Path(path))
+        case ["times"]:
+            for grid in (FIVE_BY_FIVE, PAPER):
+                for name, kernel in KERNELS.items():
+                    graphs = compile_segments(kernel, **CONSTANTS.get(name, {}))
+                    started = time.process_time()
+                    parts = [part for graph in graphs for part in map_parts(graph, grid, depth=16)]
+                    print(f"| {name} | {grid.height} x {grid.width} | {len(parts)} | "
+                          f"{time.process_time() - started:.2f} |", flush=True)
         case _:
             sys.exit(__doc__)
 

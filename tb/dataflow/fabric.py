@@ -4,13 +4,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
-from cyclebound.golden.dataflow.grid import Grid
+from cyclebound.golden.dataflow.grid import Grid, Kind
 from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph
-from cyclebound.golden.dataflow.memory import CacheModel
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Layout
@@ -19,22 +20,62 @@ from cyclebound.golden.dataflow.wcet import estimate, longest_way
 from cyclebound.tb.bench import Bench, testbench
 
 
-async def configure(bench: Bench, words: list[int]) -> None:
+async def configure(bench: Bench, mapped: Mapped, layout: Layout, threads: int) -> None:
     """Load a configuration, a word in each cycle."""
-    for word in words:
+    p = bench.parameters
+    for word in mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
+                             address_width=p["address_width"]):
         await bench.step(bench.inputs.pack({"configuration.valid": 1,
                                             "configuration.payload": word}))
 
 
+async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
+              **memory) -> tuple[int, CacheModel]:
+    """Configure the fabric and let the threads run, with nothing but the memory in Python.
+
+    Returns the cycles from start to done, and the memory. No access may be outside its array.
+    """
+    await configure(bench, mapped, layout, threads)
+    outputs, inputs = bench.outputs, bench.inputs
+    count = len(mapped.grid.of_kind(Kind.LOAD_STORE))
+    cache = random_cache(words, units=count, **memory)
+    asks = [outputs[f"memory.{k}.request.valid"].mask for k in range(count)]
+    says = [tuple(outputs[f"memory.{k}.request.payload.{name}"] for name in
+                  ("tag", "address", "write", "data")) for k in range(count)]
+    takes = [inputs[f"memory.{k}.request.ready"].mask for k in range(count)]
+    answered = [inputs[f"memory.{k}.response.valid"].mask for k in range(count)]
+    answers = [tuple(inputs[f"memory.{k}.response.payload.{name}"] for name in ("tag", "data"))
+               for k in range(count)]
+    faults = sum(outputs[f"memory.{k}.fault.valid"].mask for k in range(count))
+    done = outputs["done"].mask
+    start, seen, word = bench.cycle, 0, inputs["start"].mask
+    while not seen & done:
+        for k, response in enumerate(cache.responses()):
+            if response is not None:
+                word |= answered[k] | sum(field.to(value) for field, value in
+                                          zip(answers[k], response, strict=True))
+        seen = await bench.peek()
+        requests = [None] * count
+        for k, asking in enumerate(asks):
+            if seen & asking:
+                tag, address, write, data = (field.of(seen) for field in says[k])
+                requests[k] = Access(tag, address, bool(write), data)
+        for k, taken in enumerate(cache.step(requests)):
+            if taken:
+                word |= takes[k]
+        bench.check(await bench.step(word), 0, faults)
+        word = 0
+    return bench.cycle - start, cache
+
+
 async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
                **memory) -> tuple[int, CacheModel]:
-    """Configure the fabric and let the threads run; returns the cycles from start to done."""
+    """As `run`, with the golden fabric beside it, and every port in use compared."""
     p = bench.parameters
-    await configure(bench, mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
-                                        address_width=p["address_width"]))
+    await configure(bench, mapped, layout, threads)
     model = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers),
                         depth=p["depth"])
-    cache = CacheModel(words, units=len(model.loads), **memory)
+    cache = random_cache(words, units=len(model.loads), **memory)
     used = [k for k, node in enumerate(model.loads) if node in model.units]
     always = bench.outputs["done"].mask
     for k in used:
@@ -79,9 +120,10 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
 
 
 async def measure(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
-                  **memory) -> int:
+                  *, compare: bool, **memory) -> int:
     """Play, and observe it against the bound for the memory that there was."""
-    cycles, cache = await play(bench, mapped, words, layout, threads, **memory)
+    cycles, cache = await (play if compare else run)(bench, mapped, words, layout, threads,
+                                                     **memory)
     banks = memory.get("banks", 0)
     found = estimate(mapped, threads=threads, depth=bench.parameters["depth"],
                      memory=max(cache.worst, 2), stall=cache.longest_wait if banks else 0)
@@ -101,22 +143,33 @@ def random_arrays(bench: Bench, name: str, size: int) -> dict[str, np.ndarray]:
     return arrays
 
 
-async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,
-                 constants=None, **memory) -> None:
-    """A kernel on the grid: memory afterwards is that of the reference, bit by bit."""
+def prepared(bench: Bench, name: str, threads: int, *, size: int | None = None,
+             constants=None) -> tuple[list[Mapped], dict, Layout, dict]:
+    """A kernel on the grid: its parts, arrays with what parts have in common, where they lie, and
+    the reference's arrays afterwards."""
     grid = Grid(tuple(bench.parameters["rows"]))
     (graph,) = compile_segments(KERNELS[name], **(constants or {}))
-    parts = map_parts(graph, grid, seed=bench.rng.getrandbits(8))
+    parts = map_parts(graph, grid, depth=bench.parameters["depth"])
     arrays = random_arrays(bench, name, size or threads)
     wanted = {each: array.copy() for each, array in arrays.items()}
     interpret(graph, wanted, threads)
-    for part in parts:  # what one part leaves for another
+    for part in parts:
         for array in part.arrays:
             arrays.setdefault(array, np.zeros(threads, np.uint32))
-    layout = Layout.of(arrays)
+    return parts, arrays, Layout.of(arrays), wanted
+
+
+async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,
+                 constants=None, compare: bool = True, **memory) -> None:
+    """A kernel on the grid: memory afterwards is that of the reference, bit by bit.
+
+    ``compare``: with the golden fabric, too, in every cycle.
+    """
+    parts, arrays, layout, wanted = prepared(bench, name, threads, size=size, constants=constants)
     words = layout.words(arrays)
-    for part in parts:
-        await measure(bench, part, words, layout, threads, **memory)
+    cycles = [await measure(bench, part, words, layout, threads, compare=compare, **memory)
+              for part in parts]
+    bench.dut._log.info("%s: %d threads, %d cycles, %s", name, threads, sum(cycles), cycles)
     found = layout.arrays(words)
     for each, array in wanted.items():
         assert found[each].tolist() == array.tolist(), f"{name}: {each}"

@@ -1,4 +1,7 @@
-"""The kernels of SGMF's Table 2 on a fabric, 1,024 threads of each, with misses."""
+"""The kernels of SGMF's Table 2 on a fabric, 1,024 threads of each, with misses.
+
+Memory afterwards is compared, not each cycle: the golden fabric would take most of the time.
+"""
 
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.tb.bench import Bench, testbench
@@ -11,7 +14,8 @@ THREADS = 1024
 @testbench
 async def every_kernel(bench: Bench) -> None:
     for name in KERNELS:
-        await kernel(bench, name, THREADS, constants=CONSTANTS.get(name), **MISSES)
+        await kernel(bench, name, THREADS, constants=CONSTANTS.get(name), compare=False,
+                     **MISSES)
 
 
 @testbench

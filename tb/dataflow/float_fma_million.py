@@ -14,5 +14,7 @@ async def a_million_hard_numbers(bench: Bench) -> None:
         times = await play(bench, hard_items(bench, 10_000))
         assert len(times) == 10_000
         done += len(times)
+        for first, last in times:
+            bench.observe("result", first, last, stages=PIPELINE_STAGES)
         bench.observe("stream", times[0][0], times[-1][1], threads=len(times),
                       stages=PIPELINE_STAGES)

@@ -126,14 +126,19 @@ async def epochs_stay_in_order(bench: Bench) -> None:
 
 @testbench
 async def an_epoch_alone(bench: Bench) -> None:
-    """Long operations of uneven lengths, from the last operand to the last result."""
-    for _ in range(12):
+    """Long operations of uneven lengths, from the last operand to the last result; the operands in
+    one order, or in two turned against each other, so that many are complete at the end."""
+    for number in range(12):
         await bench.reset()
         scene = Scene(bench)
         longer = 0x80000000 if scene.function == Special.IDIV else 0x3F800000
-        for tid in bench.rng.sample(range(scene.depth), scene.depth):
-            numbers = (longer, 3) if bench.rng.random() < 0.7 else scene.numbers()
-            scene.put(tid, *numbers)
+        order = bench.rng.sample(range(scene.depth), scene.depth)
+        operands = number % len(scene.queues) + 1
+        for tid in order:
+            even = number < 2 or bench.rng.random() < 0.7
+            scene.put(tid, *((longer, 3) if even else scene.numbers()))
+        for turns, queue in enumerate(scene.queues.values()):
+            queue.rotate(turns * scene.depth // 2 if operands == 2 else 0)
         await scene.drain()
         bench.observe("epoch", scene.taken[-1], max(scene.shown.values()), depth=scene.depth,
-                      blocks=scene.blocks, block=longest(scene.function))
+                      blocks=scene.blocks, block=longest(scene.function), operands=operands)

@@ -11,7 +11,8 @@ from cyclebound.tb.dram.dq_scheduler_properties import overlapping
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["CommandArbiterBursts", "CommandArbiterCheck", "CommandArbiterProof"]
+__all__ = ["CommandArbiterActivates", "CommandArbiterBursts", "CommandArbiterCheck",
+           "CommandArbiterProof"]
 
 
 class CommandArbiterCheck(Watcher):
@@ -92,12 +93,12 @@ class CommandArbiterProof(CommandArbiterCheck):
     Parameters
     ----------
     target : CommandArbiter
-        The arbiter, with its state ``choices`` and ``behind``.
+        The arbiter, with its state ``choices``.
     """
 
     def __init__(self, target):
         super().__init__(target)
-        self._choices, self._behind = target.choices, target.behind
+        self._choices = target.choices
 
     def _distances(self, m):
         pass
@@ -110,12 +111,41 @@ class CommandArbiterProof(CommandArbiterCheck):
         m.d.sync += [
             was_chosen.eq(chosen.any()),
             Assert((chosen & (chosen - 1)) == 0, "more than one command in a cycle"),
-            Assert(was_chosen == (self.command.op != Command.NOP), "a command lost, or of no one"),
+            Assert(~was_chosen | (self.command.op != Command.NOP), "a command is lost"),
+            Assert(was_chosen | (self.command.op == Command.NOP) | (self.command.op == Command.ACT),
+                   "a command of no one"),
+            Cover(self.command.op == Command.REF, "a refresh"),
+            Cover(self.issue.valid, "a read or write"),
+        ]
+        return m
+
+
+class CommandArbiterActivates(Watcher):
+    """Where banks may activate and nothing goes first, one of them does: for induction.
+
+    Its activate is on the pins whoever of them has it, so it must be somebody's.
+
+    Parameters
+    ----------
+    target : CommandArbiter
+        The arbiter, with its state ``choices`` and ``behind``.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._choices, self._behind = target.choices, target.behind
+
+    def elaborate(self, platform):
+        m = Module()
+        _, _, do_act, _ = self._choices
+        chosen = Signal()
+        m.d.sync += [
+            chosen.eq(do_act.any()),
+            Assert(chosen == (self.command.op == Command.ACT), "an activate lost, or of no one"),
             # or activates would have no order: each of three banks might wait for another
             Assert((self._behind[:-1] & ~self._behind[1:]) == 0,
                    "invariant: whoever is behind one that is behind, is"),
-            Cover(self.command.op == Command.REF, "a refresh"),
-            Cover(self.issue.valid, "a read or write"),
+            Cover(chosen, "an activate"),
         ]
         return m
 

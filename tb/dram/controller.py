@@ -128,6 +128,7 @@ async def back_to_back(bench: Bench) -> None:
     scene = await _play(bench)
     _varied(scene)
     assert scene.counts["follower at once"] > _REQUESTS // 4, scene.counts
+    assert scene.counts["offered while another is refused"] > _REQUESTS // 20, scene.counts
 
 
 @testbench

@@ -268,6 +268,8 @@ class Scene:
             done = self._accepted.popleft()
             assert shown.completion == done.refusal, (shown.completion, done)
             self.counts[f"refused {int(done.refusal)}"] += 1
+            if done.refusal and self._request is not None:
+                self.counts["offered while another is refused"] += 1
             if done.first is not None:
                 self._measured = done
             self._observe_completion(done, now)

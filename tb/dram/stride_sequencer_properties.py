@@ -193,12 +193,14 @@ class _Place:
 
 
 class StrideSequencerInside(StrideSequencerProof):
-    """`StrideSequencerProof`, and: every word enabled is a word of the tile.
+    """`StrideSequencerProof`, and: the words enabled are the words of the tile, all and no others.
 
-    That is, it has a line below ``count`` and a column below ``words``. It is claimed of the first
-    register behind the walk, and of the others, and of the port, that they hold the same bursts
-    later. Addresses are taken modulo the address space, so that nothing needs to be said about the
-    tile's end. Assumes that tiles are legal otherwise.
+    That is, those with a line below ``count`` and a column below ``words``. The bursts are those of
+    the ghost, which goes on to the next burst in which its line has words, or else to the one in
+    which the next line begins; and the last is the one in which the last line ends. It is claimed
+    of the first register behind the walk, and of the others, and of the port, that they hold the
+    same bursts later. Addresses are taken modulo the address space, so that nothing needs to be
+    said about the tile's end. Assumes that tiles are legal otherwise.
 
     Parameters
     ----------
@@ -275,12 +277,16 @@ class StrideSequencerInside(StrideSequencerProof):
 
         # What is claimed: of the first register with a mask; the others and the port follow it.
         valids = [*self._valids[1:], self.bursts.valid]
-        bursts = [*zip(target.addresses[1:], target.masks[1:], strict=True),
-                  (self.bursts.payload.address, self.bursts.payload.mask)]
+        burst = self.bursts.payload
+        bursts = [*zip(target.addresses[1:], target.masks[1:], target.lasts[1:], strict=True),
+                  (burst.address, burst.mask, burst.last)]
+        last = (here.lane + length <= BURST_WORDS) & (narrow | (here.number + 1 == tile.count))
         m.d.sync += [
             Assert(~valids[0] | (here.address == bursts[0][0]), "burst is another"),
-            Assert(~valids[0] | self._inside(here, bursts[0][1], length, narrow, pattern),
-                   "word enabled outside its tile"),
+            Assert(~valids[0] | (here.number < tile.count), "line behind the last"),
+            Assert(~valids[0] | (bursts[0][1] == self._words(here, length, narrow, pattern)),
+                   "words enabled are not those of the tile"),
+            Assert(~valids[0] | (bursts[0][2] == last), "last burst is another"),
         ]
         kept = Cat(bursts[0])
         for stage, (valid, burst) in enumerate(zip(valids[1:], bursts[1:], strict=True)):
@@ -308,7 +314,7 @@ class StrideSequencerInside(StrideSequencerProof):
             "burst": walk.address == at.address,
             "end": at.end == walk.lane + length,
             "something is left": at.end != 0,
-            "words before the line": at.end <= at.low + length,
+            "words before the line": at.low == Mux(walk.lane < 0, 0, walk.lane),
             "next": narrow | (at.next == walk.lane + tile.period),
             "column": ~narrow | ((at.phase == walk.column) & (walk.column < tile.period)),
             "lines left": narrow | (walk.number + at.left == tile.count - 1),
@@ -324,14 +330,14 @@ class StrideSequencerInside(StrideSequencerProof):
         m.d.sync += Cover(self._valids[0] & (self._target.wanted.count > 1),
                           "a tile of several lines is under way")
 
-    def _inside(self, place, mask, length, narrow, pattern):
-        """Whether all words of a burst's mask are the tile's."""
+    def _words(self, place, length, narrow, pattern):
+        """The words of the tile in a burst, as a mask."""
         tile = self._target.wanted
         allowed, more = pattern >> place.column, place.number + 1 < tile.count
         end, begins = place.lane + length, place.lane + tile.period
         words = []
-        for number, enabled in enumerate(mask):
+        for number in range(BURST_WORDS):
             here = (number >= place.lane) & (number < end) & (~narrow | allowed[number])
             there = ~narrow & (number >= begins) & (number < begins + tile.words) & more
-            words.append(~enabled | here | there)
-        return Cat(words).all() & (place.number < tile.count)
+            words.append(here | there)
+        return Cat(words)

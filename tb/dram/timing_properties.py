@@ -8,7 +8,7 @@ Ref: golden/dram/rules.py, which has the table and its sources.
 
 from itertools import pairwise
 
-from amaranth.hdl import Assert, Cat, Module, Signal
+from amaranth.hdl import Assert, Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
@@ -17,7 +17,7 @@ from cyclebound.golden.dram.device import MOST_POSTPONED
 from cyclebound.golden.dram.rules import CAS, READS, Command, rules
 from cyclebound.golden.dram.timing import part_named
 
-__all__ = ["MOST_INTERVALS", "CommandPins", "DramTimingCheck"]
+__all__ = ["MOST_INTERVALS", "CommandPins", "DramAgeCheck", "DramTimingCheck"]
 
 MOST_INTERVALS = MOST_POSTPONED + 1  # from one REF to the next
 _TIME_BITS = 40     # of the clock that commands are stamped with; it must not wrap
@@ -58,14 +58,18 @@ class DramTimingCheck(wiring.Component):
     ----------
     now : Signal
         Cycles since reset.
-    open : Signal
-        The banks that are open, a bit each.
+    open, opened : Signal
+        The banks that are open, a bit each; and those that will be in the next cycle.
+    busy : Signal
+        A bit for each cycle to come in which data are on the bus; bit 0 is this cycle.
     """
 
     def __init__(self, *, part, refreshed=True):
         self.part, self.refreshed = part_named(part), bool(refreshed)
         super().__init__({"command": In(CommandPins(part=self.part))})
-        self.now, self.open = Signal(_TIME_BITS), Signal(self.part.banks)
+        self.now = Signal(_TIME_BITS)
+        self.open, self.opened = Signal(self.part.banks), Signal(self.part.banks)
+        self.busy = Signal(self.part.nCAS + self.part.nBURST)
 
     def elaborate(self, platform):
         m = Module()
@@ -128,8 +132,7 @@ class DramTimingCheck(wiring.Component):
         for (name, delay), following in after.items():
             follows = Cat(pins[command] for command in following).any()
             m.d.sync += Assert(~(follows & recent & (age < delay)),
-                               f"{name}: {_words(before)} to {_words(following)}, {level}, "
-                               f"{delay} cycles")
+                               _says(name, before, following, level, delay))
 
     def _banks(self, m, pins):
         """Which banks are open; a precharge of a closed one is harmless."""
@@ -145,17 +148,18 @@ class DramTimingCheck(wiring.Component):
             Assert(~pins[Command.ACT] | ~is_open, "bank is open: ACT"),
             Assert(~pins[Command.REF] | ~self.open.any(), "banks are open: REF"),
         ]
+        m.d.comb += self.opened.eq(self.open)
         with m.If(pins[Command.ACT]):
-            m.d.sync += self.open.eq(self.open | mine)
+            m.d.comb += self.opened.eq(self.open | mine)
         with m.Elif(closes):
-            m.d.sync += self.open.eq(self.open & ~mine)
+            m.d.comb += self.opened.eq(self.open & ~mine)
         with m.Elif(pins[Command.PREA]):
-            m.d.sync += self.open.eq(0)
+            m.d.comb += self.opened.eq(0)
+        m.d.sync += self.open.eq(self.opened)
 
     def _bus(self, m, pins):
-        """A bit for each cycle to come in which data are on the bus; bit 0 is this cycle."""
-        part = self.part
-        busy = Signal(part.nCAS + part.nBURST)
+        """Bursts do not meet."""
+        part, busy = self.part, self.busy
         claimed = Signal.like(busy)
         reads = Cat(pins[command] for command in READS).any()
         writes = pins[Command.WR] | pins[Command.WRA]
@@ -178,5 +182,68 @@ class DramTimingCheck(wiring.Component):
         m.d.sync += Assert(since <= most, f"refresh interval: more than {most} cycles without REF")
 
 
-def _words(commands):
-    return ", ".join(command.name for command in commands)
+class DramAgeCheck(DramTimingCheck):
+    """`DramTimingCheck` for proofs by induction: its state has no history that cannot have been.
+
+    It keeps ages instead of times, up to the greatest distance that matters, and of a window every
+    cycle. It does not know the greatest distance between refreshes.
+
+    Parameters
+    ----------
+    part : Part or str
+        The DRAM, or its name; without bank groups.
+
+    Members
+    -------
+    As of `DramTimingCheck`.
+
+    Attributes
+    ----------
+    stores : dict
+        By (level, previous commands): whether one is on the pins, by bank (for the rank: as one);
+        cycles since the last one before; {(name, distance): following commands}.
+    past : Signal
+        Cycles of the window before this one in which there was an activate, the last one lowest.
+    """
+
+    def __init__(self, *, part):
+        super().__init__(part=part, refreshed=False)
+        if self.part.bank_groups != 1:
+            raise ValueError(f"{self.part.name}: bank groups must be 1, not "
+                             f"{self.part.bank_groups}")
+        self.past = Signal(max(self.part.nFAW - 1, 0))
+        self.stores = {}
+        for (level, window, before), after in self._stores().items():
+            longest = max(delay for _, delay in after)
+            count = self.part.banks if level == "bank" else 1
+            label = f"{level}_{'_'.join(command.name.lower() for command in before)}"
+            ages = [Signal(range(longest + 1), init=longest, name=f"age_{label}_{n}")
+                    for n in range(count)]
+            if window == 1:
+                self.stores[level, before] = Signal(count, name=f"record_{label}"), ages, after
+
+    def _watch(self, m, pins, level, window, before, after):
+        on = Cat(pins[command] for command in before).any()
+        if window > 1:
+            [((name, delay), following)] = after.items()
+            m.d.sync += [self.past.eq(Cat(on, self.past)),
+                         Assert(~on | (sum(self.past) < window),
+                                _says(name, before, following, level, delay))]
+            return
+        record, ages, _ = self.stores[level, before]
+        longest = max(delay for _, delay in after)
+        for n, age in enumerate(ages):
+            mine = self.command.bank == n if level == "bank" else 1
+            m.d.comb += record[n].eq(on & mine)
+            m.d.sync += age.eq(Mux(record[n], 1, age + (age != longest)))
+            for (name, delay), following in after.items():
+                follows = Cat(pins[command] for command in following).any() & mine
+                m.d.sync += Assert(~follows | (age >= delay),
+                                   _says(name, before, following, level, delay))
+
+
+def _says(name, before, following, level, delay):
+    """The message of a rule."""
+    before, following = (", ".join(command.name for command in each)
+                         for each in (before, following))
+    return f"{name}: {before} to {following}, {level}, {delay} cycles"

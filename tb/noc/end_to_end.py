@@ -132,19 +132,20 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
     return scene.events
 
 
-def path_of(requesters: int, bench: Bench) -> Transaction:
-    """The write, as the bounds see it; who else is at DDR3 does not matter to the network."""
+def path_of(requesters: int, competitors: int, bench: Bench) -> Transaction:
+    """The write, as the bounds see it."""
     p = bench.parameters
-    return bounds.transaction(requesters=requesters, competitors=1, nbytes=p["nbytes"],
+    return bounds.transaction(requesters=requesters, competitors=competitors, nbytes=p["nbytes"],
                               delta=p["delta"], window=WINDOW, period=PERIOD,
                               quarters=p["quarters"])
 
 
-def worst_places(requesters: int, bench: Bench) -> Iterable[int]:
+def worst_places(requesters: int, competitors: int, bench: Bench) -> Iterable[int]:
     """A place of the period in which it is worst that the first packet is ready."""
-    path = path_of(requesters, bench)
-    last = [bounds.arrivals(path, ready)[-1] for ready in range(PERIOD)]
-    yield last.index(max(last))
+    path, p = path_of(requesters, competitors, bench), bench.parameters
+    ends = [bounds.written(path, ready, **{name: p[name] for name in ("quarters", "cap", "part")})
+            for ready in range(PERIOD)]
+    yield ends.index(max(ends))
 
 
 async def measure(bench: Bench, requesters: int, competitors: int,
@@ -158,7 +159,7 @@ async def measure(bench: Bench, requesters: int, competitors: int,
         events = await write(bench, requesters, competitors,
                              (early.ready - place - _FIRST_OPEN) % PERIOD)
         assert events.ready == early.ready
-        late = bounds.arrivals(path_of(requesters, bench), place)
+        late = bounds.arrivals(path_of(requesters, competitors, bench), place)
         assert all(seen - events.ready < latest
                    for seen, latest in zip(events.arrived, late, strict=True))
         told, ready = events.filled + 1, events.ready
@@ -178,17 +179,18 @@ async def measure(bench: Bench, requesters: int, competitors: int,
             "N_req %d, N_trans %d, place %d: fill %d, first packet %d, flow %d; in all %d DDR "
             "cycles; bound %d", requesters, competitors, place, told - events.writing + 1,
             ready - told - 1, last - ready + 1, end - events.begun + 1,
-            bounds.total(competitors=competitors, nbytes=p["nbytes"], cap=p["cap"],
+            bounds.total(competitors=competitors, nbytes=p["nbytes"], cap=p["cap"], part=p["part"],
                          requesters=requesters, quarters=quarters, **known))
 
 
 @testbench
 async def alone(bench: Bench) -> None:
     for requesters in (1, 3):
-        await measure(bench, requesters, 1, worst_places(requesters, bench))
+        await measure(bench, requesters, 1, worst_places(requesters, 1, bench))
 
 
 @testbench
 async def everybody_at_once(bench: Bench) -> None:
     most = bench.parameters["requesters"]
-    await measure(bench, most, 1 + bench.parameters["rivals"], worst_places(most, bench))
+    masters = 1 + bench.parameters["rivals"]
+    await measure(bench, most, masters, worst_places(most, masters, bench))

@@ -109,7 +109,9 @@ class HandshakeKeptProof(Watcher):
         with m.If(unit.unroutable | unit.malformed):
             m.d.sync += judged.eq(1)
         owned = Cat(output.owner[n] for output in self._outputs)
-        things = [*steps[:4], dropped, unit.asks.any(), owned.any()]
+        # an output that begins with it tells it in the next cycle, until when it asks
+        told = Cat(output.owner[n] & output.steps[0] for output in self._outputs)
+        things = [*steps[:4], dropped, (unit.asks & ~told).any(), owned.any()]
         m.d.sync += [
             Assert(inside == held, f"input {n}: a packet is lost or doubled"),
             Assert(~leaves.any() | inside, f"input {n}: a packet leaves that is not inside"),
@@ -120,18 +122,20 @@ class HandshakeKeptProof(Watcher):
             Assert(sum(things) == held, f"input {n}: a packet is nowhere, or in two places"),
             Assert((owned & (owned - 1)) == 0, f"input {n}: two outputs have its packet"),
             Assert((unit.asks & (unit.asks - 1)) == 0, f"input {n}: asks for two outputs"),
+            Assert((told & ~unit.asks) == 0, "invariant: it asks until it is told"),
             Assert(~unit.asks[n], "invariant: nothing asks to turn around"),
             Assert((steps & (steps - 1)) == 0, "invariant: one step of an input at a time"),
         ]
         m.d.sync += Cover(dropped, f"input {n} drops")
 
 
-class HandshakeFairProof(Watcher):
+class HandshakeFairProof(HandshakeKeptProof):
     """Round robin at every output, whatever is offered at the inputs.
 
     A packet that asks for an output sees at most one packet of each other input begin there; at
     most one is granted at a time; and an output is never idle while one asks, unless it is the
-    slave's, which is busy.
+    slave's, which is busy. That a packet asks until it is granted is a matter of what is proved of
+    keeping it, so that this is claimed again.
 
     Parameters
     ----------
@@ -139,36 +143,14 @@ class HandshakeFairProof(Watcher):
         The router itself.
     """
 
-    def __init__(self, target):
-        super().__init__(target)
-        self._inputs, self._outputs = target.inputs, target.outputs
-
     def elaborate(self, platform):
-        m = Module()
-        _stays(m, self)
-        for unit in self._inputs:
-            owned = Cat(output.owner[unit.port] for output in self._outputs)
-            m.d.sync += [
-                Assert((unit.steps & (unit.steps - 1)) == 0,
-                       "invariant: one step of an input at a time"),
-                Assert(unit.free + unit.steps[:4].any() + (unit.steps[4] & ~unit.good)
-                       + unit.asks.any() + owned.any() == 1,
-                       "invariant: one thing happens to a packet"),
-                Assert((unit.asks & (unit.asks - 1)) == 0, "invariant: one output is asked for"),
-                Assert(~unit.asks[unit.port], "invariant: nothing asks to turn around"),
-            ]
+        m = super().elaborate(platform)
         for n, output in enumerate(self._outputs):
             waiting = Signal(6, name=f"waiting_{n}")
-            m.d.comb += waiting.eq(Cat(unit.asks[n] for unit in self._inputs))
+            m.d.comb += waiting.eq(Cat(unit.asks[n] for unit in self._inputs) & ~output.granted)
             free = output.free
-            m.d.sync += Assert(free == ~output.owner.any(), "invariant: free is without an owner")
             if n == ShmacPort.SLAVE:
                 free &= ~self.slave_busy
-            m.d.sync += [
-                Assert((output.owner & (output.owner - 1)) == 0, "invariant: one owner"),
-                Assert(output.steps.any() == output.owner.any(),
-                       "invariant: an output in use is in a step"),
-            ]
             arbiter = output.arbiter
             m.d.sync += Assert(arbiter.held == 0, "invariant: every grant is accepted")
             claim_fair(m, n, arbiter, waiting, arbiter.grant, free, head="request", shown=1)

@@ -9,7 +9,7 @@ class PipelinedScene(Scene):
     """The pipelined router, its model, and senders; a packet counts as taken in the cycle before
     it can be at the head of its queue."""
 
-    again = -1
+    again = -2
 
     def make_model(self, connected: int) -> PipelinedRouterModel:
         """The model of the router."""

@@ -100,11 +100,13 @@ class Scene:
         rng = self.bench.rng
         while True:
             channels, depthwise = rng.randint(1, 20), rng.random() < 0.2
+            window = rng.randint(1, 3)
             shape = {"height": rng.randint(1, 9), "width": rng.randint(1, 9),
                      "channels": channels, "filters": channels if depthwise else rng.randint(1, 20),
                      "kernel": rng.randint(1, 4), "stride": rng.randint(1, 2),
-                     "padding": rng.randint(0, 2), "window": rng.randint(1, 3),
+                     "padding": rng.randint(0, 2), "window": window,
                      "depthwise": int(depthwise),
+                     "shortcut": int(window == 1 and rng.random() < 0.5),
                      "together": 0 if depthwise else rng.choice([0, channels])}
             if self.covered(shape):
                 return shape
@@ -114,7 +116,7 @@ def layer_of(shape: Mapping[str, int]) -> Layer:
     """A layer from what the bound calls its parameters."""
     shape = dict(shape)
     more = {"window": shape.pop("window", 1), "depthwise": bool(shape.pop("depthwise", 0)),
-            "together": shape.pop("together", 0)}
+            "together": shape.pop("together", 0), "shortcut": shape.pop("shortcut", 0)}
     return Layer(Convolution("layer", **shape), Scale(3, 9, low=-100, high=120), **more)
 
 
@@ -122,7 +124,7 @@ def shape_of(layer: Layer) -> Mapping[str, int]:
     """What the bound calls the parameters of a layer."""
     shape = {name: value for name, value in vars(layer.convolution).items() if name != "name"}
     return shape | {"window": layer.window, "depthwise": int(layer.depthwise),
-                    "together": layer.together}
+                    "together": layer.together, "shortcut": layer.shortcut}
 
 
 @testbench

@@ -3,13 +3,11 @@
 import itertools
 
 from cyclebound.golden.systolic.bounds import completion, eq5_6
-from cyclebound.golden.systolic.mapping import Dataflow
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.array_harness import ALWAYS, Sweep, expect, measure
+from cyclebound.tb.systolic.array_harness import ALWAYS, expect, measure, output_sweep
 
 CYCLES = 16_000  # of each measurement without stalls, about
 FOLDS = (1, 2, 7)
-STALLED = 24     # products of each measurement with stalls
 
 
 @testbench
@@ -33,14 +31,10 @@ async def products_back_to_back(bench: Bench) -> None:
 @testbench
 async def every_shape(bench: Bench) -> None:
     """Every product of the domain; without one, the layers of a public simulator, to its cycle."""
-    sweep = Sweep(bench, Dataflow.OUTPUT, "macs", eq5_6, completion, by_rows=False)
-    await (sweep.domain() if bench.domain else sweep.public_simulator())
+    await output_sweep(bench).domain()
 
 
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, rows that wait: no bound speaks of these, the results are right."""
-    for offers, sink, folds in itertools.product((50, 200, ALWAYS), (20, 150, ALWAYS), (1, 3)):
-        for k in (1, bench.rng.randint(2, 9), 30):
-            await measure(bench, checks=STALLED * folds, steps=k, folds=folds,
-                          repetitions=STALLED, offers=offers, sink=sink)
+    await output_sweep(bench).stalls()

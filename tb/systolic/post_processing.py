@@ -7,8 +7,9 @@ import numpy as np
 
 from cyclebound.golden.systolic.post_processing import PostProcessingModel, Scale, requantise
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.two_streams import packed, sometimes
 
-Row = tuple[Sequence[int], Sequence[int]]  # values and bias of each column
+Row = tuple[Sequence[int], Sequence[int]]  # values and bias of each column; shortcuts are random
 
 
 class Scene:
@@ -20,11 +21,6 @@ class Scene:
         self.widths = (p.get("accumulator_width", 32), p.get("multiplier_width", 16),
                        p.get("result_width", 8))
         self.model = PostProcessingModel()
-
-    def packed(self, values: Sequence[int], width: int) -> int:
-        """An array on a bus."""
-        mask = (1 << width) - 1
-        return sum((int(value) & mask) << width * n for n, value in enumerate(values))
 
     def rows(self, count: int) -> list[Row]:
         """Random rows; one in four has only extreme elements."""
@@ -49,12 +45,16 @@ class Scene:
         """Rows one behind the other, until the last has left."""
         bench, (accumulator, _, result) = self.bench, self.widths
         values, bias = (np.array(side) for side in zip(*rows, strict=True))
-        expected = requantise(values, bias, scale).tolist()
+        half = 1 << result - 1
+        shortcuts = [bench.rng.choices(range(-half, half), k=self.columns) for _ in rows]
+        expected = requantise(values, bias, scale, np.array(shortcuts)).tolist()
         settings = bench.inputs.pack(vars(scale))
         ready_bit, offset = bench.inputs["results.ready"].mask, bench.outputs["results.payload"]
         words = [bench.inputs.pack({
-            "sums.valid": 1, "sums.payload.values": self.packed(value, accumulator),
-            "sums.payload.bias": self.packed(extra, accumulator)}) for value, extra in rows]
+            "sums.valid": 1, "sums.payload.values": packed(value, accumulator),
+            "sums.payload.bias": packed(extra, accumulator),
+            "sums.payload.shortcut": packed(shortcut, result)})
+            for (value, extra), shortcut in zip(rows, shortcuts, strict=True)]
         taken, left, first, now = 0, 0, 0, 0
         while left < len(rows):
             offer, ready = taken < len(rows) and next(offers), next(sinks)
@@ -64,7 +64,7 @@ class Scene:
             takes, shown = self.model.step(expected[taken] if offer else None, ready)
             want, care = {"sums.ready": takes, "results.valid": shown is not None}, 0
             if shown is not None:
-                want["results.payload"], care = self.packed(shown, result), offset.mask
+                want["results.payload"], care = packed(shown, result), offset.mask
                 left += ready
             care |= bench.outputs["sums.ready"].mask | bench.outputs["results.valid"].mask
             bench.check(seen, bench.outputs.pack(want), care)
@@ -78,7 +78,10 @@ class Scene:
 
 @testbench
 async def every_sum(bench: Bench) -> None:
-    """Every sum with every bias under every scale of the domain; without one, random rows."""
+    """Every sum with every bias under every scale of the domain; without one, random rows.
+
+    Shortcuts are random.
+    """
     scene, always = Scene(bench), itertools.repeat(True)
     if not bench.domain:
         for count in range(1, 40):
@@ -98,9 +101,8 @@ async def every_sum(bench: Bench) -> None:
 @testbench
 async def rows_that_wait(bench: Bench) -> None:
     """Rows that come late, and a sink that is not always ready: the same results, later."""
-    scene, rng = Scene(bench), bench.rng
+    scene = Scene(bench)
     for offers, sinks in itertools.product((0.3, 0.8), repeat=2):
         for _ in range(4):
             await scene.play(scene.rows(60), scene.scale(),
-                             offers=(rng.random() < offers for _ in itertools.count()),
-                             sinks=(rng.random() < sinks for _ in itertools.count()))
+                             offers=sometimes(bench, offers), sinks=sometimes(bench, sinks))

@@ -1,30 +1,22 @@
 """Harness testbench of the weight-stationary array: traffic and measurement in hardware."""
 
-from cyclebound.golden.systolic.mapping import Dataflow
-from cyclebound.golden.systolic.stationary_bounds import weight_completion, weight_steps
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.array_harness import (
-    Sweep,
-    stationary_back_to_back,
-    stationary_shapes,
-    stationary_stalls,
-)
+from cyclebound.tb.systolic.array_harness import weight_sweep
 
 
 @testbench
 async def every_shape(bench: Bench) -> None:
     """Every product of the domain, or the layers of a public simulator; serially, to its cycle."""
-    sweep = Sweep(bench, Dataflow.WEIGHT, "steps", weight_steps, weight_completion, by_rows=True)
-    await stationary_shapes(sweep)
+    await weight_sweep(bench).domain()
 
 
 @testbench
 async def products_back_to_back(bench: Bench) -> None:
-    """The weights of a product come while the one before is computed."""
-    await stationary_back_to_back(bench)
+    """A product is offered while the one before is computed."""
+    await weight_sweep(bench).back_to_back()
 
 
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, rows that wait: no bound speaks of these, the results are right."""
-    await stationary_stalls(bench)
+    await weight_sweep(bench).stalls()

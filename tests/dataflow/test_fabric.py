@@ -1,7 +1,10 @@
 # amaranth: UnusedElaboratable=no
 """Grid, configurations, mapper and the fabric's golden model."""
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +15,13 @@ from cyclebound.golden.dataflow import fabric_bounds
 from cyclebound.golden.dataflow.balance import missing
 from cyclebound.golden.dataflow.bitstream import UNIT_WORDS, Net, Route, connect, encode, fields
 from cyclebound.golden.dataflow.compile import compile_kernel
-from cyclebound.golden.dataflow.graph import Graph, Task, Token
+from cyclebound.golden.dataflow.fabric import FabricModel
+from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task, Token
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER, PORTS, Grid, Kind, Node, fold
 from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapper import map_graph, utilisation
-from cyclebound.golden.dataflow.operations import Operation
+from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.placement import GridTooSmall
 from cyclebound.golden.dataflow.routing import Demand, RoutingError, Topology, route
 from cyclebound.golden.dataflow.run import Layout, run_graphs, run_mapped
@@ -142,6 +146,21 @@ def test_the_same_seed_maps_alike():
     assert utilisation(one)[Kind.ROOT] == (1, 1)
 
 
+@pytest.mark.parametrize("name", ["euclid", "fan2"])
+def test_mapping_depends_on_the_seed_alone(name):
+    """Not on the order of sets, which differs from one Python process to the next."""
+    source = ("from cyclebound.golden.dataflow import compile, grid, kernels, "
+              "partition; from cyclebound.tb.dataflow.fabric_constants import CONSTANTS; "
+              f"parts = partition.map_parts(compile.compile_kernel(kernels.KERNELS[{name!r}], "
+              f"**CONSTANTS[{name!r}]), grid.FIVE_BY_FIVE, seed=3, depth=4); "
+              "print([part.words(8, {a: (0, 8) for a in part.arrays}, tid_width=11, "
+              "address_width=16) for part in parts])")
+    one, other = (subprocess.run([sys.executable, "-c", source], check=True, capture_output=True,
+                                 text=True, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+                  for seed in ("1", "2"))
+    assert one == other
+
+
 def run(name, *, threads, depth, grid=FIVE_BY_FIVE, balance=False, **memory):
     """A kernel on the golden fabric: bit-equal to the reference, and within its bound."""
     each = KERNELS[name]
@@ -168,6 +187,19 @@ def test_kernels_on_the_golden_fabric(name):
                      "time_step": 2}.get(name, 1)
 
 
+def test_an_operation_is_no_delay():
+    """`Operation.AND` and `Control.DELAY` have the same number."""
+    graph = Graph()
+    number = graph.add(Task("number"))
+    masked = graph.add(Task(Operation.AND, [number, 7]))
+    graph.ends = [graph.add(Task(Operation.ADD, [masked, number]))]
+    assert missing(graph, depth=2) == {(2, 1): 2 + 9 + 2 - 2 + 2}
+    mapped = map_graph(graph, FIVE_BY_FIVE)
+    assert longest_way(mapped) > 2 * (2 + 9)
+    cycles = run_mapped(mapped, [], Layout({}), threads=1, depth=2).cycles
+    assert cycles == longest_way(mapped) + 2 <= estimate(mapped, threads=1, depth=2).cycles
+
+
 def test_a_balanced_graph_completes_a_thread_in_each_cycle():
     unbalanced = [run("saxpy", threads=threads, depth=4).cycles for threads in (64, 128)]
     balanced = [run("saxpy", threads=threads, depth=4, balance=True).cycles
@@ -184,19 +216,53 @@ def test_more_entries_hide_more_misses():
     assert slow > 1.5 * fast
 
 
+@pytest.mark.parametrize("depth", [2, 4, 16])
+def test_threads_in_flight_fill_every_buffer_of_a_path(depth):
+    """A store that nobody takes behind three sums: each of the four holds ``depth`` threads, and
+    sums those in their pipelines. A token that went past them would stop the source before."""
+    graph = Graph()
+    token = graph.add(Task(NUMBER))
+    for number in range(3):
+        token = graph.add(Task(Operation.ADD, [token, number]))
+    graph.ends = [graph.add(Task(Memory.STORE, [token, token, None], array="z"))]
+    mapped, threads = map_graph(graph, FIVE_BY_FIVE), 256
+    fabric = FabricModel(FIVE_BY_FIVE, mapped.configuration(threads, {"z": (0, 512)}), depth=depth)
+    source, = (unit for unit in fabric.units.values() if unit.kind == Kind.SOURCE)
+    nobody, sent = [None] * len(fabric.loads), []
+    for cycle in range(8 * depth + 150):
+        fabric.step(start=cycle == 0, requests_taken=[False] * len(nobody), responses=nobody)
+        sent.append(source.sent)
+    assert sent[-1] == sent[-50] < threads  # nothing moves any more
+    assert sent[-1] >= 4 * depth + 3 * PIPELINE_STAGES
+
+
 @pytest.mark.parametrize("threads", [1, 9, 40])
 def test_where_no_memory_is_involved_the_bound_is_exact(threads):
     graph = Graph()
-    first = graph.add(Task(Operation.ADD, [graph.add(Task("number")), 5]))
+    first = graph.add(Task(Operation.ADD, [graph.add(Task(NUMBER)), 5]))
     graph.ends = [graph.add(Task(Operation.MUL, [first, 3]))]
     mapped = map_graph(graph, FIVE_BY_FIVE)
-    cycles, _ = run_mapped(mapped, [], Layout({}), threads=threads, depth=4)
+    cycles = run_mapped(mapped, [], Layout({}), threads=threads, depth=4).cycles
     assert cycles == fabric_bounds.fabric_stream(threads=threads, way=longest_way(mapped))
     found = estimate(mapped, threads=threads, depth=4)
     assert cycles <= found.cycles <= fabric_bounds.fabric_completion(
         threads=threads, depth=4, fill=found.fill, interval=found.interval)
     with pytest.raises(ValueError, match=r"^load x has no fixed time$"):
         longest_way(map_graph(compile_kernel(KERNELS["vector_add"]), FIVE_BY_FIVE))
+
+
+def test_accesses_outside_their_arrays_are_suppressed_and_reported():
+    graph = compile_kernel(KERNELS["vector_add"])
+    arrays = {name: np.arange(size, dtype=np.uint32)
+              for name, size in (("x", 5), ("y", 8), ("z", 6))}
+    found = run_graphs([graph], FIVE_BY_FIVE, arrays, threads=8, depth=2)
+    assert sorted(map(str, found.faults)) == [
+        "load x: thread 5 at index 5", "load x: thread 6 at index 6", "load x: thread 7 at index 7",
+        "store z: thread 6 at index 6", "store z: thread 7 at index 7"]
+    # what was not loaded is 0
+    assert found.arrays["z"].view(np.float32).tolist() == [
+        *(arrays["x"].view(np.float32) + arrays["y"].view(np.float32)[:5]), arrays["y"][5:6].view(
+            np.float32)]
 
 
 def test_threads_that_do_not_end_are_reported():
@@ -220,6 +286,6 @@ def test_converts_again():
 
 def test_tokens_of_a_graph():
     graph = Graph()
-    token = graph.add(Task("number"))
+    token = graph.add(Task(NUMBER))
     assert token == Token(0)
     assert replace(token, channel=1).task == 0

@@ -24,7 +24,7 @@ def test_converts_again():
 def test_leading_zeros(simulate, width):
     m = Module()
     value, count, empty = Signal(width), Signal(7), Signal()
-    zeros, none = leading_zeros(value)
+    zeros, none = leading_zeros(m, value)
     m.d.comb += [count.eq(zeros), empty.eq(none)]
     m.d.sync += Signal().eq(0)
 

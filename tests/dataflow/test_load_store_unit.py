@@ -92,6 +92,24 @@ def test_rtl_is_the_model_in_every_cycle(simulate, epochs, store, gated):
     assert not gated or seen["poisoned"] > 5
 
 
+def test_no_younger_thread_fires_first():
+    """After a request that had to wait, thread 5 is next in turn; its entry is still thread 1's."""
+    model = LoadStoreModel(depth=4, store=False, gated=False, base=0, size=9)
+    memory, tokens, due, shown = 20, [1, 0, 2, 3, 5, 4, 6, 7], {}, {}
+    for cycle in range(99):
+        ready = not 3 <= cycle < 10
+        found = model.step([(tokens[0], 0) if tokens else None, None, None], result_ready=True,
+                           enable_ready=True, request_ready=ready, response=due.pop(cycle, None))
+        tokens = tokens[found.taken[0]:]
+        if found.request is not None and ready:
+            due[cycle + memory - 1] = found.request.tag, 0
+        if found.result is not None:
+            shown.setdefault(found.result[0], cycle)
+    # the last token of this epoch came in cycle 3, and a request waited for 7 cycles
+    assert max(shown[tid] for tid in range(4)) - 3 + 1 <= 7 + bounds.access_epoch(
+        depth=4, operands=1, memory=memory)
+
+
 def test_bounds():
     assert bounds.access_latency(memory=0) == 5
     assert bounds.access_stream(threads=1, depth=2, memory=7) == bounds.access_latency(memory=7)

@@ -7,6 +7,7 @@ import random
 import re
 
 import pytest
+import z3
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Const, Module, Signal
 from amaranth.lib import wiring
@@ -184,8 +185,10 @@ def play(dut, checker, *, cycles=1200, load=1.0, name=""):
 
 
 @unit
-@pytest.mark.parametrize("checker", [properties.BufferTableCheck, properties.BufferTableProof])
+@pytest.mark.parametrize("checker", [properties.BufferTableCheck, properties.BufferTableProof,
+                                     properties.BufferTableWideProof])
 def test_checkers_are_quiet_about_the_table(checker):
+    """Nor is what `BufferTableWideProof` assumes of products ever wrong."""
     table = BufferTable(**SMALL)
     tiles, refusals = play(table, checker(table), name="quiet")
     assert tiles > 20
@@ -260,6 +263,39 @@ def test_every_assertion_has_a_fault():
     said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
     said = {each for each in said if "on offer" not in each}
     assert said - set(FAULTS) == {"buffer of a tile leaves the device"}
+
+
+# Of whole numbers of any size: what `BufferTableWideProof` takes for granted
+
+X, Y, x, y, words, count, line, column, start = z3.Ints("X Y x y words count line column start")
+low, high, low_too, high_too, base = z3.Ints("low high low_too high_too base")
+FACTS = {  # what is said of any such numbers, and the conditions, none of which can be spared
+    "a word of such a tile is one of its buffer's": (
+        lambda word: z3.And(start <= word, word < start + X * Y),
+        [line >= 0, line < count, column >= 0, column < words, x >= 0, y >= 0,
+         x + words <= X, y + count <= Y]),
+    "a line more exceeds no buffer": (
+        lambda word: X * y + X <= X * Y, [X >= 0, y < Y]),
+    "a product is that of halves": (
+        lambda word: (low + high * base) * (low_too + high_too * base) == low * low_too
+        + (low * high_too + high * low_too) * base + high * high_too * base * base, []),
+}
+
+
+def refuted(fact, conditions):
+    solver = z3.Solver()
+    solver.set("timeout", 60_000)
+    solver.add(*conditions, z3.Not(fact(start + X * y + x + X * line + column)))
+    return solver.check()
+
+
+@unit
+@pytest.mark.parametrize("name", FACTS)
+def test_products_of_whole_numbers(name):
+    fact, conditions = FACTS[name]
+    assert refuted(fact, conditions) == z3.unsat
+    for number in range(len(conditions)):
+        assert refuted(fact, conditions[:number] + conditions[number + 1:]) == z3.sat
 
 
 @proof

@@ -39,6 +39,24 @@ def test_the_worst_of_all_alignments(cyclebound):
     done = cyclebound("dram", "worst", "16")
     assert done.returncode == 0, done.stderr
     assert "read of 16 bursts takes 126 cycles at most" in done.stdout
+    assert done.stdout.endswith(" (50.8 % of the data bus)\n")
+
+
+def test_what_4_kib_use_of_the_data_bus(cyclebound):
+    done = cyclebound("dram", "worst", "64", "--mean")
+    assert done.returncode == 0, done.stderr
+    assert "takes 318 cycles at most, first from byte " in done.stdout
+    assert done.stdout.endswith(" (80.5 % of the data bus), 316.02 on average "
+                                "(81.0 % of the data bus)\n")
+
+
+def test_a_tile_of_a_buffer(cyclebound):
+    """Lines 3 and 4 of a buffer of 64 words a line, from its column 16 on."""
+    done = cyclebound("dram", "tile", "--address", "0x1000", "--buffer", "64x5", "--column", "16",
+                      "--line", "3", "--words", "48", "--count", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bursts"] == [0x40 + 4 * line + each for line in (3, 4)
+                                                 for each in (1, 2, 3)]
 
 
 def test_an_adversary(cyclebound):
@@ -79,6 +97,20 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--part", "nowhere.toml"), "nowhere.toml: cannot be read: No such file or directory"),
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
+    (("tile", "--buffer", "64"), "--buffer takes words and lines, as in 64x32, not '64'"),
+    (("tile", "--line", "1"), "--column and --line are places in a --buffer, and there is none"),
+    (("tile", "--buffer", "64x2", "--column=-1"), "--column must be at least 0, not -1"),
+    (("tile", "--buffer", "64x2", "--period", "65"),
+     "the period of a buffer's tile must be its line (64), not 65"),
+    (("tile", "--buffer", "64x2", "--words", "0"), "words must be from 1 to 1048575, not 0"),
+    (("tile", "--buffer", "64x2", "--column", "1", "--words", "64"),
+     "the tile must end by column 64, the end of its buffer's lines, not 65"),
+    (("tile", "--buffer", "64x2", "--line", "1", "--words", "64", "--count", "2"),
+     "the tile must end by line 2, the end of its buffer, not 3"),
+    (("tile", "--address", "0xffffff00", "--buffer", "64x2", "--words", "64"),
+     ("the request must end by byte 0x100000000, the end of DDR4-3200AA x16 (2 bank groups), "
+      "not 0x100000100")),
+    (("indexed", "--limit", "100", "99", "100"), "an index must be from 0 to 99, not 100"),
     (("indexed", "--", "-1"), "an index must be from 0 to 1048575, not -1"),
     (("indexed", "1048576"), "an index must be from 0 to 1048575, not 1048576"),
     (("tile", "--words", "1048575"),

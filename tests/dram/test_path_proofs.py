@@ -22,6 +22,10 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
      "do_act.eq(turn_act)", "more than one command in a cycle"),
     ("command_arbiter", "one_command", "self.refresh & self.idle & (self.rest == 0))",
      "self.refresh & (self.rest == 0))", "refresh without rest, or rest without the refresh"),
+    ("command_arbiter", "activates", "Cat(turn_cas[:(i | 1) + 1].any() for i",
+     "Cat(turn_cas[i] for i", "invariant: whoever is behind one that is behind, is"),
+    ("buffer_table", "inside_wide", "(middle << half)", "(middle << half + 1)",
+     "invariant: product"),
     ("command_generator", "queues", "held_valid.eq(self.bursts.valid)", "held_valid.eq(0)",
      "invariant: bursts are held, at work, or described"),
     ("dq_scheduler", "beats", "line[self.part.nCWD - self.lead - 1]",
@@ -61,12 +65,18 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
      '"rcd": part.nRCD', '"rcd": part.nRCD - 1', r"bank \d+ is held back"),
     ("command_arbiter", "bursts", {"part": "ddr3-1600-module"},
      '"ccd_s": part.nCCD_S', '"ccd_s": part.nCCD_S - 1', "rank is held back|ccd_s"),
+    ("buffer_table", "inside_wide", {"buffers": 2}, "wide.eq(right > entry.x)",
+     "wide.eq(right > entry.x + 1)",
+     "a line ends behind the buffer's|refusal is not for the first reason"),
     ("stride_sequencer", "inside_16", {}, "at.low.eq(Mux(near, 0, at.next[:4]))", "at.low.eq(0)",
      "words before the line"),
+    ("stride_sequencer", "inside_16", {}, "mask.eq(Cat(words) & pattern)",
+     "mask.eq(Cat(words) & pattern & 0x7FFF)", "words enabled are not those of the tile"),
     ("stride_sequencer", "inside_16", {},
      "at.last_line.eq(left == 1)", "at.last_line.eq(left == 0)",
      "last line|lines left"),
-], ids=["rcd", "ccd_s", "first word", "last line"])
+], ids=["rcd", "ccd_s", "width", "first word", "left out",
+        "last line"])
 def test_a_fault_is_not_proved_away(tmp_path, name, claim, parameters, old, new, says):
     block, found = edited(name, claim, old, new)
     outcome = prove(block, found, parameters, folder=tmp_path)

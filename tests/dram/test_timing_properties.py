@@ -15,17 +15,23 @@ from cyclebound.golden.dram.rules import ALL_BANKS, CAS, Command, rules
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import timing_properties
-from cyclebound.tb.dram.timing_properties import MOST_INTERVALS, DramTimingCheck
+from cyclebound.tb.dram.timing_properties import MOST_INTERVALS, DramAgeCheck, DramTimingCheck
 
 pytestmark = pytest.mark.unit
 
 ACT, RD, RDA, WR, WRA, PRE, PREA, REF = list(Command)[1:]
 parts = pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+MODULE = "ddr3-1600-module"
 
 
-def fires(part, script, *, refreshed=False):
+def timing(part):
+    """The checker that knows all, without the distance of refreshes."""
+    return DramTimingCheck(part=part, refreshed=False)
+
+
+def fires(part, script, *, make=timing):
     """Play a list of (cycle, command, bank); the first violation as (cycle, message), or None."""
-    check = DramTimingCheck(part=part, refreshed=refreshed)
+    check = make(part=part)
     now = 0
 
     async def bench(ctx):
@@ -54,8 +60,8 @@ def only(monkeypatch, says):
                         Assert(fact if text == says else Const(1), text))
 
 
-def messages(part):
-    text = rtlil.convert(DramTimingCheck(part=part))
+def messages(check):
+    text = rtlil.convert(check)
     return re.findall(r'parameter \\FORMAT "(.*)"', text)
 
 
@@ -73,11 +79,13 @@ def stranger(part, level, bank):
     return {"bank": bank ^ 1, "group": bank ^ 1, "rank": None}[level]
 
 
-@parts
-def test_each_rule_at_its_limit_and_one_cycle_early(part, monkeypatch):
+@pytest.mark.parametrize(("part", "make"), [
+    *((part, timing) for part in PARTS.values()), (PARTS[MODULE], DramAgeCheck)],
+    ids=[*PARTS, "by age"])
+def test_each_rule_at_its_limit_and_one_cycle_early(part, make, monkeypatch):
     """With the other assertions out of force; each of ``before`` and ``after`` that it names."""
     told = Counter()
-    said = {text for text in messages(part) if text.endswith(" cycles") and ", " in text}
+    said = {text for text in messages(make(part=part)) if text.endswith(" cycles") and ", " in text}
     for text in sorted(said):
         found = re.fullmatch(r"(.+): (.+) to (.+), (bank|group|rank), (\d+) cycles", text)
         if not found:
@@ -105,13 +113,13 @@ def test_each_rule_at_its_limit_and_one_cycle_early(part, monkeypatch):
                     legal.insert(0, (at + delay - 1, Command[after], other))
                 script += legal
                 at += 4 * delay + 5
-        assert fires(part, script) is None, text
+        assert fires(part, script, make=make) is None, text
         for number, (before, after) in enumerate(pairs):
             first, second = relations(part, level)[number % 2]
             times = [at + each for each in range(window)]
             early = [*script[:4], *((when, Command[before], first) for when in times),
                      (at + delay - 1, Command[after], second)]
-            assert fires(part, early) == (at + delay - 1, text)
+            assert fires(part, early, make=make) == (at + delay - 1, text)
     table = Counter((rule.previous.name, rule.following.name, rule.level, rule.window)
                     for rule in rules(part))
     assert told == table  # all rules, each once
@@ -169,13 +177,22 @@ def test_beats_do_not_overlap(part, monkeypatch):
             assert fires(part, early) == (9 + gap - 1, "data bus: two bursts at once")
 
 
+def test_ages_are_not_for_bank_groups():
+    with pytest.raises(ValueError, match=r"^.+: bank groups must be 1, not 2$"):
+        DramAgeCheck(part=PARTS["ddr4-3200aa-x16"])
+
+
 def test_refresh_interval():
     short = dataclasses.replace(PARTS["ddr4-3200aa-x16"], nREFI=6, nRFC=5)
     most = 6 * MOST_INTERVALS
     message = f"refresh interval: more than {most} cycles without REF"
-    assert fires(short, [(most, REF, 0), (2 * most, REF, 0)], refreshed=True) is None
-    assert fires(short, [(most + 1, REF, 0)], refreshed=True) == (most + 1, message)
-    assert fires(short, [(9, REF, 0), (most + 10, REF, 0)], refreshed=True) == (most + 10, message)
+
+    def refreshed(*cycles):
+        return fires(short, [(cycle, REF, 0) for cycle in cycles], make=DramTimingCheck)
+
+    assert refreshed(most, 2 * most) is None
+    assert refreshed(most + 1) == (most + 1, message)
+    assert refreshed(9, most + 10) == (most + 10, message)
     assert fires(short, [(most + 10, REF, 0)]) is None
 
 

@@ -4,7 +4,6 @@
 import pytest
 from amaranth.back import rtlil
 
-from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import composition_corrected as corrected
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.golden.noc.composition import row_conflict
@@ -52,8 +51,32 @@ def test_bounds_by_hand():
     assert bounds.first_packet(requesters=11) == 352 + 4
     # one packet that just misses its window: T - L + 89 cycles more than the crossing
     assert bounds.flow(**{**PATH, "nbytes": 256}, requesters=1) == 512 + 89 + 90
-    with pytest.raises(NotCovered, match=r"^cap must be at least 1, not 0: without one, there is"):
-        bounds.total(**PATH, requesters=1, competitors=1, quarters=3, cap=0)
+
+
+@unit
+@pytest.mark.parametrize(("competitors", "cap", "bursts", "hits"), [
+    # two requests, the first one granted after N_trans others at worst, and n + 2 = 10 more bursts
+    (8, 9, 16 + 10 - 7, 1),   # the second one follows the first one
+    (2, 9, 4 + 10 - 1, 1),
+    (8, 7, 16 + 10, 0),       # the cap forbids it
+    (8, 0, 16 + 10 - 7, 1),   # there is none
+])
+def test_one_packet_among_others_by_hand(competitors, cap, bursts, hits):
+    """Of 64 words the 32nd comes out 34 cycles behind the last flit, the 64th 66. Either both are
+    granted one behind the other, or the first one was at once, and only the second one waits."""
+    network = (32 + 1) + 69 + (512 + 89 + 90) + 2 + 32
+    found = bounds.total(**{**PATH, "nbytes": 256}, requesters=1, competitors=competitors,
+                         quarters=3, cap=cap, part="ddr3-1600-module")
+    both = bounds.span(network, 3) + 51 * bursts - 47 * hits
+    second = bounds.span(network + 32, 3) + 51 * (competitors + 10)
+    assert found == max(both, second) - 1 + 8 + 4
+
+
+@unit
+def test_alone_the_last_request_finds_its_row_open():
+    found = bounds.total(**{**PATH, "nbytes": 256}, requesters=1, competitors=1, quarters=3, cap=9,
+                         part="ddr3-1600-module")
+    assert found == bounds.span((32 + 1) + 69 + (512 + 89 + 90) + 66, 3) + 1 + 4 + 2 + 8 + 4 - 1
 
 
 @unit
@@ -70,13 +93,13 @@ def test_reading_two_packets_ahead_is_no_later_than_one(requesters):
 @pytest.mark.parametrize("requesters", range(1, 12))
 @pytest.mark.parametrize("competitors", [1, 8])
 def test_hardware_adds_little_to_the_composition(requesters, competitors):
-    """Registers and two requests; what is read ahead may make up for it."""
+    """Registers; what is read ahead, and rows that are open, may make up for it."""
     path = bounds.transaction(requesters=requesters, competitors=competitors)
     ideal = corrected.end_to_end(path, row_conflict()).total
     ours = DDR(bounds.total(**PATH, requesters=requesters, competitors=competitors, quarters=3,
-                            cap=9)).to(path.path.noc)
-    # first packet, reception, front end and reorder core, two requests, and the crossing of clocks
-    registers = 37 + 66 + (5 + 2 * 54) * 3 // 4 + 2
+                            cap=9, part="ddr3-1600-module")).to(path.path.noc)
+    # first packet, reception, front end and reorder core, and the crossing of clocks
+    registers = 37 + 66 + 5 * 3 // 4 + 2
     assert ours.amount <= ideal.amount + registers
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
 
@@ -14,20 +14,22 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import shmac_bounds as bounds
 from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
 from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
-from cyclebound.golden.noc.routes import Mesh, Port, ports, xy_route
-from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort, dimension_order
+from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.noc.handshake_input import HandshakeInput
 from cyclebound.hdl.noc.handshake_output import HandshakeOutput
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter
-from cyclebound.hdl.noc.pipelined_router import PipelinedInput, PipelinedRouter
-from cyclebound.hdl.noc.shmac_packet import PacketLayout, Verdict
+from cyclebound.hdl.noc.pipelined_input import PipelinedInput
+from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
+from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
+from cyclebound.hdl.noc.shmac_packet import Verdict
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import fairness
 from cyclebound.tb.noc import handshake_router_properties as properties
+from cyclebound.tb.noc import pipelined_router_properties as pipelined
 from cyclebound.tb.noc.handshake_router import PLACE, any_packet, packet_to
 
 unit = pytest.mark.unit
@@ -35,7 +37,7 @@ MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
 BITS = {"address_bits": 2, "data_bits": 3}
 
 
-# Parameters, packets, ways
+# Parameters
 
 @unit
 @pytest.mark.parametrize("router", [HandshakeRouter, PipelinedRouter])
@@ -56,7 +58,7 @@ def test_refuses_an_acknowledge():
 
 @unit
 @pytest.mark.parametrize("make", [
-    HandshakeRouter, PipelinedRouter, HandshakeOutput,
+    HandshakeRouter, PipelinedRouter, HandshakeOutput, PipelinedOutput,
     lambda **bits: HandshakeInput(port=MASTER, acknowledge="accepted", **bits),
     lambda **bits: PipelinedInput(port=SLAVE, **bits),
     lambda **bits: Verdict(port=MASTER, **bits),
@@ -69,33 +71,10 @@ def test_each_component_converts_alone_and_again(make):
 
 
 @unit
-def test_a_packets_word_is_the_hardwares_layout():
-    packet = ShmacPacket(True, False, True, True, (1, 2), (3, 4), 0xABCDEF, 0xDEADBEEF)
-    layout = PacketLayout().const({
-        "response": 1, "write": 0, "interrupt": 1, "sync": 1,
-        "initiator": {"row": 1, "column": 2}, "target": {"row": 3, "column": 4},
-        "address": 0xABCDEF, "data": 0xDEADBEEF})
-    assert packet.word() == Const.cast(layout.as_value()).value
-    assert PacketLayout().size == 4 + 8 + 8 + 24 + 32
-
-
-@unit
-def test_dimension_order_is_the_xy_route():
-    mesh = Mesh(3, 4)
-    for here in mesh.tiles:
-        for there in mesh.tiles:
-            for response in (False, True):
-                first = ports(xy_route(mesh, here, there))[0]
-                local = MASTER if response else SLAVE
-                found = dimension_order(here, there, response=response)
-                assert found == (local if first is Port.LOCAL else first)
-
-
-@unit
 def test_bounds():
     assert [bounds.handshake_hop(contenders=n) for n in (1, 2, 5)] == [11, 17, 35]
     assert bounds.handshake_accept(contenders=1) == 11
-    assert bounds.pipelined_hop(contenders=5) == 7
+    assert bounds.pipelined_hop(contenders=5) == 8
     for bound in (bounds.handshake_hop, bounds.handshake_accept, bounds.pipelined_hop):
         with pytest.raises(NotCovered, match=r"^contenders must be a whole number of at least 1"):
             bound(contenders=0)
@@ -108,6 +87,8 @@ ROUTERS = {
     "accepted": (lambda: HandshakeRouter(slave_acknowledge="accepted", **BITS),
                  lambda **tile: HandshakeRouterModel(slave_acknowledge="accepted", **tile)),
     "pipelined": (lambda: PipelinedRouter(**BITS), PipelinedRouterModel)}
+PROOFS = ((properties.HandshakeKeptProof, properties.HandshakeFairProof),
+          (pipelined.PipelinedKeptProof, pipelined.PipelinedFairProof))
 
 
 def a_packet(entrance, rng):
@@ -167,8 +148,7 @@ def test_rtl_is_the_model_in_every_cycle(name):
     router = make()
     bench = traffic(router, model, name, 250)
     checkers = [properties.ShmacRouterCheck(router)]
-    if name != "pipelined":
-        checkers += [properties.HandshakeKeptProof(router), properties.HandshakeFairProof(router)]
+    checkers += [proof(router) for proof in PROOFS[name == "pipelined"]]
     run_bench(router, bench, *checkers)
     assert len(bench.out) > 30
 
@@ -305,26 +285,63 @@ class Damages(HandshakeOutput):
         return m
 
 
+class Stale(PipelinedInput):
+    """Shows the packet that is at the head now."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.comb += self.packet.eq(Mux(self.leaves, self.places[1], self.places[0]))
+        return m
+
+
+class Loses(PipelinedOutput):
+    """Keeps a second packet for a cycle."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.second):
+            m.d.sync += self.second.eq(0)
+        return m
+
+
+class Withdraws(PipelinedOutput):
+    """Takes its offer back when it has another packet."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.second):
+            m.d.sync += self.source.payload.eq(self.behind)
+        return m
+
+
 @unit
-@pytest.mark.parametrize(("part", "fault", "says"), [
-    ("HandshakeInput", Forgets, "input 0: a packet is lost or doubled"),
-    ("HandshakeInput", Overwrites, "input 0: a packet changes"),
-    ("HandshakeInput", Silent, "input 0: dropped without being counted"),
-    ("HandshakeInput", Repeats, "input 0: two outputs have its packet"),
-    ("HandshakeInput", Repeats, "input 0: asks for two outputs"),
-    ("HandshakeInput", Repeats, "input 0: a packet is nowhere, or in two places"),
-    ("HandshakeOutput", Damages, "output 0: not what was taken")])
-def test_the_proof_of_keeping_fires(monkeypatch, part, fault, says):
-    monkeypatch.setattr(f"cyclebound.hdl.noc.handshake_router.{part}", fault)
-    only(monkeypatch, properties, says)
-    router = HandshakeRouter(**BITS)
+@pytest.mark.parametrize(("fault", "says"), [
+    (Forgets, "input 0: a packet is lost or doubled"),
+    (Overwrites, "input 0: a packet changes"),
+    (Silent, "input 0: dropped without being counted"),
+    (Repeats, "input 0: two outputs have its packet"),
+    (Repeats, "input 0: asks for two outputs"),
+    (Repeats, "input 0: a packet is nowhere, or in two places"),
+    (Damages, "output 0: not what was taken"),
+    (Stale, "input 0: not what was taken"),
+    (Loses, "output 2: a packet is lost or doubled"),
+    (Withdraws, "output 2: not what was given"),
+    (Withdraws, "output 2: offer withdrawn or changed")])
+def test_the_proofs_of_keeping_fire(monkeypatch, fault, says):
+    part = fault.__base__
+    new = part.__name__.startswith("Pipelined")
+    router = ("pipelined" if new else "handshake") + "_router"
+    monkeypatch.setattr(f"cyclebound.hdl.noc.{router}.{part.__name__}", fault)
+    for module in (properties, pipelined):
+        only(monkeypatch, module, says)
+    dut = (PipelinedRouter if new else HandshakeRouter)(**BITS)
     rng = random.Random(says)
     queues = {port: [packet_to(port, rng.choice([p for p in ShmacPort if p != port]), rng)
                      for _ in range(20)] for port in ShmacPort}
     queues[0][1:1] = [ShmacPacket(response=True, write=True, initiator=PLACE)]
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        run_bench(router, traffic(router, None, says, 120, queues=queues),
-                 properties.HandshakeKeptProof(router))
+        run_bench(dut, traffic(dut, None, says, 120, queues=queues, flow=0.5 if new else 0.8),
+                  PROOFS[new][0](dut))
 
 
 class Priority(RoundRobinArbiter):
@@ -337,24 +354,27 @@ class Priority(RoundRobinArbiter):
 
 
 @unit
-def test_the_proof_of_fairness_fires(monkeypatch):
-    monkeypatch.setattr("cyclebound.hdl.noc.handshake_output.RoundRobinArbiter", Priority)
+@pytest.mark.parametrize("new", [False, True])
+def test_the_proofs_of_fairness_fire(monkeypatch, new):
+    output = "pipelined_output" if new else "handshake_output"
+    monkeypatch.setattr(f"cyclebound.hdl.noc.{output}.RoundRobinArbiter", Priority)
     says = "output 2: request 4 overtaken by 6 packets"
     only(monkeypatch, fairness, says)
-    router = HandshakeRouter(**BITS)
+    router = (PipelinedRouter if new else HandshakeRouter)(**BITS)
     rng = random.Random(1)
     queues = {port: [packet_to(port, 2, rng) for _ in range(8)] for port in (0, 1, MASTER)}
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
         run_bench(router, traffic(router, None, says, 150, queues=queues, flow=1.0),
-                 properties.HandshakeFairProof(router))
+                  PROOFS[new][1](router))
 
 
 # Proofs and cosimulation
 
 @pytest.mark.proof
-def test_nothing_is_lost_for_any_number_of_cycles():
-    block = catalogue.load().find("noc.handshake_router")
-    claim = next(claim for claim in block.properties if claim.name == "kept")
+@pytest.mark.parametrize(("router", "name"), [("handshake", "kept"), ("pipelined", "fair")])
+def test_for_any_number_of_cycles(router, name):
+    block = catalogue.load().find(f"noc.{router}_router")
+    claim = next(claim for claim in block.properties if claim.name == name)
     found = prove(block, claim, claim.instances[0])
     assert (found.status, found.detail) == ("proved", "")
 

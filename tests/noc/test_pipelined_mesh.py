@@ -16,11 +16,11 @@ def test_refuses():
 
 @pytest.mark.unit
 def test_bounds():
-    assert [bounds.pipelined_lifetime(operation=kind, links=1) for kind in (1, 2)] == [15, 6]
+    assert [bounds.pipelined_lifetime(operation=kind, links=1) for kind in (1, 2)] == [19, 8]
     assert [bounds.pipelined_instruction(bypass=0, operation=kind, links=1)
-            for kind in (0, 1, 2)] == [12, 27, 13]
+            for kind in (0, 1, 2)] == [14, 33, 15]
     assert [bounds.pipelined_instruction(bypass=1, operation=kind, links=1)
-            for kind in (0, 1, 2)] == [8, 23, 9]
+            for kind in (0, 1, 2)] == [8, 27, 9]
 
 
 @pytest.mark.cosim

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-from amaranth.back import rtlil
 from amaranth.lib import wiring
 
 import cyclebound.golden
@@ -16,7 +15,7 @@ from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.catalogue import Catalogue, load, more_pages
-from cyclebound.sim.elaborate import FlatTop, fields_json
+from cyclebound.sim.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
 from cyclebound.sim.errors import UserError
 
 pytestmark = [pytest.mark.unit,
@@ -101,7 +100,7 @@ def test_references_within_a_block_exist(block):
 def test_configuration_converts_alone(block, name):
     component = block.make(block.configurations[name].parameters)
     assert isinstance(component, wiring.Component)
-    assert "attribute \\top 1" in rtlil.convert(component)
+    assert "attribute \\top 1" in to_rtlil(component, name="top", shares=SharedModules("top"))
 
 
 @blocks

@@ -5,12 +5,14 @@ import warnings
 
 import pytest
 from amaranth.back import rtlil
+from amaranth.hdl import Module
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.shared import shared
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.elaborate import FlatTop, leave_unused, port_fields
+from cyclebound.sim.elaborate import FlatTop, SharedModules, leave_unused, port_fields, to_rtlil
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
 
 pytestmark = pytest.mark.unit
@@ -56,3 +58,29 @@ def test_fields_of_structs_written_as_classes():
     assert [(f.name, f.offset, f.width) for f in port_fields(component, In)] == [
         ("pair", 0, 8), ("pair.low", 0, 4), ("pair.high", 4, 4), ("pair.high.0", 4, 2),
         ("pair.high.1", 6, 2)]
+
+
+class Arbiters(wiring.Component):
+    """Two arbiters of the same size, one of which a port resets, and a smaller one."""
+
+    def __init__(self):
+        super().__init__({"requests": In(4), "clear": In(1), "grants": Out(12)})
+
+    def elaborate(self, platform):
+        m = Module()
+        for number, count in enumerate((4, 4, 2)):
+            arbiter = RoundRobinArbiter(count=count)
+            m.submodules[f"arbiter_{number}"] = shared(
+                arbiter, platform, alike=count, reset=self.clear if number else None)
+            m.d.comb += [arbiter.requests.eq(self.requests), arbiter.accept.eq(1),
+                         self.grants.word_select(number, 4).eq(arbiter.grant)]
+        return m
+
+
+def test_equal_components_share_a_module():
+    shares = SharedModules("top")
+    text = to_rtlil(Arbiters(), name="top", shares=shares)
+    assert list(shares.modules) == ["top_part_0", "top_part_1"]
+    assert text.count("module \\top_part_0\n") == 1
+    assert text.count("cell \\top_part_0 ") == 2
+    assert "part" not in to_rtlil(Arbiters(), name="top")

@@ -86,6 +86,15 @@ def test_a_synthesis_that_crashes_is_made_again_without_a_boundary(monkeypatch):
     assert found.luts <= 32
 
 
+@pytest.mark.parametrize(("second", "twice"), [(5, False), (4, True), ("x", False)])
+def test_a_wire_with_two_drivers_is_seen(second, twice):
+    """What abc has made of `systolic.row_stationary`: two registers drive one output."""
+    cells = {name: {"port_directions": {"Q": "output", "D": "input"},
+                    "connections": {"Q": [bit, "x"], "D": [4]}}
+             for name, bit in (("first", 4), ("second", second))}
+    assert fpga._driven_twice({"modules": {"top": {"cells": cells}}}) == twice
+
+
 @pytest.mark.usefixtures("fresh_cache")
 def test_a_synthesis_that_crashes_twice_says_so(monkeypatch):
     monkeypatch.setattr(fpga, "run_tool", lambda *arguments: (1, "no reason"))

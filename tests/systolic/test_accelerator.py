@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """Accelerator: parameters, plans by the golden model, and what a planner refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from amaranth.back import rtlil
@@ -8,7 +10,7 @@ from amaranth.back import rtlil
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic import accelerator as bounds
 from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
-from cyclebound.golden.systolic.accelerator_layout import Operation
+from cyclebound.golden.systolic.accelerator_layout import Operation, Target
 from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
 from cyclebound.golden.systolic.accelerator_network import (
     NETWORKS,
@@ -93,6 +95,27 @@ def test_random_layers_on_the_model(seed):
     assert np.array_equal(program.result(0, memory), program.steps[0].expected)
 
 
+@pytest.mark.parametrize("device", [
+    Device(2), Device(2, a_depth=80, b_depth=80, c_depth=32, sums_depth=16)])
+def test_a_shortcut_is_added(device):
+    """Also piece by piece; a load of as many words as there are results is all that it takes."""
+    plain = Layer(Convolution("layer", 5, 6, 3, 5, 3, padding=1), Scale(1, 6))
+    layer = replace(plain, shortcut=1)
+    program = program_of(random_steps([layer], 2, 1), device)
+    step, memory = program.steps[0], program.memory.copy()
+    AcceleratorModel(device, memory).run(program.commands)
+    assert np.array_equal(program.result(0, memory), step.expected)
+    without = plain.reference(step.image, step.weights, step.bias)
+    both = without + step.shortcut.astype(int)
+    inside = (abs(without) < 127) & (abs(both) < 128)  # at no limit
+    assert inside.any()
+    assert np.array_equal(step.expected[inside], both[inside])
+    loads = [command for command in program.commands if command["operation"] == Operation.LOAD
+             and command["target"] == Target.SHORTCUT]
+    assert sum(command["count"] for command in loads) == layer.result_words(2) == 3 * 5 * 6
+    assert all(command["scratch"] + command["count"] <= device.c_depth for command in loads)
+
+
 def test_cycles_are_split():
     plan = plan_layer(NETWORKS["lenet_5"][0], Device(8))
     assert plan.cycles.total == program_cycles(plan.commands, 8, bounds.Memory())
@@ -157,6 +180,9 @@ def test_layers_that_are_none():
             ({"window": 5}, "layer: window must be at most 4, the convolution's result, not 5"),
             ({"window": 0}, "layer: window must be at least 1, not 0"),
             ({"together": -1}, "layer: together must be at least 0, not -1"),
+            ({"shortcut": -1}, "layer: shortcut must be at least 0, not -1"),
+            ({"shortcut": 1, "window": 2},
+             "layer: window must be 1 where a shortcut is added, not 2"),
             ({"depthwise": True},
              "layer: a depthwise layer must have as many filters as channels, not 3 and 2")):
         with pytest.raises(ValueError, match=f"^{message}$"):
@@ -178,6 +204,8 @@ def test_operands_that_do_not_fit():
         layer.image_beats(np.zeros((1, 4, 4), dtype=np.int8), 2)
     with pytest.raises(ValueError, match=r"^layer: weights must be 3 x 2 x 1 x 1, not 3 x 1$"):
         layer.weight_beats(np.zeros((3, 1), dtype=np.int8), 2)
+    with pytest.raises(ValueError, match=r"^layer: shortcut must be 3 x 4 x 4, not 3 x 4$"):
+        layer.shortcut_beats(np.zeros((3, 4), dtype=np.int8), 2)
     with pytest.raises(TypeError, match=r"^layer: bias must hold int32, not int64$"):
         layer.bias_beats(np.zeros(3, dtype=np.int64), 2)
     a, b = np.zeros((2, 3), dtype=np.int8), np.zeros((4, 2), dtype=np.int8)

@@ -1,0 +1,46 @@
+"""Worst-case formulas of the cache's banks."""
+
+from cyclebound.golden.bound import bound, check_count
+
+__all__ = ["cache_access", "cache_crowd", "cache_hit"]
+
+
+@bound(formula="hit", source="this project, from SGMF, section 5.2 and Table 1")
+def cache_hit(*, hit: int) -> int:
+    """Cycles from taking a request to its answer, both included, while nobody misses.
+
+    Derivation: a port has one request taken in a cycle, and each is answered as many cycles later,
+    so that no two answers of a port fall into one cycle.
+    """
+    check_count("hit", hit, least=2)
+    return hit
+
+
+@bound(formula="ports - 1 + miss", source="this project, from SGMF, section 5.2 and Table 1")
+def cache_access(*, ports: int, miss: int) -> int:
+    """Cycles from offering a request to its answer, both included, whatever others do.
+
+    Derivation: its bank takes one request in each cycle, round robin, so that each other port goes
+    first once at most: ``ports - 1`` cycles. Call the ``miss``-th cycle from being taken, that one
+    included, an access's last moment. A port has one request taken in a cycle, so that its
+    accesses have different last moments. A miss is due at its last moment, and answered then. Hits
+    are due before theirs, and answered in the order in which they were taken, which is that of
+    their last moments; so each cycle serves, of those that are due, the one whose last moment is
+    the earliest. If a hit were late, all answers since the last idle cycle before would have
+    earlier last moments, each within that time: more cycles than there are. So nobody is late.
+    """
+    check_count("ports", ports)
+    check_count("miss", miss, least=2)
+    return ports - 1 + miss
+
+
+@bound(formula="ports * accesses + miss - 1", source="this project, from SGMF, section 5.2")
+def cache_crowd(*, ports: int, accesses: int, miss: int) -> int:
+    """Cycles in which all ports make so many accesses to one bank, without a pause.
+
+    From the first offer to the last answer; a port has as many tags, and offers the next access
+    when one is taken. Derivation: the bank takes one
+    in each cycle, without a pause, and the last is answered ``miss - 1`` cycles after it was taken.
+    """
+    check_count("accesses", accesses)
+    return ports * accesses + cache_access(ports=1, miss=miss) - 1

@@ -1,0 +1,149 @@
+"""Testbench of the cache's banks: every port compared in every cycle."""
+
+from collections import deque
+
+from cyclebound.golden.dataflow.cache_banks import CacheModel
+from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.tb.bench import Bench, testbench
+
+
+class Scene:
+    """The banks, their model, and a queue of accesses before each port.
+
+    A port's accesses are (address, write); they take the tags that are free, in turn.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        p = bench.parameters
+        self.bench, self.ports, self.banks = bench, p["ports"], p["banks"]
+        self.hit, self.miss = p["hit"], p["miss"]
+        self.misses = 0  # in this cycle, by bank
+        self.words = [0] * p["words"]
+        self.model = CacheModel(self.words, units=self.ports, banks=self.banks, hit=self.hit,
+                                miss=self.miss, misses=lambda bank: bool(self.misses >> bank & 1))
+        self.queues: list[deque[tuple[int, bool]]] = [deque() for _ in range(self.ports)]
+        self.held: list[Access | None] = [None] * self.ports
+        self.tags = [deque(range(2 ** p["tag_width"])) for _ in range(self.ports)]
+        # by port and tag: when it was offered, when taken, and whether it writes
+        self.offered: dict[tuple[int, int], int] = {}
+        self.taken: dict[tuple[int, int], int] = {}
+        self.writes: dict[tuple[int, int], bool] = {}
+        self.answers: list[tuple[int, int, int, int]] = []  # port, offered, taken, answered
+
+    async def fill(self) -> None:
+        """Give every word a value, by one port."""
+        self.queues[0].extend((address, True) for address in range(len(self.words)))
+        await self.drain()
+        self.answers.clear()
+
+    async def cycle(self, *, misses: int = 0, load: float = 1.0) -> None:
+        bench, now = self.bench, self.bench.cycle
+        values, expected, care = {"misses": misses}, {}, bench.outputs["taken"].mask
+        self.misses = misses
+        for port, queue in enumerate(self.queues):
+            if (self.held[port] is None and queue and self.tags[port]
+                    and (load == 1 or bench.rng.random() < load)):
+                address, write = queue.popleft()
+                self.held[port] = Access(self.tags[port].popleft(), address, write,
+                                         bench.rng.getrandbits(bench.parameters["width"]))
+                self.offered[port, self.held[port].tag] = now
+            if self.held[port] is not None:
+                at, access = f"ports.{port}.request.", self.held[port]
+                values |= {f"{at}valid": 1, f"{at}payload.tag": access.tag,
+                           f"{at}payload.address": access.address,
+                           f"{at}payload.write": access.write, f"{at}payload.data": access.data}
+        seen = await bench.step(bench.inputs.pack(values))
+        responses, taken = self.model.responses(), self.model.step(self.held)
+        banks = 0
+        for port, (response, takes) in enumerate(zip(responses, taken, strict=True)):
+            at = f"ports.{port}."
+            care |= bench.outputs[f"{at}response.valid"].mask
+            if response is not None:
+                tag, word = response
+                expected |= {f"{at}response.valid": 1, f"{at}response.payload.tag": tag}
+                care |= bench.outputs[f"{at}response.payload.tag"].mask
+                if not self.writes[port, tag]:
+                    expected[f"{at}response.payload.data"] = word
+                    care |= bench.outputs[f"{at}response.payload.data"].mask
+                self.tags[port].append(tag)
+                self.answers.append((port, self.offered[port, tag], self.taken[port, tag], now))
+            if self.held[port] is not None:
+                expected[f"{at}request.ready"] = takes
+                care |= bench.outputs[f"{at}request.ready"].mask
+            if takes:
+                access = self.held[port]
+                banks |= 1 << access.address % self.banks
+                self.taken[port, access.tag] = now
+                self.writes[port, access.tag] = access.write
+                self.held[port] = None
+        expected["taken"] = banks
+        bench.check(seen, bench.outputs.pack(expected), care)
+
+    async def drain(self, *, rate: float = 0.0, load: float = 1.0) -> None:
+        """Until all is answered; a bank misses at this rate."""
+        under_way = self.bench.parameters["tag_width"]
+        while any(self.queues) or any(len(tags) < 2**under_way for tags in self.tags):
+            await self.cycle(load=load, misses=sum(
+                (self.bench.rng.random() < rate) << bank for bank in range(self.banks)))
+
+    def anywhere(self) -> tuple[int, bool]:
+        return self.bench.rng.randrange(len(self.words)), self.bench.rng.random() < 0.3
+
+    def observe(self, what: str = "access", since: int = 1) -> None:
+        """All accesses so far; ``since``: 1 they were offered, 2 they were taken."""
+        for answer in self.answers:
+            self.bench.observe(what, answer[since], answer[3])
+        self.answers.clear()
+
+
+@testbench
+async def anybody_anywhere(bench: Bench) -> None:
+    """Random accesses, misses and pauses; half of them to one bank."""
+    scene = Scene(bench)
+    await scene.fill()
+    for rate, load in ((0.0, 1.0), (0.1, 1.0), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0)):
+        for queue in scene.queues:
+            queue.extend(scene.anywhere() if bench.rng.random() < 0.5 else (0, False)
+                         for _ in range(60))
+        await scene.drain(rate=rate, load=load)
+        scene.observe()
+
+
+@testbench
+async def hits_alone(bench: Bench) -> None:
+    scene = Scene(bench)
+    await scene.fill()
+    for queue in scene.queues:
+        queue.extend(scene.anywhere() for _ in range(60))
+    await scene.drain()
+    scene.observe("hit", since=2)
+
+
+@testbench
+async def everybody_wants_one_bank(bench: Bench) -> None:
+    """The worst: all at once, and all of them miss."""
+    tags = 2 ** bench.parameters["tag_width"]
+    for accesses in (1, tags):
+        await bench.reset()
+        scene = Scene(bench)
+        for queue in scene.queues:
+            queue.extend([(1, True)] * accesses)
+        first = bench.cycle
+        await scene.drain(rate=1.0)
+        bench.observe("crowd", first, bench.cycle - 1, accesses=accesses)
+        scene.observe()
+
+
+@testbench
+async def a_hit_behind_misses_waits_no_longer_than_one(bench: Bench) -> None:
+    """Misses that are due when the hits after them are: the last hits take their turn."""
+    scene = Scene(bench)
+    await scene.fill()
+    many = min(scene.miss - scene.hit, 2 ** bench.parameters["tag_width"] // 2)
+    scene.queues[0].extend((address, False) for address in range(many))
+    for _ in range(scene.miss - scene.hit):
+        await scene.cycle(misses=-1 % 2**scene.banks)
+    scene.queues[0].extend((address, False) for address in range(many))
+    await scene.drain()
+    assert max(last - taken + 1 for _, _, taken, last in scene.answers[many:]) > scene.hit
+    scene.observe()

@@ -1,0 +1,39 @@
+"""A chain through all compute units of a fabric: a thread in each cycle, and nobody watching.
+
+For the speed of simulation (`cyclebound.sim.performance fabrics`); Python sees the first and the
+last cycle of each run.
+"""
+
+from cyclebound.golden.dataflow.fabric_bounds import fabric_stream
+from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
+from cyclebound.golden.dataflow.grid import Grid, Kind
+from cyclebound.golden.dataflow.mapper import map_graph
+from cyclebound.golden.dataflow.operations import Operation
+from cyclebound.golden.dataflow.run import Layout
+from cyclebound.golden.dataflow.wcet import longest_way
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dataflow.fabric import configure
+
+RUNS = 40
+
+
+@testbench
+async def a_chain_through_all_compute_units(bench: Bench) -> None:
+    grid = Grid(tuple(bench.parameters["rows"]))
+    graph = Graph()
+    token = graph.add(Task(NUMBER))
+    for number in range(len(grid.of_kind(Kind.COMPUTE))):
+        token = graph.add(Task(Operation.ADD if number % 2 else Operation.MUL, [token, number + 3]))
+    graph.ends = [token]
+    mapped = map_graph(graph, grid)
+    threads, way = 2 ** bench.parameters["tid_width"] - 1, longest_way(mapped)
+    cycles = fabric_stream(threads=threads, way=way)
+    done = bench.outputs["done"].mask
+    for _ in range(RUNS):
+        await configure(bench, mapped, Layout({}), threads)
+        first = bench.cycle
+        await bench.step(bench.inputs["start"].mask)
+        bench.drive(0)
+        bench.check(await bench.wait(cycles - 2), 0, done)
+        bench.check(await bench.wait(1), done, done)
+        bench.observe("stream", first, bench.cycle - 1, threads=threads, way=way)

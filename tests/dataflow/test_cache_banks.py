@@ -1,0 +1,127 @@
+# amaranth: UnusedElaboratable=no
+"""The cache's banks: RTL against golden model, and no answer later than a miss."""
+
+import random
+from collections import deque
+
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dataflow import cache_bounds
+from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache, random_misses
+from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.hdl.dataflow.cache_banks import CacheBanks
+
+pytestmark = pytest.mark.unit
+GOOD = {"ports": 3, "banks": 2, "words": 16, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
+
+
+@pytest.mark.parametrize(("bad", "kind", "message"), [
+    ({"ports": 0}, ValueError, r"^port count must be at least 1, not 0$"),
+    ({"tag_width": 0}, ValueError, r"^tag width must be at least 1, not 0$"),
+    ({"width": 1.5}, TypeError, r"^width must be an integer, not 1\.5$"),
+    ({"hit": 2}, ValueError, r"^hit time must be at least 3, not 2$"),
+    ({"hit": 5, "miss": 4}, ValueError, r"^miss time must be at least 5, not 4$"),
+    ({"banks": 1}, ValueError, r"^bank count must be at least 2, not 1$"),
+    ({"banks": 6, "words": 64}, ValueError, r"^bank count must be a power of two, not 6$"),
+    ({"words": 2}, ValueError, r"^word count must be at least 4, not 2$"),
+    ({"words": 24}, ValueError, r"^word count must be a power of two, not 24$"),
+])
+def test_refuses(bad, kind, message):
+    with pytest.raises(kind, match=message):
+        CacheBanks(**GOOD | bad)
+
+
+def test_converts_again():
+    banks = CacheBanks(**GOOD)
+    assert rtlil.convert(banks) == rtlil.convert(banks)
+
+
+@pytest.mark.parametrize(("hit", "miss"), [(3, 3), (3, 4), (4, 5), (3, 9), (6, 6)])
+def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
+    """Every length of delay: none, a register, a memory."""
+    dut = CacheBanks(**GOOD | {"hit": hit, "miss": miss})
+    rng, now = random.Random(f"{hit} {miss}"), {"misses": 0}
+    words = [0] * 16
+    model = CacheModel(words, units=3, banks=2, hit=hit, miss=miss,
+                       misses=lambda bank: bool(now["misses"] >> bank & 1))
+    answered = []
+
+    async def bench(ctx):
+        held, tags = [None] * 3, [deque(range(4)) for _ in range(3)]
+        writes, fresh = {}, list(range(16))
+        for _ in range(400):
+            now["misses"] = rng.getrandbits(2) & rng.getrandbits(2)
+            ctx.set(dut.misses, now["misses"])
+            for p, port in enumerate(dut.ports):
+                if held[p] is None and tags[p] and rng.random() < 0.8:
+                    first = p == 0 and fresh  # nobody reads what was never written
+                    address = fresh.pop() if first else rng.randrange(16)
+                    held[p] = Access(tags[p].popleft(), address, bool(first) or rng.random() < 0.5,
+                                     rng.getrandbits(8))
+                ctx.set(port.request.valid, held[p] is not None)
+                if held[p] is not None:
+                    ctx.set(port.request.payload, {"tag": held[p].tag, "write": held[p].write,
+                                                   "address": held[p].address,
+                                                   "data": held[p].data})
+            responses, taken = model.responses(), model.step(held)
+            for p, port in enumerate(dut.ports):
+                if held[p] is not None:
+                    assert ctx.get(port.request.ready) == taken[p]
+                assert ctx.get(port.response.valid) == (responses[p] is not None)
+                if responses[p] is not None:
+                    tag, word = responses[p]
+                    assert ctx.get(port.response.payload.tag) == tag
+                    assert fresh or writes[p, tag] or ctx.get(port.response.payload.data) == word
+                    tags[p].append(tag)
+                    answered.append(p)
+                if taken[p]:
+                    writes[p, held[p].tag], held[p] = held[p].write or bool(fresh), None
+            await ctx.tick()
+    simulate(dut, bench)
+    assert {answered.count(p) > 100 for p in range(3)} == {True}
+
+
+def test_no_answer_is_later_than_a_miss():
+    """Misses that are due together with the hits behind them: the last hit takes a miss's time."""
+    taken, last = {}, 0
+    cache = CacheModel(list(range(9)), units=1, hit=3, miss=6, misses=lambda path: len(taken) < 3)
+    for cycle in range(20):
+        for answer in filter(None, cache.responses()):
+            last = max(last, cycle - taken[answer[0]] + 1)
+        access = Access(cycle, cycle, False, 0) if cycle < 9 else None
+        assert cache.step([access]) == [access is not None]
+        taken[cycle] = cycle
+    assert last == cache.worst == cache_bounds.cache_access(ports=1, miss=6) == 6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_traffic_keeps_the_bound(seed):
+    rng = random.Random(seed)
+    miss = rng.choice((4, 7, 12))
+    cache = random_cache([0] * 8, units=3, banks=2, hit=3, miss=miss, miss_rate=rng.random())
+    tags, held = [set(range(8)) for _ in range(3)], [None] * 3
+    for _ in range(1000):
+        for unit, answer in enumerate(cache.responses()):
+            if answer is not None:
+                tags[unit].add(answer[0])
+        held = [each or (Access(tags[unit].pop(), rng.randrange(8), False, 0) if tags[unit] else
+                         None) for unit, each in enumerate(held)]
+        held = [None if took else each for each, took in zip(held, cache.step(held), strict=True)]
+    assert 3 + 1 < cache.worst <= cache_bounds.cache_access(ports=3, miss=miss)
+
+
+def test_misses_are_drawn_at_their_rate():
+    for rate in (0.0, 0.1, 0.5, 1.0):
+        misses = random_misses(rate)
+        drawn = [misses(bank) for bank in range(4) for _ in range(1000)]
+        assert abs(sum(drawn) / len(drawn) - rate) < 0.02
+
+
+def test_bounds():
+    assert cache_bounds.cache_hit(hit=4) == 4
+    assert cache_bounds.cache_crowd(ports=3, accesses=1, miss=9) == cache_bounds.cache_access(
+        ports=3, miss=9)
+    with pytest.raises(NotCovered, match=r"^miss must be a whole number of at least 2, not 1$"):
+        cache_bounds.cache_access(ports=1, miss=1)

@@ -1,0 +1,95 @@
+# amaranth: UnusedElaboratable=no
+"""Checkers of single processing elements: each assertion fires on a fault, and only there."""
+
+import random
+
+import pytest
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+
+from cyclebound.hdl.systolic.output_stationary import OutputStationaryPE
+from cyclebound.hdl.systolic.weight_stationary import WeightStationaryPE
+from cyclebound.sim.run_bench import run_bench
+from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck, WeightStationaryPECheck
+
+pytestmark = pytest.mark.unit
+
+INPUTS = {OutputStationaryPE: ("load", "left", "top", "accumulate", "first"),
+          WeightStationaryPE: ("load", "left", "write", "weight", "swap", "above")}
+WIDTHS = {"operand_width": 3, "accumulator_width": 8}
+
+
+class Tampered(wiring.Component):
+    """An element whose port or attribute ``name`` is wrong from the middle of a run on."""
+
+    def __init__(self, element, name):
+        self.element, self.name = element, name
+        super().__init__(element.signature)
+        for inside in vars(element).keys() - vars(self).keys():  # what a checker reads
+            setattr(self, inside, getattr(element, inside))
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.element = self.element
+        wiring.connect(m, wiring.flipped(self), self.element)
+        if self.name:
+            m.d.comb += getattr(self, self.name).eq(getattr(self.element, self.name) ^ 1)
+        return m
+
+
+def play(dut, checker, kind, *, least=False):
+    """Random inputs for some cycles; or the least operands, and sums as long as may be."""
+    rng = random.Random(1)
+
+    async def bench(ctx):
+        for cycle in range(60):
+            for name in INPUTS[kind]:
+                port, free = getattr(dut, name), rng.getrandbits(32)
+                if least:  # every product is the greatest, and none is the first of a fold
+                    free = {"left": -4, "top": -4, "first": 0, "accumulate": cycle > 2}.get(name, 1)
+                elif name == "first":
+                    free = cycle % 3 == 0
+                ctx.set(port, free if least else free & ((1 << len(port)) - 1))
+            await ctx.tick()
+
+    run_bench(dut, bench, checker(dut))
+
+
+@pytest.mark.parametrize(("name", "says"), [
+    (None, None), ("right", "an operand was lost"), ("bottom", "an operand was lost"),
+    ("product", "not the product of the operands"), ("sum", "the sum overflows")])
+def test_output_stationary(name, says):
+    dut = Tampered(OutputStationaryPE(**WIDTHS), name)
+    if says is None:
+        play(dut, OutputStationaryPECheck, OutputStationaryPE)
+        return
+    with pytest.raises(AssertionError, match=says):
+        play(dut, OutputStationaryPECheck, OutputStationaryPE)
+
+
+def test_the_limit_is_the_greatest():
+    """The least operands overflow with a MAC more; up to `limit`, nothing but it is in the way."""
+    class Bolder(OutputStationaryPECheck):
+        def __init__(self, target):
+            super().__init__(target)
+            self.limit += 2  # so that the assumption is not violated in the same cycle
+            self.count = Signal(range(self.limit + 1))
+
+    for checker, says in ((OutputStationaryPECheck, "Assumption"), (Bolder, "the sum overflows")):
+        dut = Tampered(OutputStationaryPE(**WIDTHS), None)
+        with pytest.raises(AssertionError, match=says):
+            play(dut, checker, OutputStationaryPE, least=True)
+
+
+@pytest.mark.parametrize("double_buffer", [True, False])
+@pytest.mark.parametrize(("name", "says"), [
+    (None, None), ("right", "an operand was lost"), ("sum", "not the sum")])
+def test_weight_stationary(name, says, double_buffer):
+    element = WeightStationaryPE(operand_width=3, above_width=8, sum_width=8,
+                                 double_buffer=double_buffer)
+    dut = Tampered(element, name)
+    if says is None:
+        play(dut, WeightStationaryPECheck, WeightStationaryPE)
+        return
+    with pytest.raises(AssertionError, match=says):
+        play(dut, WeightStationaryPECheck, WeightStationaryPE)
