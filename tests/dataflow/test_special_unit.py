@@ -2,6 +2,7 @@
 """Special unit and its blocks, in Amaranth's own simulator."""
 
 import random
+from collections import deque
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import special, special_timing
 from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.special_bounds import special_epoch
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
@@ -129,3 +131,36 @@ def test_blocks_that_share_a_module_do_the_same_on_verilator(tmp_path):
     outcome = run_job(Job("dataflow.special_unit", "two", "cycle", 1, str(tmp_path)))
     assert outcome.passed, outcome.reason
     assert outcome.compared > 4000
+
+
+@pytest.mark.parametrize(("function", "depth", "blocks", "operands"), [
+    (Special.IDIV, 16, 8, 1), (Special.IDIV, 16, 8, 2), (Special.FDIV, 16, 8, 2),
+    (Special.FSQRT, 16, 8, 1), (Special.FDIV, 2, 2, 2), (Special.IDIV, 8, 2, 2)])
+def test_an_epochs_bound_is_exact(function, depth, blocks, operands):
+    """Long operations come up to it; uneven ones stay below. Operands in one order, or in two."""
+    rng = random.Random(f"{function} {depth} {operands}")
+    worst = 0
+    for run in range(8):
+        model = SpecialUnitModel(function=function, depth=depth, blocks=blocks)
+        queues = [deque() for _ in range(1 + (function != Special.FSQRT))]
+        for tid in rng.sample(range(depth), depth):
+            values = (0x80000000 if function == Special.IDIV else 0x3F800000, 3)
+            if run and rng.random() < 0.3:
+                values = rng.choice(HARD), rng.choice(HARD)
+            for queue, value in zip(queues, values, strict=False):
+                queue.append((tid, value))
+        queues[-1].rotate(depth // 2 if operands == 2 else 0)
+        last, shown, cycle = 0, {}, 0
+        while len(shown) < depth:
+            offers = [queue[0] if queue else None for queue in queues]
+            found = model.step([*offers, None][:2], True)
+            for queue, taken in zip(queues, found.taken, strict=False):
+                if taken:
+                    queue.popleft()
+                    last = cycle
+            if found.result is not None:
+                shown[found.result[0]] = cycle
+            cycle += 1
+        worst = max(worst, max(shown.values()) - last + 1)
+    assert worst == special_epoch(depth=depth, blocks=blocks, operands=operands,
+                                  block=special_timing.longest(function))
