@@ -137,13 +137,9 @@ def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
 
 
 def _compile(folder: Path, trace: str | None) -> None:
-    parts = sorted(path.parent for path in folder.glob("*/*.sv"))
-    main = Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"
-    groups = [[*sorted(folder.glob("Vtop*.cpp")), main],
-              *(sorted(part.glob("*.cpp")) for part in parts)]
-    chunks = [chunk for sources in groups for chunk in _chunks(sources)]
-    flags = [*_FLAGS, *_defines(trace), *(f"-I{path}" for path in (folder, *parts)),
-             *_includes(), "-pthread"]
+    sources = [*sorted(folder.glob("Vtop*.cpp")),
+               Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"]
+    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread"]
 
     def one(job: tuple[int, tuple[str, list[Path]]]) -> str:
         number, (optimisation, group) = job
@@ -153,38 +149,12 @@ def _compile(folder: Path, trace: str | None) -> None:
         return f"unit{number}.o"
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(one, enumerate(chunks)))
+        objects = list(pool.map(one, enumerate(_chunks(sources))))
     libraries = Path(cocotb_tools.config.libs_dir)
     runtime = sorted(map(str, _runtime(trace).glob("*.o")))
     _run([compiler(), *objects, *runtime, "-o", "sim", "-pthread", "-rdynamic",
           f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
-
-
-def _verilate(folder: Path, control: str, flags: list[str], parts: list[str]) -> None:
-    """C++ from ``top.v``, in the folder; that of each of the parts in a folder of its own.
-
-    Parts are modules of which there may be many. Verilator by itself writes C++ for each of them
-    anew, because it optimises across their borders. Here, each is a library behind its ports.
-    """
-    tool = verilator()
-    borders = "".join(f'hier_block -module "{name}"\n' for name in parts)
-    known = [word for name in parts for word in ("--hierarchical-block", f"{name},{name}")]
-
-    def run(*options: str) -> None:
-        _run([str(tool.binary), "-cc", *flags, *options, "top.v"], folder,
-             {**os.environ, "VERILATOR_ROOT": str(tool.root)})
-
-    def one(name: str) -> None:
-        run("--top-module", name, "--prefix", f"V{name}", "-Mdir", name, "--lib-create", name,
-            "--hierarchical-child", "1", "--hierarchical-block", f"{name},{name}", "parts.vlt")
-
-    (folder / "parts.vlt").write_text("`verilator_config\n" + borders)
-    (folder / "ports.vlt").write_text("`verilator_config\n" + control + borders)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, parts))
-    run("--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop", "-Mdir", ".",
-        *known, "ports.vlt", *(f"{name}/{name}.sv" for name in parts))
 
 
 def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] = (),
@@ -225,7 +195,8 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
     control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
                        for item in visible)
-    flags = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
+    flags = ["-cc", "--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop",
+             "-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
              "--output-split", "20000", "--output-split-cfuncs", "500",
              # that no two cases of a choice fit is yosys' word, and checking it slow
              *(("--assert", "--no-assert-case") if checked else ("--no-assert",)),
@@ -238,10 +209,13 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
         work.mkdir()
         with _timed(stages, "verilog"):
             simulation_verilog(rtlil(), work, FAST_SCRIPT)
-        # a waveform shows what is inside
-        parts = [] if trace else [name for name in shares.modules if name not in shares.inside]
+        # what is shared is compiled once, not inlined everywhere
+        once = "".join(f'no_inline -module "{name}"\n' for name in shares.modules)
+        (work / "ports.vlt").write_text("`verilator_config\n" + control + once)
+        tool = verilator()
         with _timed(stages, "verilator"):
-            _verilate(work, control, flags, parts)
+            _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
+                 {**os.environ, "VERILATOR_ROOT": str(tool.root)})
         _runtime(trace)
         with _timed(stages, "compiler"):
             _compile(work, trace)

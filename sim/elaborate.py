@@ -176,8 +176,6 @@ class SharedModules:
         By name, the RTLIL of a shared module with all that is inside it.
     says : dict of str to str
         By name, what it is.
-    inside : set of str
-        Names of those that are part of another one.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -185,8 +183,6 @@ class SharedModules:
         self._names: dict[tuple[type, object], str] = {}
         self.modules: dict[str, str] = {}
         self.says: dict[str, str] = {}
-        self.inside: set[str] = set()
-        self._depth = 0
 
     def share(self, component: wiring.Component, alike: object) -> str:
         """The name of the module that all components of this class and these parameters are."""
@@ -194,11 +190,7 @@ class SharedModules:
         if key not in self._names:
             self._names[key] = name = f"{self._prefix}_part_{len(self._names)}"
             self.says[name] = f"{type(component).__name__} {alike}"
-            self._depth += 1
             self.modules[name] = rtlil.convert(component, name=name, platform=self, emit_src=False)
-            self._depth -= 1
-        if self._depth:
-            self.inside.add(self._names[key])
         leave_unused(component)
         return self._names[key]
 

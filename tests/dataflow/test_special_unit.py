@@ -127,7 +127,6 @@ def test_rtl_is_the_model_in_every_cycle(simulate, function, literals):
 
 @pytest.mark.cosim
 def test_blocks_that_share_a_module_do_the_same_on_verilator(tmp_path):
-    """There, each of them is behind a library's ports (`cyclebound.sim.build`)."""
     outcome = run_job(Job("dataflow.special_unit", "two", "cycle", 1, str(tmp_path)))
     assert outcome.passed, outcome.reason
     assert outcome.compared > 4000
