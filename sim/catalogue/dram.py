@@ -52,5 +52,8 @@ BLOCKS = (
         ),
         checker=pins,
         fpga=FpgaTarget("2bg"),
+        signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.started",
+                 "top.command.op", "top.command.bank", "top.dut.deliver__valid",
+                 "top.dut.fetch__valid", "top.dut.completion__valid"),
     ),
 )

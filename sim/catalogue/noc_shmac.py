@@ -22,6 +22,10 @@ from cyclebound.tb.noc.handshake_router_properties import (
 from cyclebound.tb.noc.pipelined_router_properties import PipelinedFairProof, PipelinedKeptProof
 
 _TINY = {"address_bits": 1, "data_bits": 1}
+# what goes in and out; of the grids, who asks for what, and when it is done
+_PORTS = tuple(f"top.dut.{side}__{port}__{name}" for side in ("sinks", "sources")
+               for port in range(6) for name in ("valid", "ready"))
+_TILES = ("top.dut.requests__*", "top.dut.fetched__*", "top.dut.operated__*")
 _GRID = {"rows": 3, "columns": 3, "words": 16, "slave_acknowledge": "passed", "late": False}
 
 BLOCKS = (
@@ -66,6 +70,7 @@ BLOCKS = (
         ),
         checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
+        signals=_PORTS,
         pictures=(Picture(
             "handshake", "A write to the neighbour and the fetch behind it: requests, "
             "acknowledges, and who holds a packet.",
@@ -92,6 +97,7 @@ BLOCKS = (
             Observed("shared", bounds.shared_read),
             Observed("posted", bounds.shared_write),
         ),
+        signals=_TILES,
     ),
     Block(
         name="noc.pipelined_router",
@@ -125,6 +131,7 @@ BLOCKS = (
         ),
         checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
+        signals=_PORTS,
         unread=("slave_busy",),
     ),
     Block(
@@ -140,5 +147,6 @@ BLOCKS = (
             Observed("alone", bounds.pipelined_lifetime),
             Observed("instruction", bounds.pipelined_instruction),
         ),
+        signals=_TILES,
     ),
 )
