@@ -4,8 +4,9 @@ import contextlib
 import json
 import os
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -59,11 +60,13 @@ def console() -> Console:
 
 @contextlib.contextmanager
 def progress_bars() -> Iterator:
-    """Progress bars, a line for each step; silent unless standard error is a terminal."""
+    """Progress on standard error: bars on a terminal, else a line a minute, for a log to have."""
     screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield progress_lines()
+        return
     with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                  TimeElapsedColumn(), console=screen, transient=True,
-                  disable=not screen.is_terminal) as progress:
+                  TimeElapsedColumn(), console=screen, transient=True) as progress:
         tasks: dict[str, int] = {}
 
         def report(step: str, done: int, total: int) -> None:
@@ -72,6 +75,26 @@ def progress_bars() -> Iterator:
             progress.update(tasks[step], completed=done, total=total)
 
         yield report
+
+
+def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.monotonic
+                   ) -> Callable[[str, int, int], None]:
+    """What reports ``(step, done, total)`` as lines on standard error, ``every`` so many seconds.
+
+    A run that is over sooner says nothing.
+    """
+    begun = last = clock()
+
+    def report(step: str, done: int, total: int) -> None:
+        nonlocal last
+        now = clock()
+        if now - last >= every:
+            last = now
+            minutes, seconds = divmod(int(now - begun), 60)
+            print(f"[{minutes:3}:{seconds:02}] {step}: {done} of {total}", file=sys.stderr,
+                  flush=True)
+
+    return report
 
 
 @contextlib.contextmanager

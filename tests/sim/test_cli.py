@@ -241,3 +241,11 @@ def test_run(cyclebound, tmp_path):
     assert ("FAILED: test.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1"
             in said.stdout)
     assert (tmp_path / "run" / "jobs" / "test.mismatch" / "d3" / "cycle-1" / "log.txt").is_file()
+
+
+def test_a_log_has_a_line_a_minute(capsys):
+    now = iter([0.0, 30.0, 61.0, 90.0, 125.0])
+    report = cli.progress_lines(clock=lambda: next(now))
+    for done in range(1, 5):
+        report("building", done, 9)
+    assert capsys.readouterr().err == "[  1:01] building: 2 of 9\n[  2:05] building: 4 of 9\n"
