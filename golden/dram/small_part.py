@@ -1,10 +1,11 @@
 """Parts that no one makes, small enough for proofs: every rule of a real one in few cycles."""
 
 import dataclasses
+from collections.abc import Callable
 
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X16
 
-__all__ = ["SMALL", "SMALL_DDR3"]
+__all__ = ["SMALL", "SMALL_DDR3", "on_small_part"]
 
 SMALL = dataclasses.replace(
     DDR4_3200AA_X16, name="small", banks=2, bank_groups=2, rows=2, columns=8, nRCD=2, nCAS=2,
@@ -21,3 +22,13 @@ SMALL_DDR3 = dataclasses.replace(
     nRAS=4, nRC=6, nRTP=2, nWR=2, nWTR_S=2, nWTR_L=2, nRRD_S=2, nRRD_L=2, nFAW=0, nRFC=5, nREFI=20,
     numbers={})
 """2 banks, 2 rows of one burst of four clocks; the other distances are 2 to 6 clocks."""
+
+
+def on_small_part(make: Callable) -> Callable:
+    """``make``, whose ``part`` may also be the name of one of these.
+
+    The catalogue names its parts, since runs are kept by parameters; these are in no list of parts,
+    where a user would find them.
+    """
+    named = {part.name: part for part in (SMALL, SMALL_DDR3)}
+    return lambda *, part, **more: make(part=named.get(part, part), **more)

@@ -8,6 +8,7 @@ modules), or by an installed package's entry point in the group ``cyclebound.cat
 import functools
 import importlib
 import importlib.metadata
+import json
 import os
 import pkgutil
 import sys
@@ -28,6 +29,7 @@ class Catalogue:
         for block in blocks:
             if block.name in self._blocks:
                 raise UserError(f"two blocks in the catalogue are called {block.name!r}")
+            _check_parameters(block)
             self._blocks[block.name] = block
 
     def __iter__(self) -> Iterator[Block]:
@@ -79,6 +81,22 @@ def load(pages: tuple[str, ...] = ()) -> Catalogue:
             raise UserError(f"catalogue page {page!r} has no BLOCKS")
         blocks += found.BLOCKS
     return Catalogue(blocks)
+
+
+def _check_parameters(block: Block) -> None:
+    """Runs are kept by parameters, in JSON. Raises `UserError` for any that JSON cannot hold."""
+    named = [(f"configuration {name}", configuration.parameters)
+             for name, configuration in block.configurations.items()]
+    named += [(f"property {claim.name}", instance)
+              for claim in block.properties for instance in claim.instances]
+    for where, parameters in named:
+        for name, value in parameters.items():
+            try:
+                json.dumps(value)
+            except TypeError:
+                raise UserError(
+                    f"{block.name}: {where}: {name} must be a number, a name, or a list or mapping "
+                    f"of these, not an object of class {type(value).__name__}") from None
 
 
 def _where(error: Exception) -> str:

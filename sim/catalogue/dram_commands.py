@@ -1,7 +1,7 @@
 """The stages that make DRAM commands: command generator and command arbiter."""
 
 from cyclebound.golden.dram import bounds, pipeline_bounds
-from cyclebound.golden.dram.small_part import SMALL
+from cyclebound.golden.dram.small_part import SMALL, on_small_part
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.hdl.dram.command_path import CommandPath
@@ -27,12 +27,6 @@ from cyclebound.tb.dram.command_path_properties import CommandPathProof, Command
 
 _PARTS = {"x16": "ddr4-3200aa-x16", "x8": "ddr4-3200aa-x8", "slow": "ddr4-1866m-x16",
           "ddr3": "ddr3-1600-module"}
-
-
-def small_path(*, part, **edits):
-    """Generator and arbiter for the part that proofs are about."""
-    assert part == SMALL.name
-    return CommandPath(part=SMALL, **edits)
 
 
 def request_of(most):
@@ -118,22 +112,22 @@ BLOCKS = (
                      "wherever they lie, read or write, indexed or not; behind it, as after a "
                      "pause or a refresh, the next may begin in such a state",
                 checker=request_of(4),
-                instances=({"part": "small"},),
+                instances=({"part": SMALL.name},),
                 decides=("part",),
                 depth=29,
                 induction=None,
-                top=small_path,
+                top=on_small_part(CommandPath),
                 anywhere=True,
             ),
             Property(
                 name="requests",
                 says="the same of all requests of up to 2 bursts, from reset on",
                 checker=lambda target: CommandPathProof(target, most=2),
-                instances=({"part": "small"},),
+                instances=({"part": SMALL.name},),
                 decides=("part",),
                 depth=16,
                 induction=16,
-                top=small_path,
+                top=on_small_part(CommandPath),
             ),
         ),
         checker=CommandArbiterCheck,

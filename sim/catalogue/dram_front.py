@@ -1,7 +1,7 @@
 """Blocks of the DRAM path: what several masters share (memory-composition, IV.C.3)."""
 
 from cyclebound.golden.dram import front_end_bounds, page_bounds, reorder_bounds
-from cyclebound.golden.dram.small_part import SMALL, SMALL_DDR3
+from cyclebound.golden.dram.small_part import SMALL, SMALL_DDR3, on_small_part
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.dram.page_controller import PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore
@@ -81,11 +81,12 @@ BLOCKS = (
                 says="a request leaves once and as it came, the register is never empty for three "
                      "cycles while one waits, and none is overtaken by more than cap + n - 2",
                 checker=ReorderProof,
-                instances=tuple({"entries": entries, "cap": cap, "part": SMALL, "tag_bits": 1}
+                instances=tuple({"entries": entries, "cap": cap, "part": SMALL.name, "tag_bits": 1}
                                 for entries, cap in ((3, 2), (4, 5), (8, 9))),
                 decides=("entries", "cap"),
                 depth=8,
                 induction=3,
+                top=on_small_part(ReorderCore),
             ),
         ),
         checker=ReorderCheck,
@@ -113,11 +114,13 @@ BLOCKS = (
                      "or write is the one asked for",
                 checker=PageProof,
                 instances=tuple({"part": part, "tag_bits": 1, "close": close, "postpone": 1}
-                                for part, close in ((SMALL_DDR3, False), (SMALL_DDR3, True),
+                                for part, close in ((SMALL_DDR3.name, False),
+                                                    (SMALL_DDR3.name, True),
                                                     (_PAGES["part"], False))),
                 decides=("close",),
                 depth=14,
                 induction=2,
+                top=on_small_part(PageController),
             ),
         ),
         checker=PageCheck,

@@ -13,7 +13,7 @@ from amaranth.lib import wiring
 import cyclebound.golden
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block
+from cyclebound.sim.block import Block, Configuration, Property
 from cyclebound.sim.catalogue import Catalogue, load, more_pages
 from cyclebound.sim.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
 from cyclebound.sim.errors import UserError
@@ -176,6 +176,19 @@ def test_two_blocks_of_one_name():
     block = Block("a.b", "", dict, {}, (), ())
     with pytest.raises(UserError, match=r"^two blocks in the catalogue are called 'a\.b'$"):
         Catalogue([block, block])
+
+
+@pytest.mark.parametrize(("more", "where"), [
+    ({"configurations": {"one": Configuration({"part": object()})}}, "configuration one"),
+    ({"properties": (Property("holds", "so", dict, ({"part": object()},), ()),)},
+     "property holds")])
+def test_parameters_that_no_run_can_keep(more, where):
+    """A regression of all blocks once met one after half an hour."""
+    block = Block(**{"name": "a.b", "summary": "", "component": dict, "configurations": {},
+                     "testbenches": (), "bounds": ()} | more)
+    with pytest.raises(UserError, match=f"^a.b: {where}: part must be a number, a name, or a list "
+                                        "or mapping of these, not an object of class object$"):
+        Catalogue([block])
 
 
 def test_where_pages_are_named(monkeypatch):
