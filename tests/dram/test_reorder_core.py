@@ -12,7 +12,7 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import reorder_bounds as bounds
 from cyclebound.golden.dram.queued_request import QueuedRequest
 from cyclebound.golden.dram.reorder_core import ReorderCoreModel, Rules
-from cyclebound.golden.dram.small_part import SMALL
+from cyclebound.golden.dram.small_part import SMALL, on_small_part
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, run_job
@@ -229,14 +229,15 @@ class Later(ReorderCore):
 
 @pytest.mark.proof
 def test_a_cap_that_comes_too_late_has_a_counterexample(tmp_path):
-    block = dataclasses.replace(catalogue.load().find("dram.reorder_core"), component=Later)
+    block = catalogue.load().find("dram.reorder_core")
 
     def check(target):
         checker = properties.ReorderCheck(target)
         checker.most = target.cap - 1 + target.entries - 2
         return checker
 
-    claim = dataclasses.replace(block.properties[0], checker=check, depth=16)
+    claim = dataclasses.replace(block.properties[0], checker=check, depth=16,
+                                top=on_small_part(Later))
     found = prove(block, claim, {**claim.instances[0], "entries": 2, "cap": 1}, folder=tmp_path)
     assert found.status == "failed"
     assert found.detail.startswith("a request is overtaken more than 1 times")
