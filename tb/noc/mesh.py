@@ -188,6 +188,7 @@ async def routes_that_are_none(bench: Bench) -> None:
         bad = [([Port.NORTH, Port.LOCAL], 0), ([Port.WEST, Port.LOCAL], 0),
                ([*straight, Port.LOCAL], shape.columns - 1)]
         headers = [(source_header(ways, width=scene.width), where) for ways, where in bad]
+        headers.append((Port.EAST, 1))  # without an end: north follows
     else:
         headers = [(xy_header((0, shape.columns)), shape.columns - 1),
                    (xy_header((shape.rows, 0)), (shape.rows - 1) * shape.columns)]
