@@ -1,7 +1,7 @@
 """What a block is: one object from which every command works."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from amaranth.lib import wiring
@@ -85,6 +85,9 @@ class Observed:
     configurations : tuple[str, ...]
         Those whose testbenches make such requests; the default is all. In these, a run in which
         none was observed has failed.
+    signals : callable or None
+        From the block's and a request's parameters, the signals worth a look in that request's
+        waveform, as `Block.signals`; None: the block's.
     """
 
     what: str
@@ -92,6 +95,7 @@ class Observed:
     proved_by: tuple[str, ...] = ()
     exhaustive: bool = False
     configurations: tuple[str, ...] = ()
+    signals: Callable[[Mapping[str, object]], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ class Picture:
         The JSON file that testbenches leave in their job's folder, handed to the function as its
         first argument; empty: it needs no simulation.
     testbenches : tuple[str, ...]
-        Those that leave it.
+        Those that leave it; `cyclebound picture` runs the first of them that it can.
     thorough : bool
         It takes minutes: a regression draws it only with ``--thorough``.
     """

@@ -221,7 +221,7 @@ def picture(block: BlockName,
                     configurations=[configuration] if configuration else (),
                     wall_limit=wall_limit, pages=tuple(cli.pages))
         check(plan)
-        job, *_ = jobs_of(plan)
+        job = min(jobs_of(plan), key=lambda job: wanted.testbenches.index(job.testbench))
         with cli.status(f"{job.name} runs"):
             outcome = run_job(job)
         if not outcome.passed:

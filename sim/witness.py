@@ -1,17 +1,19 @@
 """The waveform of a worst request, as a picture: its test is simulated again with a trace."""
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.sim import catalogue
+from cyclebound.sim.block import Block
 from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform import render
 
-__all__ = ["Witness", "draw"]
+__all__ = ["Witness", "draw", "signals_for"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Witness:
     configuration: str
     bound: str
     what: str
+    parameters: Mapping[str, object]
     testbench: str
     seed: int
     test: str
@@ -40,8 +43,8 @@ class Witness:
             return None
         _, _, testbench, seed = row.job.split("/")
         folder = run / "witness" / row.block / row.configuration / row.bound
-        return cls(row.block, row.configuration, row.bound, row.what, testbench, int(seed),
-                   row.test, row.first, row.last, str(folder.resolve()), simulator,
+        return cls(row.block, row.configuration, row.bound, row.what, row.parameters, testbench,
+                   int(seed), row.test, row.first, row.last, str(folder.resolve()), simulator,
                    key_of(content, row.job, row.bound, row.what, row.test, row.first, row.last),
                    pages)
 
@@ -50,6 +53,16 @@ class Witness:
         """What a person types to see it again."""
         return (f"cyclebound run {self.block} --configuration {self.configuration} --testbench "
                 f"{self.testbench} --seed {self.seed} --test {self.test} --waves")
+
+
+def signals_for(witness: Witness, block: Block) -> Sequence[str]:
+    """What to look at in the request's waveform."""
+    entry = next((entry for entry in block.bounds
+                  if (entry.bound.name, entry.what) == (witness.bound, witness.what)), None)
+    if entry is None or entry.signals is None:  # no bound covers it, or it leaves that to the block
+        return block.signals
+    configuration = block.configurations[witness.configuration]
+    return entry.signals({**configuration.parameters, **witness.parameters})
 
 
 def draw(witness: Witness) -> str:
@@ -77,7 +90,8 @@ def _drawn(witness: Witness) -> str:
             raise UserError(f"no waveform was written: {outcome.reason}")
         start = outcome.starts.get(witness.test, 0)
         block = catalogue.load(witness.pages).find(witness.block)
-        return render(Path(outcome.waveform), block.signals, start + witness.first,
-                      start + witness.last, title=f"{witness.what} {witness.block}")
+        return render(Path(outcome.waveform), signals_for(witness, block),
+                      start + witness.first, start + witness.last,
+                      title=f"{witness.what} {witness.block}")
     finally:
         shutil.rmtree(witness.folder, ignore_errors=True)

@@ -18,6 +18,7 @@ __all__ = [
     "first_packet",
     "flow",
     "span",
+    "stages",
     "total",
     "transaction",
     "written",
@@ -148,6 +149,20 @@ def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Par
 
     return _ASKED - _GRANTED + p.nCWD + p.nBURST + max(
         cycle + behind(number) for number, cycle in enumerate(whole))
+
+
+def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
+           part: Part | str) -> dict[str, float]:
+    """What each stage has of `written`, in cycles of the network, in the order of the way.
+
+    The last one, DDR3, has what is left: from the last packet's arrival to the last beat.
+    """
+    found: dict[str, float] = {
+        "fill": fill(nbytes=path.nbytes, requesters=path.requesters),
+        "first_packet": first_packet(requesters=path.requesters),
+        "flow": arrivals(path, ready)[-1]}
+    whole = written(path, ready, quarters=quarters, cap=cap, part=part) * quarters / 4
+    return {**found, "dram": whole - sum(found.values())}
 
 
 @bound(formula="N_trans = 1: span(t_1 + t_2 + read + arrival + 66) + 6 + nCWD + nBURST; else max "

@@ -17,7 +17,7 @@ from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout
 
 __all__ = ["COUNTER_BITS", "HandshakeRouter", "ShmacRouterSignature", "check_shmac_router",
-           "count_dropped"]
+           "connect_ports"]
 
 COUNTER_BITS = 16  # of what was dropped, modulo 2**16
 SLAVE_ACKNOWLEDGES = ("passed", "accepted")
@@ -33,13 +33,31 @@ def check_shmac_router(*, slave_acknowledge="passed", address_bits=ADDRESS_BITS,
                          f"{slave_acknowledge!r}")
 
 
-def count_dropped(m, router, pulses):
-    """Count a router's ``pulses``, lists by name of the counter; three cycles behind."""
-    for name, each in pulses.items():
-        caught = Signal(len(each), name=f"{name}_caught")
-        events = Signal(range(len(each) + 1), name=f"{name}_events")
-        counter = getattr(router, name)
-        m.d.sync += [caught.eq(Cat(each)), events.eq(sum(caught)), counter.eq(counter + events)]
+def _count(m, counter, pulses):
+    """Count ``pulses``; three cycles behind."""
+    caught = Signal(len(pulses), name=f"{counter.name}_caught")
+    events = Signal(range(len(pulses) + 1), name=f"{counter.name}_events")
+    m.d.sync += [caught.eq(Cat(pulses)), events.eq(sum(caught)), counter.eq(counter + events)]
+
+
+def connect_ports(m, router):
+    """Wire the inputs and outputs of a router, old or new, to its ports and to each other, and
+    count what is dropped. The router itself tells its inputs who is granted, and when the master
+    waits."""
+    for port, unit in zip(ShmacPort, router.inputs, strict=True):
+        m.submodules[f"input_{port.name.lower()}"] = unit
+        wiring.connect(m, wiring.flipped(router.sinks[port]), unit.sink)
+        m.d.comb += [unit.connected.eq(router.connected), unit.position.eq(router.position),
+                     unit.waited.eq(router.waited)]
+    for port, output in zip(ShmacPort, router.outputs, strict=True):
+        m.submodules[f"output_{port.name.lower()}"] = output
+        wiring.connect(m, output.source, wiring.flipped(router.sources[port]))
+        m.d.comb += output.requests.eq(Cat(unit.asks[port] for unit in router.inputs))
+        m.d.comb += [packet.eq(unit.packet)
+                     for packet, unit in zip(output.packets, router.inputs, strict=True)]
+    unwanted = router.outputs[ShmacPort.MASTER].begins & ~router.waited
+    _count(m, router.unroutable, [unit.unroutable for unit in router.inputs])
+    _count(m, router.malformed, [*(unit.malformed for unit in router.inputs), unwanted])
 
 
 class ShmacRouterSignature(wiring.Signature):
@@ -114,23 +132,14 @@ class HandshakeRouter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        connect_ports(m, self)
         for port, unit in zip(ShmacPort, self.inputs, strict=True):
-            m.submodules[f"input_{port.name.lower()}"] = unit
-            wiring.connect(m, wiring.flipped(self.sinks[port]), unit.sink)
             # nothing turns around; the slave's ready would otherwise depend on itself
             others = [output for other, output in enumerate(self.outputs) if other != port]
             m.d.comb += [
-                unit.connected.eq(self.connected), unit.position.eq(self.position),
-                unit.waited.eq(self.waited),
                 unit.granted.eq(Cat(output.granted[port] for output in others).any()),
                 unit.done.eq(Cat(output.done[port] for output in others).any()),
             ]
-        for port, output in zip(ShmacPort, self.outputs, strict=True):
-            m.submodules[f"output_{port.name.lower()}"] = output
-            wiring.connect(m, output.source, wiring.flipped(self.sources[port]))
-            m.d.comb += output.requests.eq(Cat(unit.asks[port] for unit in self.inputs))
-            m.d.comb += [packet.eq(unit.packet)
-                         for packet, unit in zip(output.packets, self.inputs, strict=True)]
         answers = self.outputs[ShmacPort.MASTER]
         m.d.comb += [self.outputs[ShmacPort.SLAVE].busy.eq(self.slave_busy),
                      answers.refused.eq(~self.waited)]
@@ -138,9 +147,4 @@ class HandshakeRouter(wiring.Component):
             m.d.sync += self.waited.eq(0)
         with m.If(self.inputs[ShmacPort.MASTER].awaits):
             m.d.sync += self.waited.eq(1)
-
-        count_dropped(m, self, {
-            "unroutable": [unit.unroutable for unit in self.inputs],
-            "malformed": [*(unit.malformed for unit in self.inputs),
-                          answers.begins & ~self.waited]})
         return m

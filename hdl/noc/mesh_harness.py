@@ -11,12 +11,18 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.mesh import Mesh
-from cyclebound.hdl.noc.mesh_traffic import TILE_BITS, PlanLayout, TrafficSink, TrafficSource
+from cyclebound.hdl.noc.mesh_traffic import (
+    TILE_BITS,
+    PlanLayout,
+    TrafficSink,
+    TrafficSource,
+    stamp_bits,
+)
 
 __all__ = ["MeshHarness"]
 
 _RESULTS = {"count": 32, "flits": 32, "queued": 48, "network": 48, "received": 32, "sent": 32,
-            "blocked": 32, "worst": 16, "wrong": 1}
+            "blocked": 32, "worst": 32, "wrong": 1}  # at most
 
 
 class MeshHarness(wiring.Component):
@@ -27,7 +33,8 @@ class MeshHarness(wiring.Component):
     rows, columns : int
         Powers of two, at least 2.
     width, depth, delta, longest
-        Of the `Mesh`; ``width`` is at least 32, ``longest`` at most 128.
+        Of the `Mesh`; ``width`` is at least 32, ``longest`` at most 128. ``width`` - 16 bits, but
+        not more than 32, are left for times: latencies have to be shorter than 2 to their power.
     routing : str
         "xy": the harness knows no other.
 
@@ -67,12 +74,13 @@ class MeshHarness(wiring.Component):
                          routing=routing, longest=longest)
         self.rows, self.columns, self.width = rows, columns, width
         self.tiles = tiles = rows * columns
+        self._results = {**_RESULTS, "worst": stamp_bits(width)}
         super().__init__({
             "aim_at": In(1), "tile": In(range(tiles)), "target": In(TILE_BITS), "active": In(1),
             "plan": In(PlanLayout), "seed": In(32), "start": In(1),
             "warm": In(32), "counted": In(32), "drain": In(32), "done": Out(1),
             "read_tile": In(range(tiles)), "read_source": In(range(tiles)),
-            **{name: Out(bits) for name, bits in _RESULTS.items()},
+            **{name: Out(bits) for name, bits in self._results.items()},
         })
 
     def elaborate(self, platform):
@@ -107,7 +115,7 @@ class MeshHarness(wiring.Component):
         plan, seed = Signal(PlanLayout), Signal(32)
         with m.If(self.start):
             m.d.sync += [plan.eq(self.plan), seed.eq(self.seed)]
-        results = {name: [] for name in _RESULTS}
+        results = {name: [] for name in self._results}
         for number, (row, column) in enumerate(mesh.shape.tiles):
             source = TrafficSource(rows=self.rows, columns=self.columns, place=number,
                                    width=self.width)

@@ -13,10 +13,10 @@ from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.hdl.harness.lfsr import Lfsr
 from cyclebound.hdl.noc.flit import FlitLayout
 
-__all__ = ["STAMP_BITS", "TILE_BITS", "PlanLayout", "TrafficSink", "TrafficSource", "header"]
+__all__ = ["TILE_BITS", "PlanLayout", "TrafficSink", "TrafficSource", "header", "stamp_bits"]
 
 TILE_BITS = 2 * COORDINATE_BITS   # row and column, as XY routing has them
-STAMP_BITS = 16                   # of a header: latencies are shorter than 2**16 cycles
+_TIME_BITS = 32                   # of the clock that latencies are measured by
 _COIN_BITS, _DRAW_BITS = 31, 61   # registers that decide when, and whereto and how long
 _PENDING = 8                      # packets created and not begun
 
@@ -26,6 +26,12 @@ PlanLayout = data.StructLayout({
     "flits": 8,      # of the shortest packet, at least 1,
     "spread": 8,     # and this many more in the longest
 })
+
+
+def stamp_bits(width):
+    """Bits of a header that tell when it was taken; the others are tiles. Latencies have to be
+    shorter than 2 to their power."""
+    return min(width - 2 * TILE_BITS, _TIME_BITS)
 
 
 def header(source, stamp, destination):
@@ -123,7 +129,8 @@ class TrafficSource(wiring.Component):
         ]
         with m.If(place == 0):
             m.d.comb += source.payload.data.eq(header(Const(self.place, 8),
-                                                      self.cycle[:STAMP_BITS], destination))
+                                                      self.cycle[:stamp_bits(self.width)],
+                                                      destination))
         with m.Else():
             m.d.comb += source.payload.data.eq(Mux(place == 1, stamp, Cat(place, Const(
                 self.place, 8))))
@@ -184,7 +191,7 @@ class TrafficSink(wiring.Component):
         the cycle in which their header was taken, to their last flit, both included.
     received : Out(32)
         All packets, counted or not.
-    worst_address : In(range(tiles)), worst : Out(16)
+    worst_address : In(range(tiles)), worst : Out(stamp_bits(width))
         The greatest latency from taken header to last flit of all packets from that tile.
     wrong : Out(1)
         Sticky: a packet for somebody else, or flits in another order than they were sent.
@@ -196,17 +203,17 @@ class TrafficSink(wiring.Component):
             "sink": In(stream.Signature(FlitLayout(width))), "here": In(TILE_BITS),
             "cycle": In(32), "counting": In(1), "clear": In(1), "clear_address": In(range(tiles)),
             "count": Out(32), "flits": Out(32), "queued": Out(48), "network": Out(48),
-            "received": Out(32), "worst_address": In(range(tiles)), "worst": Out(STAMP_BITS),
-            "wrong": Out(1),
+            "received": Out(32), "worst_address": In(range(tiles)),
+            "worst": Out(stamp_bits(width)), "wrong": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        sink, flit = self.sink, self.sink.payload
+        sink, flit, stamp = self.sink, self.sink.payload, stamp_bits(self.width)
         m.d.comb += sink.ready.eq(1)
 
         # First stage: the packet.
-        place, source, taken = Signal(8), Signal(8), Signal(STAMP_BITS)
+        place, source, taken = Signal(8), Signal(8), Signal(stamp)
         created, now = Signal(32), Signal(32)
         complete, whole = Signal(), Signal(8)
         m.d.sync += [complete.eq(sink.valid & flit.last), now.eq(self.cycle),
@@ -214,8 +221,8 @@ class TrafficSink(wiring.Component):
         with m.If(sink.valid):
             m.d.sync += place.eq(Mux(flit.last, 0, place + 1))
             with m.If(flit.first):
-                m.d.sync += [source.eq(flit.data[TILE_BITS + STAMP_BITS:]),
-                             taken.eq(flit.data[TILE_BITS:TILE_BITS + STAMP_BITS]),
+                m.d.sync += [source.eq(flit.data[TILE_BITS + stamp:]),
+                             taken.eq(flit.data[TILE_BITS:TILE_BITS + stamp]),
                              created.eq(self.cycle)]
             with m.Elif(place == 1):
                 m.d.sync += created.eq(flit.data)
@@ -226,8 +233,8 @@ class TrafficSink(wiring.Component):
                 m.d.sync += self.wrong.eq(1)
 
         # Second stage: its latency.
-        latency, counted = Signal(STAMP_BITS), Signal()
-        m.d.comb += latency.eq(now[:STAMP_BITS] - taken + 1)
+        latency, counted = Signal(stamp), Signal()
+        m.d.comb += latency.eq(now[:stamp] - taken + 1)
         m.d.sync += counted.eq(self.counting)
         with m.If(complete):
             m.d.sync += self.received.eq(self.received + 1)
@@ -238,7 +245,7 @@ class TrafficSink(wiring.Component):
                     self.network.eq(self.network + latency),
                 ]
 
-        table = m.submodules.table = Memory(shape=unsigned(STAMP_BITS), depth=self.tiles, init=[])
+        table = m.submodules.table = Memory(shape=unsigned(stamp), depth=self.tiles, init=[])
         write = table.write_port()
         before, after = table.read_port(domain="comb"), table.read_port(domain="comb")
         m.d.comb += [

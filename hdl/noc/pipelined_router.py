@@ -12,7 +12,7 @@ from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, ShmacPor
 from cyclebound.hdl.noc.handshake_router import (
     ShmacRouterSignature,
     check_shmac_router,
-    count_dropped,
+    connect_ports,
 )
 from cyclebound.hdl.noc.pipelined_input import PipelinedInput
 from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
@@ -58,29 +58,13 @@ class PipelinedRouter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        connect_ports(m, self)
         for port, unit in zip(ShmacPort, self.inputs, strict=True):
-            m.submodules[f"input_{port.name.lower()}"] = unit
-            wiring.connect(m, wiring.flipped(self.sinks[port]), unit.sink)
-            m.d.comb += [
-                unit.connected.eq(self.connected), unit.position.eq(self.position),
-                unit.waited.eq(self.waited),
-                unit.granted.eq(Cat(output.grant[port] for output in self.outputs).any()),
-            ]
-        for port, output in zip(ShmacPort, self.outputs, strict=True):
-            m.submodules[f"output_{port.name.lower()}"] = output
-            wiring.connect(m, output.source, wiring.flipped(self.sources[port]))
-            m.d.comb += output.requests.eq(Cat(unit.asks[port] for unit in self.inputs))
-            m.d.comb += [packet.eq(unit.packet)
-                         for packet, unit in zip(output.packets, self.inputs, strict=True)]
+            m.d.comb += unit.granted.eq(Cat(output.grant[port] for output in self.outputs).any())
         answers, master = self.outputs[ShmacPort.MASTER], self.inputs[ShmacPort.MASTER]
         m.d.comb += answers.refused.eq(~self.waited)
         with m.If(answers.begins):
             m.d.sync += self.waited.eq(0)
         with m.If(master.awaits & master.granted):
             m.d.sync += self.waited.eq(1)
-
-        count_dropped(m, self, {
-            "unroutable": [unit.unroutable for unit in self.inputs],
-            "malformed": [*(unit.malformed for unit in self.inputs),
-                          answers.begins & ~self.waited]})
         return m

@@ -10,6 +10,7 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
+    Picture,
     Property,
     Testbench,
 )
@@ -93,6 +94,10 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.source__valid", "top.dut.source__payload", "top.dut.valid",
                  "top.dut.fresh", "top.dut.age_0", "top.dut.pick"),
+        pictures=(Picture(
+            "stays", "Row hits come without a pause: how long each request waits, by the literal "
+            "rules and with the age cap.", "cyclebound.sim.pictures.stays:stays",
+            kept="stays.json", testbenches=("literal", "cycle")),),
     ),
     Block(
         name="dram.page_controller",

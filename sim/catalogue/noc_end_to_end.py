@@ -2,7 +2,7 @@
 
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.hdl.noc.end_to_end import EndToEnd
-from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.sim.block import Block, Configuration, Observed, Picture, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 
 _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
@@ -27,5 +27,10 @@ BLOCKS = (
         checker=lambda system: DramTimingCheck(part=system.part),
         signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",
                  "top.dut.arrived", "top.dut.asked", "top.dut.command", "top.dut.bus"),
+        pictures=(Picture(
+            "stages", "What each stage took, and may take, from the core's first word to DDR3's "
+            "last beat: N_req at local memory, N_trans at DDR3.",
+            "cyclebound.sim.pictures.end_to_end:stages", kept="stages.json",
+            testbenches=("sweep", "cycle")),),
     ),
 )

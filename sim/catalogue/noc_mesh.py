@@ -1,6 +1,11 @@
 """The mesh."""
 
+from collections.abc import Mapping
+
 from cyclebound.golden.noc import bounds
+from cyclebound.golden.noc.patterns import pattern
+from cyclebound.golden.noc.routes import Mesh as Shape
+from cyclebound.golden.noc.routes import Port, ports, xy_route
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
@@ -12,6 +17,34 @@ from cyclebound.sim.block import (
     Picture,
     Testbench,
 )
+
+
+def _way(known: Mapping[str, int], inside: str = "") -> tuple[str, ...]:
+    """A packet's way: in each router, which output its header asks for, whose packet that output
+    sends, and what is on the link."""
+    shape = Shape(known["rows"], known["columns"])
+    source = divmod(known["source"], shape.columns)
+    if "pattern" in known:
+        hot = divmod(known.get("hot", 0), shape.columns)
+        target = pattern(shape, known["pattern"], hot)[source]
+    else:
+        target = divmod(known["target"], shape.columns)
+    route, came, found = xy_route(shape, source, target), Port.LOCAL, []
+    for (row, column), port in zip(route, ports(route), strict=True):
+        router = f"top.dut.{inside}router_{row}_{column}"
+        found += [f"{router}.input_{came:d}.want", f"{router}.output_{port:d}.owner",
+                  *(f"{router}.output_{port:d}.source__{name}" for name in (
+                      "valid", "payload.first", "payload.last"))]
+        came = port.opposite
+    return tuple(found)
+
+
+def _through_interfaces(known: Mapping[str, int]) -> tuple[str, ...]:
+    """The same between two interfaces: what is asked for, the words, and the way."""
+    return (f"top.dut.transactions__{known['source']}__valid",
+            *(f"top.dut.words__{known['source']}__{name}" for name in ("valid", "ready")),
+            *_way(known, "mesh."), f"top.dut.received__{known['target']}__valid")
+
 
 BLOCKS = (
     Block(
@@ -28,6 +61,9 @@ BLOCKS = (
             **{f"harness{size}": Configuration({
                 "rows": size, "columns": size, "width": 32, "depth": 4, "delta": 2,
                 "routing": "xy", "longest": 66}) for size in (2, 4, 8)},
+            # 32 bits of a header for the time, so that latencies may take millions of cycles
+            "deep8": Configuration({"rows": 8, "columns": 8, "width": 48, "depth": 4, "delta": 2,
+                                    "routing": "xy", "longest": 66}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.mesh", configurations=("square", "oblong")),
@@ -38,13 +74,17 @@ BLOCKS = (
             Testbench("large", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
                       configurations=("harness4", "harness8"), thorough=True,
                       max_cycles=20_000_000),
+            Testbench("deep", "cyclebound.tb.noc.mesh_harness_deep", top=MeshHarness,
+                      configurations=("deep8",), thorough=True, max_cycles=20_000_000),
             Testbench("traffic", "cyclebound.tb.noc.mesh_traffic", configurations=("four",),
                       thorough=True, max_cycles=10_000_000),
         ),
         bounds=(
-            Observed("alone", bounds.t_noc),
-            Observed("transfer", bounds.transfer, configurations=("square", "oblong")),
-            Observed("traversal", bounds.traversal),
+            Observed("alone", bounds.t_noc, signals=_way, configurations=(
+                "square", "oblong", "four", "harness2", "harness4", "harness8")),
+            Observed("transfer", bounds.transfer, configurations=("square", "oblong"),
+                     signals=_through_interfaces),
+            Observed("traversal", bounds.traversal, signals=_way),
         ),
         fpga=FpgaTarget("four"),
         pictures=(

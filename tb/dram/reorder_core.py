@@ -1,11 +1,16 @@
 """Testbench of the reorder core: every output compared in every cycle."""
 
+import json
+import os
 from collections import deque
+from pathlib import Path
 
 from cyclebound.golden.dram.queued_request import HIGHEST, QueuedRequest
 from cyclebound.golden.dram.reorder_core import ReorderCoreModel
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, testbench
+
+STAYS = "stays.json"  # beside the job: who was in the queue, and from when to when
 
 
 class Scene:
@@ -29,6 +34,7 @@ class Scene:
         self._since: dict[int, int] = {}
         self._seen = 0
         self._offered = False
+        self._begin, self._left = bench.cycle, []
 
     def request(self, bank: int, row: int, *, priority: int = 4, write: bool = False) -> None:
         """Let the front end have another request."""
@@ -63,10 +69,20 @@ class Scene:
             self._since[self._free.popleft()] = now
         for left, overtaken in self.model.issued[self._seen:]:
             first = self._since.pop(left.tag)
+            self._left.append([left.bank, left.row, first - self._begin, now - self._begin])
             self._free.append(left.tag)
             if self.cap or (left.bank, left.row) == (0, 0):  # the literal rules hold back others
                 bench.observe("residence", first, now, latency=overtaken + 1)
         self._seen = self.issued
+
+    def keep(self) -> None:
+        """Put who was there beside the job, for a picture: bank, row, first cycle and the one in
+        which it left, if it did."""
+        waiting = [[each.request.bank, each.request.row,
+                    self._since[each.request.tag] - self._begin, None]
+                   for each in self.model.queue]
+        Path(os.environ["CYCLEBOUND_JOB"]).with_name(STAYS).write_text(json.dumps(
+            {"cap": self.cap, "stays": sorted(self._left + waiting, key=lambda stay: stay[2])}))
 
     async def drain(self) -> None:
         """Until all have left."""
@@ -93,13 +109,15 @@ async def hold_back(scene: Scene) -> QueuedRequest:
 async def a_stream_of_row_hits(bench: Bench) -> None:
     """The oldest requests miss their rows; hits come as quickly as they leave."""
     scene = Scene(bench)
-    for _ in range(3):
+    for number in range(3):
         last = await hold_back(scene)
         for _ in range(2 * scene.cap + 3 * scene.entries):
             scene.request(0, 0, write=bench.rng.random() < 0.5)
         while last in [each.request for each in scene.model.queue]:
             await scene.cycle()
         await scene.drain()
+        if not number:
+            scene.keep()
 
 
 @testbench

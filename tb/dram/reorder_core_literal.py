@@ -22,5 +22,6 @@ async def row_hits_starve_a_miss(bench: Bench) -> None:
         assert last in [each.request for each in scene.model.queue]
     waited = next(each for each in scene.model.queue if each.request == last)
     assert waited.overtaken > _ISSUES - 2 * scene.entries
+    scene.keep()
     await scene.drain()
     assert last in [request for request, _ in scene.model.issued]

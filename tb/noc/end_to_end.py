@@ -1,7 +1,10 @@
 """Testbench of the end-to-end system: each stage of a write measured, its data in DRAM compared."""
 
+import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
 from cyclebound.golden.dram.rules import Command
@@ -11,6 +14,7 @@ from cyclebound.golden.noc.composition import Transaction
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.tb.bench import Bench, testbench
 
+STAGES = "stages.json"      # beside the job: what each stage took and may take, by write
 WINDOW, PERIOD = 512, 1024  # section V.B
 _FIRST_OPEN = 2             # cycles from reset, and the offset, to the first window
 _HEADER = 2                 # from a packet's last word to its header on offer
@@ -149,17 +153,22 @@ def worst_places(requesters: int, competitors: int, bench: Bench) -> Iterable[in
 
 
 async def measure(bench: Bench, requesters: int, competitors: int,
-                  places: Iterable[int]) -> None:
-    """The write with the first packet ready in these places of the period; observed."""
+                  places: Iterable[int]) -> list[dict]:
+    """The write with the first packet ready in these places of the period; observed.
+
+    For each: N_req, N_trans, and by stage what was measured and what is allowed, in cycles of the
+    network.
+    """
     p = bench.parameters
     early = await write(bench, requesters, competitors, 0, until_ready=True)
     quarters = p["quarters"]
     known = {"delta": p["delta"], "window": WINDOW, "period": PERIOD}
+    path, found = path_of(requesters, competitors, bench), []
     for place in places:
         events = await write(bench, requesters, competitors,
                              (early.ready - place - _FIRST_OPEN) % PERIOD)
         assert events.ready == early.ready
-        late = bounds.arrivals(path_of(requesters, competitors, bench), place)
+        late = bounds.arrivals(path, place)
         assert all(seen - events.ready < latest
                    for seen, latest in zip(events.arrived, late, strict=True))
         told, ready = events.filled + 1, events.ready
@@ -181,16 +190,31 @@ async def measure(bench: Bench, requesters: int, competitors: int,
             ready - told - 1, last - ready + 1, end - events.begun + 1,
             bounds.total(competitors=competitors, nbytes=p["nbytes"], cap=p["cap"], part=p["part"],
                          requesters=requesters, quarters=quarters, **known))
+        took = {"fill": told - events.writing + 1, "first_packet": ready - told - 1,
+                "flow": last - ready + 1}
+        took["dram"] = (end - events.begun + 1) * quarters / 4 - sum(took.values())
+        found.append({"requesters": requesters, "competitors": competitors, "measured": took,
+                      "bound": bounds.stages(path, place, quarters=quarters, cap=p["cap"],
+                                             part=p["part"])})
+    return found
+
+
+def keep(rows: Iterable[dict]) -> None:
+    """Put writes beside the job, for a picture; several tests may do so."""
+    file = Path(os.environ["CYCLEBOUND_JOB"]).with_name(STAGES)
+    before = json.loads(file.read_text()) if file.exists() else []
+    whole = {(row["requesters"], row["competitors"]): row for row in [*before, *rows]}
+    file.write_text(json.dumps(list(whole.values())))
 
 
 @testbench
 async def alone(bench: Bench) -> None:
     for requesters in (1, 3):
-        await measure(bench, requesters, 1, worst_places(requesters, 1, bench))
+        keep(await measure(bench, requesters, 1, worst_places(requesters, 1, bench)))
 
 
 @testbench
 async def everybody_at_once(bench: Bench) -> None:
     most = bench.parameters["requesters"]
     masters = 1 + bench.parameters["rivals"]
-    await measure(bench, most, masters, worst_places(most, masters, bench))
+    keep(await measure(bench, most, masters, worst_places(most, masters, bench)))

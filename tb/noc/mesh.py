@@ -8,7 +8,7 @@ from cyclebound.golden.noc.deadlock import find_deadlock
 from cyclebound.golden.noc.mesh import MeshModel
 from cyclebound.golden.noc.packet import source_header, xy_header
 from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
-from cyclebound.golden.noc.routes import Mesh, Route, Tile, ports, xy_route
+from cyclebound.golden.noc.routes import Mesh, Port, Route, Tile, ports, xy_route
 from cyclebound.golden.noc.tdma import Flow, Network, Slot, conflicts, solve
 from cyclebound.golden.noc.wormhole_router import Flit, packet
 from cyclebound.tb.bench import Bench, testbench
@@ -18,6 +18,7 @@ from cyclebound.tb.noc.flits import FlitPort, Sender
 FIGURE_3: Mapping[str, Route] = {
     "F(R1)": ((1, 1), (1, 0), (0, 0)), "F(R4)": ((0, 1), (1, 1), (1, 0)),
     "F(R3)": ((0, 0), (0, 1), (1, 1)), "F(R2)": ((1, 0), (0, 0), (0, 1))}
+_COUNTED = 3  # cycles, at most, from a header at the head of its FIFO until it is counted
 _QUIET = 100  # cycles without any flit moving, after which nothing will move again
 
 
@@ -63,6 +64,19 @@ class MeshScene:
         self.senders[route[0]].waiting.extend(whole)
         self._sent[stream].append(whole)
         self._next[route[0]].append(stream)
+
+    def send_lost(self, source: Tile, header: int, flits: int) -> None:
+        """Queue a packet that no tile is to get."""
+        self.senders[source].waiting.extend(packet(header, [0] * (flits - 1)))
+        self._next[source].append(-1)
+
+    async def misrouted(self) -> list[int]:
+        """What each router has counted, nothing being on its way."""
+        for _ in range(_COUNTED):
+            await self.cycle()
+        seen = await self.bench.step(self._all_ready)
+        return [self.bench.outputs[f"misrouted.{number}"].of(seen)
+                for number in range(len(self.tiles))]
 
     async def cycle(self) -> None:
         """Offer, let the receivers take everything, and compare."""
@@ -122,6 +136,11 @@ class MeshScene:
         """Packets that have not been delivered."""
         return sum(map(len, self._sent.values()))
 
+    def ends(self, route: Route) -> dict[str, int]:
+        """What a bound and a waveform have to know of a route that is XY."""
+        return {"routers": len(route), "source": self.tiles.index(route[0]),
+                "target": self.tiles.index(route[-1])}
+
     async def finish(self) -> None:
         """Until all is delivered, or nothing moves any more."""
         while self.pending and self.quiet < _QUIET:
@@ -152,7 +171,46 @@ async def every_pair_alone(bench: Bench) -> None:
             scene.send(route, 2 + number % 4)
             await scene.finish()
             _, flits, first, last = scene.delivered[-1]
-            bench.observe("alone", first, last, flits=flits, routers=len(route))
+            bench.observe("alone", first, last, flits=flits, **scene.ends(route))
+
+
+@testbench
+async def routes_that_are_none(bench: Bench) -> None:
+    """Out of the mesh: dropped and counted by the router at the edge. Back to a router, or to
+    another tile than was meant: no router can know, and it arrives there. What follows arrives, and
+    in the end is as quick as if nothing had been."""
+    scene = MeshScene(bench)
+    shape, tiles, longest = scene.shape, scene.tiles, bench.parameters["longest"]
+    corner, good = tiles[0], xy_route(shape, tiles[0], tiles[-1])
+    expected = [0] * len(tiles)
+    if scene.routing == "source":
+        straight = [Port.EAST] * shape.columns
+        bad = [([Port.NORTH, Port.LOCAL], 0), ([Port.WEST, Port.LOCAL], 0),
+               ([*straight, Port.LOCAL], shape.columns - 1)]
+        headers = [(source_header(ways, width=scene.width), where) for ways, where in bad]
+        headers.append((Port.EAST, 1))  # without an end: north follows
+    else:
+        headers = [(xy_header((0, shape.columns)), shape.columns - 1),
+                   (xy_header((shape.rows, 0)), (shape.rows - 1) * shape.columns)]
+    for header, where in headers:
+        for flits in (1, longest):
+            scene.send_lost(corner, header, flits)
+            expected[where] += 1
+            scene.send(good, longest)
+    await scene.finish()
+    assert not scene.pending, f"{scene.pending} packets did not get through behind a bad one"
+    assert await scene.misrouted() == expected
+    if scene.routing == "source":
+        around = ((0, 0), (0, 1), (1, 1), (1, 0), (0, 0))
+        for route in (around, good):
+            scene.send(route, longest)
+        await scene.finish()
+        assert not scene.pending, "a packet went around and did not arrive"
+        assert await scene.misrouted() == expected
+    scene.send(good, longest)
+    await scene.finish()
+    _, flits, first, last = scene.delivered[-1]
+    bench.observe("alone", first, last, flits=flits, **scene.ends(good))
 
 
 @testbench
@@ -213,7 +271,7 @@ async def _play(bench: Bench, network: Network, table: Mapping[str, Slot], who: 
         found[number].append((first - begin, last - begin))
         if all(how == "table" for how in who.values()):
             bench.observe("alone", first, last, flits=flits,
-                          routers=len(table[names[number]].route))
+                          **scene.ends(table[names[number]].route))
     return found
 
 

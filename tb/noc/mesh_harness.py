@@ -10,7 +10,7 @@ from pathlib import Path
 from cyclebound.golden.harness.lfsr_spec import spread_seed
 from cyclebound.golden.noc.packet import xy_header
 from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
-from cyclebound.golden.noc.routes import Mesh, Tile
+from cyclebound.golden.noc.routes import Mesh, Port, Tile
 from cyclebound.tb.bench import Bench, testbench
 
 __all__ = ["ALWAYS", "AT_TARGET", "Found", "HarnessScene"]
@@ -52,6 +52,8 @@ class HarnessScene:
         self.bench, p = bench, bench.parameters
         self.mesh = Mesh(p["rows"], p["columns"])
         self.longest = p["longest"]
+        self.depth = p["depth"]
+        self.times = 1 << bench.outputs["worst"].width  # that headers can tell apart
 
     async def aim(self, targets: Mapping[Tile, Tile]) -> None:
         """These tiles send, and aim at these targets; all others are silent."""
@@ -100,7 +102,9 @@ async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, c
     targets = pattern(scene.mesh, number, scene.mesh.tiles[hot])
     await scene.aim(targets)
     tiles = scene.mesh.tiles
-    drain = 40 * flits * len(tiles)
+    # what may be left in sources, FIFOs and links, twice as long as one link takes for it
+    drain = 2 * len(tiles) * (flits + len(Port) * (scene.depth + 1))
+    assert cycles + drain < scene.times, "a latency may be too long for what tells it"
     found = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles, drain=drain,
                                 number=number)
     for source, target in targets.items():

@@ -156,10 +156,11 @@ async def play(bench: Bench, table: Table, victim: int, demands: list[Demand], *
 def _observe(bench: Bench, table: Table, victim: int,
              found: list[tuple[int, int, tuple[int, ...]]]) -> None:
     slot = table.slots[victim]
+    source, target = (table.mesh.tiles.index(slot.route[end]) for end in (0, -1))
     for _, accepted, arrivals in found:
         bench.observe("transfer", accepted, arrivals[-1], words=len(arrivals),
                       payload=table.payload, period=table.network.period, length=slot.length,
-                      routers=len(slot.route))
+                      routers=len(slot.route), source=source, target=target)
 
 
 @testbench

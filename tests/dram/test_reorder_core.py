@@ -2,6 +2,7 @@
 """Reorder core: the paper's example, RTL against model, checker against planted faults, proofs."""
 
 import dataclasses
+import json
 import random
 import re
 
@@ -15,7 +16,9 @@ from cyclebound.golden.dram.reorder_core import ReorderCoreModel, Rules
 from cyclebound.golden.dram.small_part import SMALL, on_small_part
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim import catalogue
+from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.pictures.stays import stays
 from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import reorder_core_properties as properties
@@ -200,6 +203,37 @@ def test_literal_rules_starve_a_miss_on_the_rtl(tmp_path):
     outcome = run_job(Job("dram.reorder_core", "paper", "literal", 1, str(tmp_path)))
     assert outcome.passed, outcome.reason
     assert {group.what for group in outcome.groups} == {"residence"}
+    kept = json.loads((tmp_path / "stays.json").read_text())
+    left = [stay for stay in kept["stays"] if stay[3] is not None]
+    starved = [stay for stay in kept["stays"] if stay[3] is None and stay[:2] != [0, 0]]
+    assert kept["cap"] == 0
+    assert starved
+    assert all(sum(other[2] > stay[2] for other in left) > 390 for stay in starved)
+
+
+# The picture
+
+@unit
+@pytest.mark.parametrize(("cap", "says"), [
+    (0, "the literal rules"), (9, "whoever came first goes first once 9 others have left")])
+def test_picture_of_who_waits(tmp_path, cap, says):
+    hits = [[0, 0, 3 * number, 3 * number + 11] for number in range(60)]
+    waiting = [] if cap else [[1, 0, 1, None]]
+    kept = {"cap": cap, "stays": sorted(hits + waiting, key=lambda stay: stay[2])}
+    figure = stays(kept)
+    [axes] = figure.axes
+    assert axes.get_title() == says
+    bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
+    end = bars[-1][0] + 11 + 4
+    assert len(bars) == 44
+    assert bars[:2] == [(0, 11), (3, 11)] if cap else [(0, 11), (1, end - 1)]
+    later = sum(left > end for *_, left in hits)
+    assert [text.get_text() for text in axes.texts] == (
+        [] if cap else [f"still there when {later} more have left"])
+    write(figure, path := tmp_path / "picture.svg")
+    before = path.read_text()
+    write(stays(kept), path)
+    assert path.read_text() == before
 
 
 # Proofs

@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """End to end: parameters, bounds against the paper's formulas, a small system cycle by cycle."""
 
+import json
+
 import pytest
 from amaranth.back import rtlil
 
@@ -12,7 +14,9 @@ from cyclebound.golden.noc.visible_timing import DDR
 from cyclebound.hdl.noc.compute_tile import ComputeTile
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.io_tile import IoTile
+from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.pictures import end_to_end as pictures
 from cyclebound.sim.run_bench import run_bench
 
 unit = pytest.mark.unit
@@ -112,6 +116,40 @@ def test_span_is_the_longest_that_so_many_cycles_take(quarters):
             last - first + 1 for first, last in zip(goes, goes[count - 1:], strict=False))
 
 
+@unit
+@pytest.mark.parametrize("competitors", [1, 8])
+def test_stages_add_up_to_the_whole(competitors):
+    path = bounds.transaction(requesters=3, competitors=competitors)
+    known = {"quarters": 3, "cap": 9, "part": "ddr3-1600-module"}
+    found = bounds.stages(path, 600, **known)
+    assert list(found) == ["fill", "first_packet", "flow", "dram"]
+    assert found["fill"] == 3 * 512 + 1
+    assert found["flow"] == bounds.arrivals(path, 600)[-1]
+    assert sum(found.values()) * 4 / 3 == bounds.written(path, 600, **known)
+
+
+# The picture
+
+@unit
+def test_picture_of_the_stages(tmp_path):
+    stages = {"fill": 500, "first_packet": 60, "flow": 1500, "dram": 80}
+    kept = [{"requesters": requesters, "competitors": competitors, "measured": stages,
+             "bound": {**stages, "dram": 90}}
+            for requesters, competitors in ((1, 1), (2, 1), (1, 2), (1, 3), (11, 8))]
+    figure = pictures.stages(kept)
+    assert [axes.get_title() for axes in figure.axes] == [
+        "N_trans = 1 at DDR3", "N_trans = 8 at DDR3", "N_req = 1 at local memory"]
+    assert [len(axes.patches) for axes in figure.axes] == [2 * 2 * 4, 2 * 4, 3 * 2 * 4]
+    first = figure.axes[0].patches[:8]
+    assert [bar.get_height() for bar in first] == [500, 60, 1500, 80, 500, 60, 1500, 90]
+    assert [bar.get_y() for bar in first] == [0, 500, 560, 2060] * 2
+    assert "70%" in [text.get_text() for text in figure.axes[0].texts]
+    write(figure, path := tmp_path / "picture.svg")
+    before = path.read_text()
+    write(pictures.stages(kept), path)
+    assert path.read_text() == before
+
+
 # The parts
 
 @unit
@@ -185,3 +223,6 @@ def test_the_write_arrives_on_the_rtl(tmp_path):
     outcome = run_job(Job("noc.end_to_end", "paper", "cycle", 1, str(tmp_path), test="alone"))
     assert outcome.passed, outcome.reason
     assert {group.what for group in outcome.groups} == {"fill", "first_packet", "flow", "total"}
+    kept = json.loads((tmp_path / "stages.json").read_text())
+    assert [(row["requesters"], row["competitors"]) for row in kept] == [(1, 1), (3, 1)]
+    assert all(row["measured"] == row["bound"] for row in kept)

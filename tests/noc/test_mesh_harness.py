@@ -1,5 +1,6 @@
 # amaranth: UnusedElaboratable=no
-"""The mesh with interfaces and on its harness: parameters, faults that are found, pictures."""
+"""The mesh with interfaces and on its harness: parameters, faults that are found, pictures of
+runs and of worst requests."""
 
 import pytest
 from amaranth.back import rtlil
@@ -9,6 +10,8 @@ from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
 from cyclebound.hdl.noc.mesh_traffic import TrafficSink
+from cyclebound.sim import catalogue, witness
+from cyclebound.sim.cache import key_of
 from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pictures import mesh
@@ -59,13 +62,13 @@ def test_transfer_is_made_of_its_parts():
 HERE = 0x10
 
 
-def packet(*words, source=3, stamp=5, to=HERE):
-    return [to | stamp << 8 | source << 24, *words]
+def packet(*words, source=3, stamp=5, to=HERE, width=32):
+    return [to | stamp << 8 | source << width - 8, *words]
 
 
-def sink(flits, marks=None):
+def sink(flits, marks=None, *, width=32, now=20):
     """Whether these flits are wrong, and what was counted."""
-    unit = TrafficSink(tiles=4, width=32)
+    unit = TrafficSink(tiles=4, width=width)
     last = len(flits) - 1
     marks = marks or [(n == 0, n == last) for n in range(len(flits))]
     found = {}
@@ -75,7 +78,7 @@ def sink(flits, marks=None):
         ctx.set(unit.counting, 1)
         ctx.set(unit.worst_address, 3)
         for number, (data, (first, final)) in enumerate(zip(flits, marks, strict=True)):
-            ctx.set(unit.cycle, 20 + number)
+            ctx.set(unit.cycle, now + number)
             ctx.set(unit.sink.valid, 1)
             ctx.set(unit.sink.payload, {"data": data, "first": first, "last": final})
             await ctx.tick()
@@ -93,6 +96,14 @@ def test_sink_measures():
         "wrong": 0, "count": 1, "flits": 4, "queued": 22, "network": 19, "worst": 19,
         "received": 1}
     assert sink(packet())["worst"] == 16
+
+
+@unit
+@pytest.mark.parametrize(("width", "worst"), [(32, 3_000_000 % 2**16), (40, 3_000_000),
+                                              (48, 3_000_000)])
+def test_long_latencies_need_wide_headers(width, worst):
+    found = sink(packet(width=width), width=width, now=3_000_004)
+    assert (found["worst"], found["wrong"]) == (worst, 0)
 
 
 @unit
@@ -121,6 +132,53 @@ def test_pictures(tmp_path):
         write(draw(data), path)
         assert path.read_text() == first
         assert label in first
+
+
+# The waveform of a worst request
+
+def of_square(what, testbench, test, folder="", **parameters):
+    block = catalogue.load().find("noc.mesh")
+    bound = next(entry.bound.name for entry in block.bounds if entry.what == what)
+    found = witness.Witness("noc.mesh", "square", bound, what, parameters, testbench, 1, test, 0,
+                            30, str(folder), "verilator", key_of(str(folder)), ())
+    return found, block
+
+
+@unit
+@pytest.mark.parametrize(("what", "known", "way"), [
+    # everybody to the corner: west along the row, then north
+    ("traversal", {"pattern": 0, "source": 3},
+     ["router_1_1.input_4.want", "router_1_1.output_3.owner", "router_1_0.input_1.want",
+      "router_1_0.output_0.owner", "router_0_0.input_2.want", "router_0_0.output_4.owner"]),
+    ("traversal", {"pattern": 0, "source": 1, "hot": 3},
+     ["router_0_1.input_4.want", "router_0_1.output_2.owner", "router_1_1.input_0.want",
+      "router_1_1.output_4.owner"]),
+    ("alone", {"source": 0, "target": 1},
+     ["router_0_0.input_4.want", "router_0_0.output_1.owner", "router_0_1.input_3.want",
+      "router_0_1.output_4.owner"])])
+def test_a_waveform_follows_the_way(what, known, way):
+    shown = witness.signals_for(*of_square(what, "cycle", "", **known))
+    assert [name for name in shown if name.endswith((".want", ".owner"))] == [
+        f"top.dut.{name}" for name in way]
+    assert len(shown) == len(way) // 2 * 5
+
+
+@unit
+def test_a_request_that_no_bound_covers_has_the_signals_of_the_block():
+    found, block = of_square("alone", "cycle", "")
+    unknown = type(found)(**{**vars(found), "bound": "-", "what": "other"})
+    assert witness.signals_for(unknown, block) == block.signals
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize(("what", "testbench", "test"), [
+    ("alone", "cycle", "every_pair_alone"), ("transfer", "interfaces", "composable")])
+def test_the_signals_are_there(tmp_path, what, testbench, test):
+    found, block = of_square(what, testbench, test, tmp_path / "job", source=3, target=0)
+    svg = witness.draw(found)
+    assert svg.startswith("<svg"), svg
+    for name in witness.signals_for(found, block):
+        assert f"<title>{name}</title>" in svg
 
 
 # Testbenches
