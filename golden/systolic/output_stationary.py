@@ -160,7 +160,8 @@ class OutputStationaryModel:
              results_ready: bool) -> Outputs:
         """One cycle: inputs of this cycle (``None`` is not valid) in, its outputs out."""
         result = self._drain[0] if self._drain else None
-        capture = self._due is not None and len(self._drain) <= int(results_ready)
+        # One row may wait outside the drain registers.
+        capture = self._due is not None and len(self._drain) <= 1
         frozen_by_sink = self._due is not None and not capture
 
         newest = self._running[-1] if self._running else None

@@ -75,14 +75,18 @@ class OverlappedOutputModel:
         self._top: list[list[int]] = []
         self._accepted: deque[int] = deque()
         self._rows: deque[tuple[int, list[int]]] = deque()
+        self._refused: list[int] | None = None  # the row that waits
 
     def step(self, left: tuple[list[int], bool] | None, top: list[int] | None,
              results_ready: bool) -> Outputs:
         """One cycle: inputs of this cycle (``None`` is not valid) in, its outputs out."""
+        if self._refused is not None:
+            frozen = Outputs(False, False, self._refused, 0)
+            if results_ready:
+                self._refused = None
+            return frozen
         shown = self._rows and self._rows[0][0] <= self._now
         result = self._rows[0][1] if shown else None
-        if result is not None and not results_ready:
-            return Outputs(False, False, result, 0)
         last = left is not None and left[1]
         may = not last or self._now >= self._ended + self.rows
         ages = (self._now - 1 - step for step in self._accepted)
@@ -91,6 +95,7 @@ class OverlappedOutputModel:
 
         if result is not None:
             self._rows.popleft()
+            self._refused = None if results_ready else result
         if may and left is not None and top is not None:
             self._left.append(list(left[0]))
             self._top.append(list(top))

@@ -5,7 +5,7 @@ Ref: the thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5 and 5.10, Ta
 
 from functools import cached_property
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -41,7 +41,9 @@ class OutputStationaryPE(wiring.Component):
     Members
     -------
     load : In(1)
-        A step: take operands from ``left`` and ``top``, and multiply those taken before.
+        A step: take operands from ``left`` and ``top``.
+    execute : In(1)
+        Multiply those taken before.
     left, top : In(signed(operand_width))
         Operands of A and B, from the neighbours.
     right, bottom : Out(signed(operand_width))
@@ -51,7 +53,7 @@ class OutputStationaryPE(wiring.Component):
     first : In(1)
         That product is the first of its fold: it replaces the sum.
     product : Out(signed(2 * operand_width))
-        The product of the operands taken last but one.
+        The product of the operands that were taken when ``execute`` was set last.
     sum : Out(signed(accumulator_width))
         The accumulator.
     shift : In(1)
@@ -70,7 +72,7 @@ class OutputStationaryPE(wiring.Component):
         self.accumulator_width = accumulator_width
         operand, total = signed(operand_width), signed(accumulator_width)
         super().__init__({
-            "load": In(1), "left": In(operand), "top": In(operand),
+            "load": In(1), "left": In(operand), "top": In(operand), "execute": In(1),
             "right": Out(operand), "bottom": Out(operand),
             "product": Out(signed(2 * operand_width)),
             "accumulate": In(1), "first": In(1), "sum": Out(total),
@@ -83,7 +85,7 @@ class OutputStationaryPE(wiring.Component):
         with m.If(self.load):
             m.d.sync += [self.right.eq(self.left), self.bottom.eq(self.top)]
 
-        m.d.comb += self.product.eq(multiply(m, self.load, self.right, self.bottom))
+        m.d.comb += self.product.eq(multiply(m, self.execute, self.right, self.bottom))
         with m.If(self.accumulate):
             m.d.sync += self.sum.eq(Mux(self.first, 0, self.sum) + self.product)
 
@@ -108,10 +110,10 @@ class OutputStationaryArray(wiring.Component):
     never delays the next fold.
 
     The array freezes as a whole while operands are missing in the middle of a fold, and while sums
-    are due to be captured but the results of the fold before have not left.
+    are due to be captured but more than one row of the fold before has not left.
 
-    ``left.ready`` and ``top.ready`` depend on the other stream's ``valid``, and both depend on
-    ``results.ready``; no ``valid`` depends on a ``ready``.
+    ``left.ready`` and ``top.ready`` depend on the other stream's ``valid``; nothing depends on
+    ``results.ready`` in the same cycle.
 
     Parameters
     ----------
@@ -147,8 +149,14 @@ class OutputStationaryArray(wiring.Component):
     in_fold, flushing, ending, finished : Signal
         A fold has begun but its last operand is not accepted; it is, but no PE may start the next
         fold; its last product is not added; its sums wait for capture.
+    runs : Signal
+        Sums are not due, or they are captured in this cycle: the sink does not block the array.
     rows_left : Signal
-        Rows of C in the drain registers: bit *i* is set if there are more than *i*.
+        Rows of C that were captured and have not left: bit *i* is set if there are more than *i*.
+    held : Signal
+        The sink refused a row: it is in ``waiting``, and not in the drain registers any more.
+    waiting : list of Signal
+        One for each column.
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
@@ -176,7 +184,11 @@ class OutputStationaryArray(wiring.Component):
         self.flushing = Signal()
         self.ending = Signal()
         self.finished = Signal()
-        self.rows_left = Signal(rows)
+        self.runs = Signal(init=1)
+        self.rows_left = Signal(rows + 1)
+        self.held = Signal()
+        self.waiting = [Signal(signed(accumulator_width), name=f"waiting_{j}")
+                        for j in range(columns)]
         self.skew_left = delay_lines("skew_left", range(rows), operand_width)
         self.skew_top = delay_lines("skew_top", range(columns), operand_width)
 
@@ -197,25 +209,39 @@ class OutputStationaryArray(wiring.Component):
             for j, pe in enumerate(row):
                 m.submodules[f"pe_{i}_{j}"] = pe
 
-        # A capture that is due goes ahead as soon as the last older row leaves, and stops all
-        # else until then: the next MAC of PE (0, 0) may destroy its sum. With one row left or none,
-        # whatever the drain registers take is not a row, or it is a capture.
-        few, move, capture, blocked = Signal(), Signal(), Signal(), Signal()
+        # A row that the sink refuses waits beside the drain, whose registers move on: what enables
+        # registers all over the array is a register, and not the sink. With one row left or none,
+        # whatever the drain takes is not a row, or it is a capture.
+        few, move, capture = Signal(), Signal(), Signal()
         m.d.comb += [
-            few.eq(~self.rows_left[1] if self.rows > 1 else 1),
-            move.eq(~self.results.valid | self.results.ready),
-            capture.eq(self.finished & few & move),
-            blocked.eq(self.finished & ~capture),
+            few.eq(~self.rows_left[1]),
+            move.eq(few | ~self.held),
+            capture.eq(self.finished & self.runs),
+        ]
+
+        # A capture that is due goes ahead as soon as no more than one older row is left, and stops
+        # all else until then: the next MAC of PE (0, 0) may destroy its sum.
+        due, rest, left_over = Signal(), Signal(self.rows + 1), Signal(self.rows + 1)
+        m.d.comb += [
+            due.eq(Mux(self.runs, self.ending, 1)),
+            rest.eq(Mux(self.results.ready, self.rows_left >> 1, self.rows_left)),
+            left_over.eq(Mux(capture, Cat(Const(-1, self.rows), rest[0]), rest)),
+        ]
+        m.d.sync += [
+            self.rows_left.eq(left_over),
+            self.finished.eq(due),
+            self.runs.eq(~(due & left_over[1])),
+            self.held.eq(self.results.valid & ~self.results.ready),
         ]
 
         # Operands are consumed together. Between folds, the wavefront moves without any.
         offered, accept, step = Signal(), Signal(), Signal()
         m.d.comb += [
             offered.eq(self.left.valid & self.top.valid),
-            accept.eq(offered & ~self.flushing & ~blocked),
-            self.left.ready.eq(self.top.valid & ~self.flushing & ~blocked),
-            self.top.ready.eq(self.left.valid & ~self.flushing & ~blocked),
-            step.eq(~blocked & (offered | ~self.in_fold)),
+            accept.eq(offered & ~self.flushing & self.runs),
+            self.left.ready.eq(self.top.valid & ~self.flushing & self.runs),
+            self.top.ready.eq(self.left.valid & ~self.flushing & self.runs),
+            step.eq(self.runs & (offered | ~self.in_fold)),
         ]
 
         # Folds are strictly serial: the next one enters PE (0, 0) when the last PE finishes.
@@ -236,16 +262,16 @@ class OutputStationaryArray(wiring.Component):
             ]
 
         # Products are added in the cycle after, whatever the neighbours do: a fold is completed
-        # even if the next one has begun and starves.
+        # even if the next one has begun and starves. Multipliers need not know about that:
+        # what they make of operands that wait is not fresh, and they make it again.
         execute, added = Signal(diagonals), Signal(diagonals)
         m.d.comb += [execute.eq(Mux(step, self.wave_valid, 0)),
-                     added.eq(Mux(blocked, 0, self.fresh))]
-        with m.If(~blocked):
+                     added.eq(Mux(self.runs, self.fresh, 0))]
+        with m.If(self.runs):
             m.d.sync += [
                 self.fresh.eq(execute),
                 self.fresh_first.eq(self.wave_first),
                 self.ending.eq(step & self.wave_last[-1]),
-                self.finished.eq(self.ending),
             ]
 
         # Delay streaming [Eq. 5.3]: row i and column j start i and j steps late.
@@ -259,6 +285,7 @@ class OutputStationaryArray(wiring.Component):
             for j, pe in enumerate(row):
                 m.d.comb += [
                     pe.load.eq(step),
+                    pe.execute.eq(self.runs),
                     pe.left.eq(row[j - 1].right if j else lefts[i]),
                     pe.top.eq(self.pes[i - 1][j].bottom if i else tops[j]),
                     pe.accumulate.eq(added[i + j]),
@@ -270,9 +297,10 @@ class OutputStationaryArray(wiring.Component):
 
         # The sums leave row by row, upwards.
         m.d.comb += self.results.valid.eq(self.rows_left[0])
-        for j, pe in enumerate(self.pes[0]):
-            m.d.comb += self.results.payload[j].eq(pe.drain)
-        with m.If(move):
-            m.d.sync += self.rows_left.eq(Mux(capture, ~0, self.rows_left >> 1))
+        for pe, register, result in zip(self.pes[0], self.waiting, self.results.payload,
+                                        strict=True):
+            m.d.comb += result.eq(Mux(self.held, register, pe.drain))
+            with m.If(~self.held):
+                m.d.sync += register.eq(pe.drain)
 
         return m

@@ -36,11 +36,12 @@ class OverlappedOutputArray(wiring.Component):
     rows, whichever is more. Row *i* of C is on ``results`` ``rows + columns + 2 + i`` cycles after
     the last operands were accepted.
 
-    The array freezes as a whole while a row is on offer and not taken. Missing operands freeze
+    A row that is refused waits in registers of its own. From the next cycle on the array freezes as
+    a whole, until and including the cycle in which that row is taken. Missing operands freeze
     nothing.
 
-    ``left.ready`` and ``top.ready`` depend on the other stream's ``valid``, on
-    ``left.payload.last``, and on ``results.ready``; no ``valid`` depends on a ``ready``.
+    ``left.ready`` and ``top.ready`` depend on the other stream's ``valid`` and on
+    ``left.payload.last``; nothing depends on ``results.ready`` in the same cycle.
 
     Parameters
     ----------
@@ -79,11 +80,12 @@ class OverlappedOutputArray(wiring.Component):
                 m.submodules[f"pe_{i}_{j}"] = pe
         diagonals = self.rows + self.columns - 1
 
-        step, may, accept, in_fold = Signal(), Signal(), Signal(), Signal()
+        # What enables registers all over the array is a register itself: no row waits.
+        step = Signal(init=1)
+        may, accept, in_fold = Signal(), Signal(), Signal()
         to_wait = Signal(range(self.rows + 1))  # steps until a fold may end
         last = self.left.payload.last
         m.d.comb += [
-            step.eq(~self.results.valid | self.results.ready),
             may.eq(step & (~last | (to_wait == 0))),
             accept.eq(self.left.valid & self.top.valid & may),
             self.left.ready.eq(self.top.valid & may),
@@ -122,6 +124,7 @@ class OverlappedOutputArray(wiring.Component):
                         m.d.sync += link.eq(self.pes[i - 1][j].drain)
                 m.d.comb += [
                     pe.load.eq(step),
+                    pe.execute.eq(step),
                     pe.left.eq(row[j - 1].right if j else lefts[i]),
                     pe.top.eq(self.pes[i - 1][j].bottom if i else tops[j]),
                     pe.accumulate.eq(step & valid[i + j + 1]),
@@ -135,9 +138,13 @@ class OverlappedOutputArray(wiring.Component):
         rows_left = Signal(range(self.rows + 1))
         skew = delay_lines("skew_sums", range(self.columns - 1, -1, -1), self.accumulator_width)
         sums = delay(m, step, [pe.drain for pe in self.pes[-1]], skew)
-        m.d.comb += self.results.valid.eq(rows_left != 0)
-        m.d.comb += [value.eq(each) for value, each in
-                     zip(self.results.payload, sums, strict=True)]
+        m.d.comb += self.results.valid.eq(~step | (rows_left != 0))
+        m.d.sync += step.eq(~self.results.valid | self.results.ready)
+        for j, (value, each) in enumerate(zip(self.results.payload, sums, strict=True)):
+            waiting = Signal(signed(self.accumulator_width), name=f"waiting_{j}")
+            m.d.comb += value.eq(Mux(step, each, waiting))
+            with m.If(step):
+                m.d.sync += waiting.eq(each)
         with m.If(step & ends[-1]):
             m.d.sync += rows_left.eq(self.rows)
         with m.Elif(step & (rows_left != 0)):

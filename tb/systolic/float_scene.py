@@ -1,6 +1,7 @@
 """What the testbenches of the arrays in floating point have in common: operands and products."""
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ __all__ = ["FloatScene"]
 _SPECIAL = (0, 0x8000, 0x3F80, 0xBF80, 0x7F80, 0xFF80, 0x7FC1, 0x0001, 0x007F, 0x0080, 0x7F7F)
 
 
-class FloatScene:
+class FloatScene(ABC):
     """The array and its model. Each array's own scene says how a product is cut for it.
 
     Attributes
@@ -42,9 +43,9 @@ class FloatScene:
         self._streams = TwoStreams(bench, self.model(self.rows, self.columns), self.ports,
                                    OPERAND_WIDTH, SUM_WIDTH)
 
+    @abstractmethod
     def cut(self, a: NDArray, b: NDArray) -> tuple[Sequence[Iterable], int]:
         """Both streams of a product, and how many rows of results there will be."""
-        raise NotImplementedError
 
     def _operands(self, rows: int, columns: int) -> NDArray:
         """Bits of random bfloat16: any, special ones, or numbers of about the same size."""

@@ -58,6 +58,8 @@ class OutputStationaryCheck(_ArrayWatcher):
         It is added, and the sums are not captured.
     rows_left : Signal
         Rows of captured folds that have not left.
+    refused : Signal
+        The sink refused a row in the cycle before.
     late : Signal
         The sink refused a row since there was last none.
     excess : Signal
@@ -73,7 +75,8 @@ class OutputStationaryCheck(_ArrayWatcher):
         self.owed = Signal(range(diagonals + 1))
         self.ending = Signal()
         self.due = Signal()
-        self.rows_left = Signal(range(self.rows + 1))
+        self.rows_left = Signal(range(self.rows + 2))
+        self.refused = Signal()
         self.late = Signal()
         self.excess = Signal(range(-1, max(diagonals, 1)))
 
@@ -89,7 +92,7 @@ class OutputStationaryCheck(_ArrayWatcher):
         # The two reasons to freeze: the sink, and missing operands in the middle of a fold.
         blocked, starved, moves, final = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            blocked.eq(self.due & (self.rows_left > self.results.ready)),
+            blocked.eq(self.due & (self.rows_left > 1)),
             starved.eq(self.in_fold & ~offered),
             moves.eq(~blocked & ~starved),
             final.eq(self.active[-1] & (self.owed == 1) & ~self.in_fold),
@@ -135,9 +138,10 @@ class OutputStationaryCheck(_ArrayWatcher):
         with m.If(~blocked):
             m.d.sync += [self.ending.eq(final), self.due.eq(self.ending)]
         with m.If(self.due & ~blocked):
-            m.d.sync += self.rows_left.eq(self.rows)
+            m.d.sync += self.rows_left.eq(self.rows + self.rows_left - sent)
         with m.Elif(sent):
             m.d.sync += self.rows_left.eq(self.rows_left - 1)
+        m.d.sync += self.refused.eq(self.results.valid & ~self.results.ready)
         with m.If(self.results.valid & ~self.results.ready):
             m.d.sync += self.late.eq(1)
         with m.Elif(self.rows_left == 0):
@@ -170,8 +174,9 @@ class OutputStationaryProductCheck(_ArrayWatcher):
     """Results of an `OutputStationaryArray` are the products of its operands.
 
     It multiplies and adds each operand in the cycle in which it is accepted, with one multiplier
-    per PE, and keeps up to three matrices: one leaving, one finished, one in the wavefront. Only a
-    single PE, whose folds may take one cycle each, has two finished.
+    per PE, and keeps up to four matrices: the last row of one leaving, one behind it, one
+    finished, one in the wavefront. Only a single PE, whose folds may take one cycle each, has two
+    finished.
 
     Parameters
     ----------
@@ -206,7 +211,7 @@ class OutputStationaryProductCheck(_ArrayWatcher):
 
         self.sums = matrix("sum")
         self.queue = [matrix(f"queue_{age}") for age in range(
-            4 if self.rows == self.columns == 1 else 3)]
+            5 if self.rows == self.columns == 1 else 4)]
         self.count = Signal(range(len(self.queue) + 1))
         self.row = Signal(range(self.rows))
         self.in_fold = Signal()
@@ -312,8 +317,11 @@ class OutputStationaryProof(_ArrayWatcher):
         yield t.flushing == (c.flush != 0), "flushing"
         yield t.ending == c.ending, "ending"
         yield t.finished == c.due, "finished"
-        yield t.rows_left == Cat(c.rows_left > i for i in range(t.rows)), "rows left"
-        yield c.rows_left <= t.rows, "rows left in range"
+        yield t.runs == ~(c.due & (c.rows_left > 1)), "runs"
+        yield t.rows_left == Cat(c.rows_left > i for i in range(t.rows + 1)), "rows left"
+        yield c.rows_left <= t.rows + t.held, "rows left in range"
+        yield t.held == c.refused, "a refused row is held"
+        yield ~t.held | (c.rows_left != 0), "and has not left"
         yield c.flush <= flush_steps, "flush in range"
         yield sum(c.wave) == c.owed, "owed operands are in the wavefront"
         yield ~c.in_fold | (c.wave[0] & (c.flush == 0)), "a fold that goes on is in PE (0, 0)"
@@ -341,14 +349,20 @@ class OutputStationaryProof(_ArrayWatcher):
     def values(self, m):
         """Sums, and the operands on their way to them, add up to what the product check has."""
         t, c, p = self.target, self.check, self.product
-        leaving, closing = c.rows_left != 0, ~c.in_fold & (c.owed != 0)
+        two = c.rows_left > t.rows  # matrices leaving: the last row of one, and all of the next
+        leaving, closing = (c.rows_left != 0) + two, ~c.in_fold & (c.owed != 0)
         yield p.in_fold == c.in_fold, "product in fold"
         yield p.count == leaving + c.due + c.ending + closing, "matrices in the array"
         final = 1 << t.rows + t.columns - 2
         yield ~c.ending | (t.fresh == final), "the last product is the only one"
         yield ((t.fresh == 0) | (t.fresh[:-1] == c.wave[1:])), "products follow the wavefront"
         yield ~c.due | (t.fresh[1:] == 0), "products of the next fold are in PE (0, 0)"
-        yield p.row == Mux(leaving, t.rows - c.rows_left, 0), "rows that have left"
+        gone = Mux(two, t.rows - 1, t.rows - c.rows_left)
+        yield p.row == Mux(leaving != 0, gone, 0), "rows that have left"
+        for i in range(t.rows):
+            for j in range(t.columns):
+                yield ~t.held | (p.row != i) | (t.waiting[j] == p.queue[0][i][j]), \
+                    "the row held is one of a product"
         for i in range(t.rows):
             for j in range(t.columns):
                 pe = t.pes[i][j]
@@ -362,8 +376,10 @@ class OutputStationaryProof(_ArrayWatcher):
                 yield ~c.due | (pe.sum == matrices[leaving]), "sums due are a product"
                 yield ~c.ending | (total == matrices[leaving + c.due]), "and so are those to be"
                 for left in range(i + 1, t.rows + 1):
-                    due_next = p.queue[0][t.rows - left + i][j]
-                    yield (c.rows_left != left) | (pe.drain == due_next), "rows left are a product"
+                    row = t.rows - left + i
+                    due_next = Mux(two, p.queue[1][row][j], p.queue[0][row][j])
+                    yield (c.rows_left - t.held != left) | (pe.drain == due_next), \
+                        "rows left are a product"
 
                 # The operands on their way, oldest in the largest place; `first` drops the sum.
                 lefts = [*t.skew_left[i], *(pe.right for pe in t.pes[i])]

@@ -47,8 +47,9 @@ class OutputStationaryPECheck(Watcher):
         left, top = Signal.like(self.left), Signal.like(self.top)
         product = Signal.like(self.product)
         with m.If(self.load):
-            m.d.sync += [left.eq(self.left), top.eq(self.top),
-                         product.eq(self.right * self.bottom)]
+            m.d.sync += [left.eq(self.left), top.eq(self.top)]
+        with m.If(self.execute):
+            m.d.sync += product.eq(self.right * self.bottom)
         with m.If(self.accumulate):
             m.d.sync += [self.exact.eq(Mux(self.first, 0, self.exact) + self.product),
                          self.count.eq(Mux(self.first, 1, self.count + 1))]

@@ -14,7 +14,7 @@ from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck, Weight
 
 pytestmark = pytest.mark.unit
 
-INPUTS = {OutputStationaryPE: ("load", "left", "top", "accumulate", "first"),
+INPUTS = {OutputStationaryPE: ("load", "left", "top", "execute", "accumulate", "first"),
           WeightStationaryPE: ("load", "left", "write", "weight", "swap", "above")}
 WIDTHS = {"operand_width": 3, "accumulator_width": 8}
 

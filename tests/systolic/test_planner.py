@@ -12,9 +12,9 @@ from cyclebound.golden.systolic.layers import (
     im2col,
     mlp,
 )
-from cyclebound.golden.systolic.mapping import Dataflow
 from cyclebound.golden.systolic.matmul import matmul_cycles
 from cyclebound.golden.systolic.planner import Machine, plan, split
+from cyclebound.golden.systolic.row_stationary import row_completion
 
 pytestmark = pytest.mark.unit
 
@@ -124,13 +124,30 @@ def test_what_is_no_machine():
 
 
 def test_overlap_pays():
-    by_flow = {(row.dataflow, row.double_buffer): row
+    by_flow = {(row.dataflow, row.overlap): row
                for row in compare(Product("large", 512, 512, 512), 16, 16)}
-    assert by_flow[Dataflow.WEIGHT, True].utilisation > 0.999
-    assert by_flow[Dataflow.WEIGHT, False].utilisation < 0.95
-    assert by_flow[Dataflow.OUTPUT, False].utilisation < 0.95
-    assert by_flow[Dataflow.OUTPUT, True].utilisation > 0.999
-    assert by_flow[None, False].utilisation > 0.999
-    assert by_flow[None, False].words_per_mac > 1 > by_flow[Dataflow.OUTPUT, True].words_per_mac
-    assert "| large | weight stationary, folds overlap | 524,33" in markdown(
+    assert by_flow["weight stationary", True].utilisation > 0.999
+    assert by_flow["weight stationary", False].utilisation < 0.95
+    assert by_flow["output stationary", False].utilisation < 0.95
+    assert by_flow["output stationary", True].utilisation > 0.999
+    nothing_stays = by_flow["no local reuse", False]
+    assert nothing_stays.utilisation > 0.999
+    assert nothing_stays.words_per_mac > 1 > by_flow["output stationary", True].words_per_mac
+    assert "| large | weight stationary, folds overlap | 16x16 | 524,33" in markdown(
         [Product("large", 512, 512, 512)], 16, 16)
+
+
+def test_rows_stay_where_there_is_a_convolution():
+    layer = Convolution("c", 6, 7, 2, 3, 3)  # its result is 4 x 5
+    row = compare(layer, 4, 4)[-1]
+    assert (row.dataflow, row.rows, row.columns) == ("row stationary", 3, 4)
+    # a pass for each of 2 channels and 3 filters: weights, 7 columns of 6 pixels, 5 of 4 sums
+    assert row.cycles == row_completion(rows=3, taps=3, width=7, passes=6)
+    macs = 4 * 5 * 9 * 2 * 3
+    assert row.words_per_mac == 6 * (9 + 7 * 6 + 5 * 4) / macs
+    assert row.utilisation == macs / (12 * row.cycles)
+    # with fewer PEs the result is made in two strips
+    assert compare(layer, 3, 2)[-1].cycles == row_completion(rows=3, taps=3, width=7, passes=12)
+    for other, pes in ((Convolution("c", 6, 7, 2, 3, 3, stride=2), (4, 4)), (layer, (1, 2)),
+                       (layer.product, (4, 4))):
+        assert "row stationary" not in [each.dataflow for each in compare(other, *pes)]
