@@ -29,5 +29,5 @@ async def one_thread_per_cycle_where_memory_hits(bench: Bench) -> None:
     entries or more, every other cycle with two."""
     depth, memory = bench.parameters["depth"], 2
     few, many = [await kernel(bench, "vector_add", threads, compare=False, hit=memory, miss=memory)
-                 for threads in (THREADS // 2, THREADS)]
-    assert depth * (many - few) == THREADS // 2 * max(depth, memory + 2)
+                 for threads in (THREADS // 4, THREADS // 2)]
+    assert depth * (many - few) == THREADS // 4 * max(depth, memory + 2)
