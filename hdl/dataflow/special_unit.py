@@ -18,7 +18,7 @@ from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
-from cyclebound.hdl.dataflow.turn import Turn
+from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
 from cyclebound.hdl.shared import shared
 
 __all__ = ["SpecialUnit", "SpecialUnitConfiguration"]
@@ -143,12 +143,11 @@ class SpecialUnit(wiring.Component):
             m.d.sync += [self.result.valid.eq(turn.requests.any()),
                          self.result.payload.tid.eq(read_tid.data),
                          self.result.payload.data.eq(read_word.data)]
-        sent = self.sent | leaves
+        keep_epochs(m, self.sent, leaves, open_ & turn.requests.any())
         entered = Signal(self.depth)
         m.d.comb += entered.eq(Mux(enters, 1 << index, 0))
         m.d.sync += [
             self.busy.eq(self.busy & ~leaves | entered),
             self.done.eq(self.done & ~leaves | answered),
-            self.sent.eq(Mux(sent.all(), 0, sent)),
         ]
         return m
