@@ -1,4 +1,8 @@
-"""Many equal parts of a large design, written once where the flow allows it."""
+"""Many equal parts of a large design, written once where the flow allows it.
+
+No block: what uses it has files that cover it (the fabric and its special units); alone,
+tests/sim/test_elaborate.py.
+"""
 
 from amaranth.hdl import ClockSignal, Instance, ResetInserter, ResetSignal
 

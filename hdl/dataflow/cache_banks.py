@@ -7,11 +7,11 @@ from functools import cached_property
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cyclebound.hdl.dataflow.answer_queue import AnswerQueue
 from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout, Pulse
 from cyclebound.hdl.dataflow.parameters import check_integer
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
@@ -54,6 +54,17 @@ class CacheBanks(wiring.Component):
         Whether what a bank takes in this cycle is a miss.
     taken : Out(banks)
         Which banks take an access in this cycle.
+
+    Attributes
+    ----------
+    memories : list of amaranth.lib.memory.Memory
+        By bank: its words.
+    asked : list of Signal
+        By port: an access was taken in the cycle before.
+    late, prompt : list of Signal
+        By port: misses and hits that wait for their time, a bit for each cycle of it.
+    queues : list of AnswerQueue
+        By port: hits that wait for a cycle without another answer.
     """
 
     def __init__(self, *, ports, banks, words, tag_width, width=32, hit=4, miss=40):
@@ -79,10 +90,27 @@ class CacheBanks(wiring.Component):
             "misses": In(banks),
             "taken": Out(banks),
         })
+        self.asked, self.late, self.prompt = (
+            [Signal(cycles, name=f"{name}_{number}") for number in range(ports)]
+            for name, cycles in (("asked", 1), ("late", miss - _LEAST), ("prompt", hit - _LEAST)))
 
     @cached_property
     def arbiters(self):  # made late: banks that are only asked for their ports have none
         return [RoundRobinArbiter(count=len(self.ports)) for _ in range(self.banks)]
+
+    @cached_property
+    def memories(self):
+        return [Memory(shape=unsigned(self.width), depth=self.words // self.banks, init=[])
+                for _ in range(self.banks)]
+
+    @cached_property
+    def _ways(self):
+        """Into each bank's memory, and out of it."""
+        return [(memory.write_port(), memory.read_port()) for memory in self.memories]
+
+    @cached_property
+    def queues(self):
+        return [AnswerQueue(shape=self.response, depth=2**self.tag_width) for _ in self.ports]
 
     def elaborate(self, platform):
         m = Module()
@@ -94,11 +122,10 @@ class CacheBanks(wiring.Component):
 
         # Banks: a choice, and a word that is there in the next cycle.
         found = []
-        for bank, arbiter in enumerate(self.arbiters):
+        for bank, (arbiter, memory) in enumerate(zip(self.arbiters, self.memories, strict=True)):
             m.submodules[f"arbiter_{bank}"] = arbiter
-            m.submodules[f"bank_{bank}"] = memory = Memory(
-                shape=unsigned(self.width), depth=self.words // self.banks, init=[])
-            write, read = memory.write_port(), memory.read_port()
+            m.submodules[f"bank_{bank}"] = memory
+            write, read = self._ways[bank]
             access = Signal(self.request, name=f"access_{bank}")
             chosen = 0
             for port, grant in zip(self.ports, arbiter.grant, strict=True):
@@ -118,7 +145,8 @@ class CacheBanks(wiring.Component):
         for number, port in enumerate(self.ports):
             grants = Cat(arbiter.grant[number] for arbiter in self.arbiters)
             m.d.comb += port.request.ready.eq(grants.any())
-            asked, missed, bank = Signal(), Signal(), Signal(bits)
+            missed, bank = Signal(), Signal(bits)
+            asked = self.asked[number]
             answer = Signal(self.response)
             m.d.sync += [
                 asked.eq(grants.any()),
@@ -128,36 +156,37 @@ class CacheBanks(wiring.Component):
             ]
             word = Signal(self.response)
             m.d.comb += [word.tag.eq(answer.tag), word.data.eq(Array(found)[bank])]
-            late = self._delayed(m, f"late_{number}", asked & missed, word, self.miss - _LEAST)
-            prompt = self._delayed(m, f"prompt_{number}", asked & ~missed, word, self.hit - _LEAST)
+            late = self._delayed(m, self.late[number], asked & missed, word)
+            prompt = self._delayed(m, self.prompt[number], asked & ~missed, word)
 
-            queue = SyncFIFO(width=len(word.as_value()), depth=2**self.tag_width)
-            m.submodules[f"queue_{number}"] = queue
+            m.submodules[f"queue_{number}"] = queue = self.queues[number]
+            waits = queue.level != 0
             m.d.comb += [
-                queue.w_data.eq(prompt.payload),
-                queue.w_en.eq(prompt.valid & (late.valid | queue.r_rdy)),
-                queue.r_en.eq(~late.valid),
+                queue.source.payload.eq(prompt.payload),
+                queue.source.valid.eq(prompt.valid & (late.valid | waits)),
+                queue.leaves.eq(~late.valid),
             ]
             m.d.sync += [
-                port.response.valid.eq(late.valid | queue.r_rdy | prompt.valid),
-                port.response.payload.eq(Mux(late.valid, late.payload, Mux(
-                    queue.r_rdy, queue.r_data, prompt.payload.as_value()))),
+                port.response.valid.eq(late.valid | waits | prompt.valid),
+                port.response.payload.eq(Mux(late.valid, late.payload.as_value(), Mux(
+                    waits, queue.head.as_value(), prompt.payload.as_value()))),
             ]
         return m
 
-    def _delayed(self, m, name, valid, payload, cycles):
-        """A pulse so many cycles later: who is on the way in registers, what in a memory."""
-        later = Pulse(self.response).create(path=(name,))
+    def _delayed(self, m, way, valid, payload):
+        """A pulse as many cycles later as there are bits on its way; what it has is in a memory."""
+        name, cycles = way.name, len(way)
+        later = Pulse(self.response).create(path=(f"{name}_answer",))
         if cycles == 0:
             m.d.comb += [later.valid.eq(valid), later.payload.eq(payload)]
             return later
-        way = Signal(cycles, name=f"{name}_way")
         m.d.sync += way.eq(Cat(valid, way))
         m.d.comb += later.valid.eq(way[-1])
         if cycles == 1:
             m.d.sync += later.payload.eq(payload)
             return later
-        m.submodules[name] = memory = Memory(shape=self.response, depth=cycles, init=[])
+        m.submodules[f"{name}_answers"] = memory = Memory(
+            shape=self.response, depth=cycles, init=[])
         write, read = memory.write_port(), memory.read_port()
         here, following = Signal(range(cycles)), Signal(range(cycles))
         m.d.comb += [

@@ -84,7 +84,11 @@ class Crossbar(wiring.Component):
             with m.If(source.valid):
                 m.d.sync += served.eq(Mux(source.ready, 0, served | chosen & ready))
             waits.append(owed)
+        payloads = [source.payload for source in self.inputs]
         for o, (sink, choice) in enumerate(zip(self.outputs, self.choices, strict=True)):
-            m.d.comb += sink.valid.eq(Cat(owed[o] for owed in waits).any())
-            m.d.comb += sink.payload.eq(picked(choice, [source.payload for source in self.inputs]))
+            m.d.comb += [
+                sink.valid.eq(Cat(owed[o] for owed in waits).any()),
+                # of one input, nothing is to be chosen: who has none has no token
+                sink.payload.eq(picked(choice, payloads) if len(payloads) > 1 else payloads[0]),
+            ]
         return m

@@ -1,4 +1,8 @@
-"""Count of leading zeros, as a tree."""
+"""Count of leading zeros, as a tree.
+
+No block: part of units that add, divide or take turns, whose models, testbenches and tests cover
+it; alone, tests/dataflow/test_float_fma.py.
+"""
 
 from amaranth.hdl import Cat, Const, Mux, Signal
 

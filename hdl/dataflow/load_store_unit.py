@@ -19,7 +19,7 @@ from cyclebound.hdl.dataflow.layouts import (
 from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
-from cyclebound.hdl.dataflow.turn import Turn
+from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
 
 __all__ = ["LoadStoreConfiguration", "LoadStoreUnit"]
 
@@ -193,7 +193,6 @@ class LoadStoreUnit(wiring.Component):
         with m.If(open_):
             m.d.sync += [self.result.payload.data.eq(Mux(nothing, 0, read_word.data)),
                          self.enable.payload.data.eq((self.alive & turn.grant).any())]
-        sent = self.sent | leaves
         m.d.sync += [
             self.busy.eq(self.busy & ~leaves | entered),
             self.done.eq(self.done & ~leaves | skipped | answered),
@@ -201,5 +200,5 @@ class LoadStoreUnit(wiring.Component):
             self.empty.eq(self.empty & ~entered | skipped),
         ]
         if self.epochs:
-            m.d.sync += self.sent.eq(Mux(sent.all(), 0, sent))
+            keep_epochs(m, self.sent, leaves, open_ & turn.requests.any())
         return m

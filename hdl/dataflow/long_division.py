@@ -54,20 +54,24 @@ class _Block(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         value = self.result.payload.value
+        # Registers beside the state, because much hangs on them. The first is set by reset.
+        free, done = Signal(init=1), self.result.valid
+        m.d.comb += self.operands.ready.eq(free)
         steps = [f"PREPARE_{number}" for number in range(len(self.prepare()))]
         last = [f"FINISH_{number}" for number in range(len(self.finish()))]
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += self.operands.ready.eq(1)
+                # whether there are operands or not: who is chosen is known late in the cycle
+                p = self.operands.payload
+                m.d.sync += [self.a.eq(p.a), self.b.eq(p.b), self.result.payload.tag.eq(p.tag)]
                 with m.If(self.operands.valid):
-                    p = self.operands.payload
-                    m.d.sync += [self.a.eq(p.a), self.b.eq(p.b), self.result.payload.tag.eq(p.tag)]
+                    m.d.sync += free.eq(0)
                     m.next = "BEGIN"
             with m.State("BEGIN"):
                 known, answer = self.begin(m)
                 m.next = steps[0]
                 with m.If(known):
-                    m.d.sync += value.eq(answer)
+                    m.d.sync += [value.eq(answer), done.eq(1)]
                     m.next = "DONE"
             for step, state, after in zip(self.prepare(), steps, [*steps[1:], "ITERATE"],
                                           strict=True):
@@ -83,11 +87,11 @@ class _Block(wiring.Component):
                 with m.State(state):
                     answer = step(m)
                     if after == "DONE":
-                        m.d.sync += value.eq(answer)
+                        m.d.sync += [value.eq(answer), done.eq(1)]
                     m.next = after
             with m.State("DONE"):
-                m.d.comb += self.result.valid.eq(1)
                 with m.If(self.result.ready):
+                    m.d.sync += [done.eq(0), free.eq(1)]
                     m.next = "IDLE"
         return m
 

@@ -18,7 +18,7 @@ from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
-from cyclebound.hdl.dataflow.turn import Turn
+from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
 from cyclebound.hdl.shared import shared
 
 __all__ = ["SpecialUnit", "SpecialUnitConfiguration"]
@@ -109,8 +109,8 @@ class SpecialUnit(wiring.Component):
         enters = fire.valid & fire.ready
         a, b = (Mux(literal, configuration.value, value) for literal, value in
                 zip(configuration.literals, fire.payload["values"], strict=True))
-        finished = Signal(self.count)
-        tag = value = 0
+        finished, answered = Signal(self.count), Signal(self.depth)
+        tag = value = entries = 0
         for number, block in enumerate(self.blocks):
             m.submodules[f"block_{number}"] = shared(block, platform, alike=self.depth)
             m.d.comb += [
@@ -120,10 +120,12 @@ class SpecialUnit(wiring.Component):
                 finished[number].eq(block.result.valid),
                 block.result.ready.eq(collect.grant[number]),
             ]
-            tag |= Mux(collect.grant[number], block.result.payload.tag, 0)
-            value |= Mux(collect.grant[number], block.result.payload.value, 0)
+            granted, result = collect.grant[number], block.result.payload
+            tag |= Mux(granted, result.tag, 0)
+            value |= Mux(granted, result.value, 0)
+            entries |= Mux(granted, 1 << result.tag, 0)  # decoded before it is known who is granted
         m.d.comb += [
-            collect.requests.eq(finished), collect.take.eq(1),
+            collect.requests.eq(finished), collect.take.eq(1), answered.eq(entries),
             write_tid.addr.eq(index), write_tid.data.eq(fire.payload.tid),
             write_tid.en.eq(enters),
             write_word.addr.eq(tag), write_word.data.eq(value), write_word.en.eq(finished.any()),
@@ -141,13 +143,11 @@ class SpecialUnit(wiring.Component):
             m.d.sync += [self.result.valid.eq(turn.requests.any()),
                          self.result.payload.tid.eq(read_tid.data),
                          self.result.payload.data.eq(read_word.data)]
-        sent = self.sent | leaves
-        entered, answered = (Signal(self.depth, name=name) for name in ("entered", "answered"))
-        m.d.comb += [entered.eq(Mux(enters, 1 << index, 0)),
-                     answered.eq(Mux(finished.any(), 1 << tag, 0))]
+        keep_epochs(m, self.sent, leaves, open_ & turn.requests.any())
+        entered = Signal(self.depth)
+        m.d.comb += entered.eq(Mux(enters, 1 << index, 0))
         m.d.sync += [
             self.busy.eq(self.busy & ~leaves | entered),
             self.done.eq(self.done & ~leaves | answered),
-            self.sent.eq(Mux(sent.all(), 0, sent)),
         ]
         return m

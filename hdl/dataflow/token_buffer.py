@@ -14,7 +14,7 @@ from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.layouts import FiringLayout, TokenLayout
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
-from cyclebound.hdl.dataflow.turn import Turn
+from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
 
 __all__ = ["TokenBuffer"]
 
@@ -137,8 +137,7 @@ class TokenBuffer(wiring.Component):
         leaves = Signal(self.depth)
         m.d.comb += leaves.eq(Mux(free, grant, 0))
         if self.epochs:
-            sent = self.sent | leaves
-            m.d.sync += self.sent.eq(Mux(sent.all(), 0, sent))
+            keep_epochs(m, self.sent, leaves, free & turn.requests.any())
 
         # Tokens: each looks for its companions in the same entry of the other stores, and among
         # those that arrive with it.

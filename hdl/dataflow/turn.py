@@ -1,15 +1,17 @@
 """Whose turn it is among the entries of a buffer: round robin, flat.
 
-Part of token buffer and load/store unit, whose models, testbenches and tests cover it.
+Part of token buffer, load/store unit and special unit, whose models, testbenches and tests cover
+it.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
 
-__all__ = ["Turn"]
+__all__ = ["Turn", "keep_epochs"]
 
 
 class Turn(wiring.Component):
@@ -63,3 +65,23 @@ class Turn(wiring.Component):
 def _lowest(bits):
     """The lowest bit that is set, alone."""
     return Cat(bit & ~Cat(bits[:place]).any() for place, bit in enumerate(bits))
+
+
+def keep_epochs(m, sent, leaves, leaving):
+    """Keep account, in ``m``, of the entries whose thread of this epoch has been sent.
+
+    Parameters
+    ----------
+    m : Module
+        Of the buffer.
+    sent : Signal
+        A bit for each entry; all are cleared when the last one would be set.
+    leaves : Value
+        The entry that is sent in this cycle, one-hot: one of those that have not been.
+    leaving : Value
+        Whether there is one. It is known before ``leaves``; so those that have been sent are
+        counted, for the last one to be known in time.
+    """
+    count = Signal(exact_log2(len(sent)), name="sent_count")
+    with m.If(leaving):
+        m.d.sync += [count.eq(count + 1), sent.eq(Mux(count.all(), 0, sent | leaves))]

@@ -19,6 +19,7 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
@@ -111,6 +112,8 @@ BLOCKS = (
         summary="a cache's banks behind a crossbar; hits and misses answered in any order",
         component=CacheBanks,
         configurations={
+            "tiny": Configuration({"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8,
+                                   "hit": 3, "miss": 6}),
             "two": Configuration({"ports": 2, "banks": 2, "words": 16, "tag_width": 3, "width": 8,
                                   "hit": 3, "miss": 7}),
             "crossing": Configuration({"ports": 5, "banks": 4, "words": 64, "tag_width": 2,
@@ -122,9 +125,24 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks"),),
         bounds=(
             Observed("hit", cache_bounds.cache_hit),
-            Observed("access", cache_bounds.cache_access),
+            Observed("access", cache_bounds.cache_access, proved_by=("answers",)),
             Observed("crowd", cache_bounds.cache_crowd),
         ),
+        properties=(
+            Property(
+                name="answers",
+                says="each request is taken within as many cycles as there are ports, and answered "
+                     "within a miss's time, once, a load with the last word that was stored; "
+                     "nobody else is answered",
+                checker=CacheBanksProof,
+                instances=tuple({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
+                                 "width": 1, "hit": hit, "miss": 6}
+                                for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
+                decides=("ports", "banks", "tag_width", "hit", "miss"),
+                depth=8,
+            ),
+        ),
+        checker=CacheBanksCheck,
         fpga=FpgaTarget("paper"),
         signals=("top.dut.ports__0__request__valid", "top.dut.ports__0__request__ready",
                  "top.dut.ports__0__response__valid", "top.dut.misses", "top.dut.taken"),

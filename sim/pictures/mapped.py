@@ -1,18 +1,25 @@
 """Pictures of mapped kernels: the grid with its nets and how busy it is; cycles over buffer depth.
 
-    python -m cyclebound.sim.pictures.mapped cycles KERNEL ...
-    python -m cyclebound.sim.pictures.mapped depth PAGE FILE
+    python -m cyclebound.sim.pictures.mapped cycles KERNEL ... > FILE
+    python -m cyclebound.sim.pictures.mapped ran RUN ... > FILE
+    python -m cyclebound.sim.pictures.mapped table FILE
+    python -m cyclebound.sim.pictures.mapped depth FILE PICTURE
     python -m cyclebound.sim.pictures.mapped times
 
-``cycles`` runs kernels, for minutes each, and prints lines of a table; ``depth`` draws the table
-that a page has between the lines ``<!-- kernels -->`` and ``<!-- end -->``. ``times`` prints the
-seconds that mapping takes: kernel, grid, parts, CPU-s.
+``cycles`` runs kernels on the golden fabric, for minutes each; ``ran`` looks up what they took in
+runs of the fabric's testbench ``kernels_1024``. Both write a file of comma-separated values, a line
+for each kernel and buffer depth, which ``table`` prints as a page has it, and ``depth`` draws.
+``times`` prints the seconds that mapping takes: kernel, grid, parts, CPU-s.
 """
 
+import csv
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from matplotlib import colormaps
@@ -27,9 +34,13 @@ from cyclebound.golden.dataflow.mapper import SINK, Mapped
 from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Run, run_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
+from cyclebound.sim import catalogue
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.results import Results
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
-__all__ = ["draw_depths", "grid_of", "read_depths", "run_kernel"]
+__all__ = ["Took", "draw_depths", "grid_of", "read_depths", "run_depths", "run_kernel",
+           "table_of_depths", "took_in", "write_depths"]
 
 THREADS = 1024
 DEPTHS = (2, 4, 8, 16)
@@ -105,29 +116,85 @@ def _square(x: float, y: float, colour) -> Rectangle:
                      zorder=1.5)
 
 
-def read_depths(page: str) -> dict[str, dict[int, int]]:
-    """By kernel and depth: the cycles in a page's table."""
-    table = page.partition("<!-- kernels -->")[2].partition("<!-- end -->")[0]
-    _, _, *rows = table.strip().splitlines()
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-    return {name: {depth: int(cycles.replace(",", ""))
-                   for depth, cycles in zip(DEPTHS, found, strict=True)}
-            for name, _, *found, _ in cells}
+@dataclass(frozen=True)
+class Took:
+    """Cycles of a kernel from start to done, all its parts added up."""
+
+    kernel: str
+    parts: int
+    entries: int
+    cycles: int
 
 
-def draw_depths(cycles: Mapping[str, Mapping[int, int]], path: Path) -> None:
+_COLUMNS = [each.name for each in fields(Took)]
+_LOGGED = re.compile(r"(\w+): (\d+) threads, (\d+) cycles, \[([\d, ]+)\]")
+
+
+def run_depths(run: Path) -> list[Took]:
+    """What the kernels took in a run's jobs of ``kernels_1024``, as their logs say."""
+    block = catalogue.load().find("dataflow.fabric")
+    results = Results(run)
+    jobs = [job for job in results.jobs()
+            if (job.block, job.testbench) == (block.name, "kernels_1024")]
+    results.close()
+    found = []
+    for job in jobs:
+        if not job.passed:
+            raise UserError(f"{job.name} failed: {job.reason}")
+        depth = block.configurations[job.configuration].parameters["depth"]
+        found += took_in((Path(job.folder) / "log.txt").read_text(), depth)
+    return found
+
+
+def took_in(log: str, entries: int) -> list[Took]:
+    """What a job's log says that kernels took, with buffers of so many entries."""
+    return [Took(name, parts.count(",") + 1, entries, int(cycles))
+            for name, threads, cycles, parts in _LOGGED.findall(log) if int(threads) == THREADS]
+
+
+def write_depths(took: Iterable[Took], file: TextIO) -> None:
+    """A line for each kernel and depth."""
+    lines = csv.writer(file, lineterminator="\n")
+    lines.writerow(_COLUMNS)
+    lines.writerows(astuple(each) for each in took)
+
+
+def read_depths(path: Path) -> dict[str, dict[int, Took]]:
+    """By kernel and depth, what `write_depths` wrote."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found: dict[str, dict[int, Took]] = {}
+    for row in rows:
+        took = Took(row["kernel"], *(int(row[column]) for column in _COLUMNS[1:]))
+        found.setdefault(took.kernel, {})[took.entries] = took
+    return {kernel: dict(sorted(by.items())) for kernel, by in found.items()}
+
+
+def table_of_depths(depths: Mapping[str, Mapping[int, Took]]) -> str:
+    """The same as a table: a line for each kernel, and how much the most entries are worth."""
+    (least, *_, most) = entries = list(next(iter(depths.values())))
+    head = ["kernel", "parts", f"{least} entries", *entries[1:], f"{most} over {least}"]
+    lines = [f"| {' | '.join(map(str, head))} |", f"|{' --- |' * len(head)}"]
+    for kernel, by in depths.items():
+        cells = [f"{by[depth].cycles:,}" for depth in entries]
+        lines.append(f"| {kernel} | {by[most].parts} | {' | '.join(cells)} | "
+                     f"{by[least].cycles / by[most].cycles:.2f} |")
+    return "\n".join(lines)
+
+
+def draw_depths(depths: Mapping[str, Mapping[int, Took]], path: Path) -> None:
     """By kernel: how many times as fast it is as with two entries."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     axes = figure.subplots()
-    depths = sorted(next(iter(cycles.values())))
-    for k, depth in enumerate(depths):
-        axes.bar(np.arange(len(cycles)) + (k - 1.5) * 0.2,
-                 [found[depths[0]] / found[depth] for found in cycles.values()], 0.2,
+    (least, *_) = entries = list(next(iter(depths.values())))
+    for k, depth in enumerate(entries):
+        axes.bar(np.arange(len(depths)) + (k - 1.5) * 0.2,
+                 [by[least].cycles / by[depth].cycles for by in depths.values()], 0.2,
                  label=f"{depth} entries", color=("#dddddd", "#88ccee", "#4477aa", "#223355")[k])
     axes.axhline(1.5, color="black", linestyle=":", linewidth=1)
-    axes.set_xticks(range(len(cycles)), cycles, rotation=25, ha="right", fontsize=8)
-    axes.set_ylabel(f"speed-up over {depths[0]} entries")
-    axes.legend(frameon=False, ncols=len(depths), fontsize=8)
+    axes.set_xticks(range(len(depths)), depths, rotation=25, ha="right", fontsize=8)
+    axes.set_ylabel(f"speed-up over {least} entries")
+    axes.legend(frameon=False, ncols=len(entries), fontsize=8)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(path)
@@ -137,13 +204,15 @@ def main(arguments: list[str]) -> None:
     """See the module."""
     match arguments:
         case ["cycles", *names]:
-            for name in names:
-                runs = {depth: run_kernel(name, depth=depth, **MISSES) for depth in DEPTHS}
-                print(f"| {name} | {len(runs[16].parts)} |",
-                      *(f"{run.cycles:,} |" for run in runs.values()),
-                      f"{runs[2].cycles / runs[16].cycles:.2f} |", flush=True)
-        case ["depth", page, path]:
-            draw_depths(read_depths(Path(page).read_text()), Path(path))
+            write_depths((Took(name, len(run.parts), depth, run.cycles)
+                          for name in names for depth in DEPTHS
+                          for run in [run_kernel(name, depth=depth, **MISSES)]), sys.stdout)
+        case ["ran", *runs]:
+            write_depths((took for run in runs for took in run_depths(Path(run))), sys.stdout)
+        case ["table", path]:
+            print(table_of_depths(read_depths(Path(path))))
+        case ["depth", path, picture]:
+            draw_depths(read_depths(Path(path)), Path(picture))
         case ["times"]:
             for grid in (FIVE_BY_FIVE, PAPER):
                 for name, kernel in KERNELS.items():

@@ -160,10 +160,10 @@ def prepared(bench: Bench, name: str, threads: int, *, size: int | None = None,
 
 
 async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,
-                 constants=None, compare: bool = True, **memory) -> None:
+                 constants=None, compare: bool = True, **memory) -> int:
     """A kernel on the grid: memory afterwards is that of the reference, bit by bit.
 
-    ``compare``: with the golden fabric, too, in every cycle.
+    ``compare``: with the golden fabric, too, in every cycle. Returns the cycles of all its parts.
     """
     parts, arrays, layout, wanted = prepared(bench, name, threads, size=size, constants=constants)
     words = layout.words(arrays)
@@ -173,6 +173,7 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
     found = layout.arrays(words)
     for each, array in wanted.items():
         assert found[each].tolist() == array.tolist(), f"{name}: {each}"
+    return sum(cycles)
 
 
 async def streams(bench: Bench, lengths: Iterable[int]) -> None:

@@ -21,3 +21,13 @@ async def every_kernel(bench: Bench) -> None:
 @testbench
 async def one_thread_per_cycle_where_no_memory_is_involved(bench: Bench) -> None:
     await streams(bench, (1, THREADS))
+
+
+@testbench
+async def one_thread_per_cycle_where_memory_hits(bench: Bench) -> None:
+    """A balanced graph: threads go as epochs leave a load/store unit, in each cycle with four
+    entries or more, every other cycle with two."""
+    depth, memory = bench.parameters["depth"], 2
+    few, many = [await kernel(bench, "vector_add", threads, compare=False, hit=memory, miss=memory)
+                 for threads in (THREADS // 4, THREADS // 2)]
+    assert depth * (many - few) == THREADS // 4 * max(depth, memory + 2)

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
+from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, residence, witness
 from cyclebound.tb.bench import Bench, testbench
 
 BASE, SIZE = 100, 64
@@ -33,6 +34,7 @@ class Scene:
         self.results: list[tuple[int, int]] = []
         self.enables: list[tuple[int, int]] = []
         self.faults: list[tuple[int, int]] = []
+        self.times: dict[int, int] = {}  # cycles of an access by its address, before ``latency``
         self._last: tuple[int, int] | None = None
         self._fixed = {"configuration.store": store, "configuration.gated": gated,
                        "configuration.base": BASE, "configuration.size": SIZE}
@@ -87,7 +89,8 @@ class Scene:
                 word = self.memory[a.address]
                 if a.write:
                     self.memory[a.address], word = a.data, bench.rng.getrandbits(32)
-                self.due.append((now + self.latency() - 1, a.tag, word))
+                cycles = self.times.get(a.address) or self.latency()
+                self.due.append((now + cycles - 1, a.tag, word))
         for k, offer in enumerate(self.held):
             if offer is not None:
                 expected[f"operands.{k}.ready"] = found.taken[k]
@@ -208,3 +211,23 @@ async def an_epoch_behind_others(bench: Bench) -> None:
             tids = range(begin, begin + depth)
             bench.observe("residence", max(scene.taken[tid] for tid in tids),
                           max(scene.shown[tid] for tid in tids), depth=depth, memory=memory)
+
+
+@testbench
+async def the_epoch_that_a_search_found(bench: Bench) -> None:
+    """Orders of tokens and times of accesses that come nearest to the bound."""
+    if bench.parameters["depth"] != DEPTH:
+        return
+    threads = witness()
+    scene = Scene(bench, store=False, gated=False, latency=lambda: MEMORY)
+    scene.times = {BASE + tid: cycles for tid, cycles in threads}
+    for tid, _ in threads:
+        scene.put(tid, index=tid)
+    await scene.drain()
+    longest = 0
+    for begin in range(0, len(threads), DEPTH):
+        first, last = (max(times[tid] for tid in range(begin, begin + DEPTH))
+                       for times in (scene.taken, scene.shown))
+        bench.observe("residence", first, last, depth=DEPTH, memory=MEMORY)
+        longest = max(longest, last - first + 1)
+    assert longest == residence(threads, depth=DEPTH)[0]

@@ -1,5 +1,6 @@
 # amaranth: UnusedElaboratable=no
-"""The cache's banks: RTL against golden model, and no answer later than a miss."""
+"""The cache's banks: RTL against golden model, no answer later than a miss; their checker against
+planted faults."""
 
 import random
 from collections import deque
@@ -12,11 +13,15 @@ from cyclebound.golden.dataflow import cache_bounds
 from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache, random_misses
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
+from cyclebound.sim import catalogue
+from cyclebound.sim.prove import prove
+from cyclebound.tb.dataflow import cache_banks_properties as properties
 
-pytestmark = pytest.mark.unit
+unit = pytest.mark.unit
 GOOD = {"ports": 3, "banks": 2, "words": 16, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
 
 
+@unit
 @pytest.mark.parametrize(("bad", "kind", "message"), [
     ({"ports": 0}, ValueError, r"^port count must be at least 1, not 0$"),
     ({"tag_width": 0}, ValueError, r"^tag width must be at least 1, not 0$"),
@@ -33,11 +38,13 @@ def test_refuses(bad, kind, message):
         CacheBanks(**GOOD | bad)
 
 
+@unit
 def test_converts_again():
     banks = CacheBanks(**GOOD)
     assert rtlil.convert(banks) == rtlil.convert(banks)
 
 
+@unit
 @pytest.mark.parametrize(("hit", "miss"), [(3, 3), (3, 4), (4, 5), (3, 9), (6, 6)])
 def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
     """Every length of delay: none, a register, a memory."""
@@ -79,10 +86,11 @@ def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
                 if taken[p]:
                     writes[p, held[p].tag], held[p] = held[p].write or bool(fresh), None
             await ctx.tick()
-    simulate(dut, bench)
+    simulate(dut, bench, properties.CacheBanksCheck(dut))
     assert {answered.count(p) > 100 for p in range(3)} == {True}
 
 
+@unit
 def test_no_answer_is_later_than_a_miss():
     """Misses that are due together with the hits behind them: the last hit takes a miss's time."""
     taken, last = {}, 0
@@ -96,6 +104,7 @@ def test_no_answer_is_later_than_a_miss():
     assert last == cache.worst == cache_bounds.cache_access(ports=1, miss=6) == 6
 
 
+@unit
 @pytest.mark.parametrize("seed", range(5))
 def test_any_traffic_keeps_the_bound(seed):
     rng = random.Random(seed)
@@ -112,6 +121,7 @@ def test_any_traffic_keeps_the_bound(seed):
     assert 3 + 1 < cache.worst <= cache_bounds.cache_access(ports=3, miss=miss)
 
 
+@unit
 def test_misses_are_drawn_at_their_rate():
     for rate in (0.0, 0.1, 0.5, 1.0):
         misses = random_misses(rate)
@@ -119,6 +129,87 @@ def test_misses_are_drawn_at_their_rate():
         assert abs(sum(drawn) / len(drawn) - rate) < 0.02
 
 
+def ask(simulate, dut, *, tags=4):
+    """Everybody stores and loads words 0 and 1, as often as it is answered."""
+    async def bench(ctx):
+        rng = random.Random(3)
+        held, free = [None] * 3, [set(range(tags)) for _ in range(3)]
+        for _ in range(60):
+            ctx.set(dut.misses, rng.getrandbits(2))
+            for p, port in enumerate(dut.ports):
+                if held[p] is None and free[p]:
+                    held[p] = free[p].pop()
+                    ctx.set(port.request.payload, {
+                        "tag": held[p], "address": rng.randrange(2),
+                        "write": rng.random() < 0.5, "data": rng.getrandbits(8)})
+                ctx.set(port.request.valid, held[p] is not None)
+            for p, port in enumerate(dut.ports):
+                if held[p] is not None and ctx.get(port.request.ready):
+                    held[p] = None
+                if ctx.get(port.response.valid):
+                    free[p].add(ctx.get(port.response.payload.tag))
+            await ctx.tick()
+    simulate(dut, bench, properties.CacheBanksCheck(dut))
+
+
+def _plant(fault):
+    def plant(m, inner, outer):
+        port = outer.ports[0]
+        if fault == "lost":
+            m.d.comb += port.response.valid.eq(0)
+        elif fault == "twice":
+            m.d.comb += port.response.valid.eq(1)
+        elif fault == "starved":
+            m.d.comb += [port.request.ready.eq(0), inner.ports[0].request.valid.eq(0)]
+        elif fault == "changed":
+            m.d.comb += port.response.payload.data.eq(~inner.ports[0].response.payload.data)
+        else:
+            m.d.comb += [port.request.ready.eq(1), outer.ports[1].request.ready.eq(1)]
+    return plant
+
+
+@unit
+@pytest.mark.parametrize(("fault", "says"), [
+    ("lost", "port 0: not answered within 6 cycles"),
+    ("twice", "port 0: an answer that nobody waits for"),
+    ("starved", "port 0: not taken within 3 cycles"),
+    ("changed", "port 0: another word than the last that was stored"),
+    ("crowded", "two accesses to one word at once")])
+def test_checker_fires(simulate, tampered, only, fault, says):
+    only(properties, says)
+    dut = tampered(CacheBanks(**GOOD), _plant(fault))
+    dut.miss = GOOD["miss"]
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        ask(simulate, dut)
+
+
+@unit
+def test_checker_is_silent_without_a_fault(simulate, tampered):
+    dut = tampered(CacheBanks(**GOOD), lambda m, inner, outer: None)
+    dut.miss = GOOD["miss"]
+    ask(simulate, dut)
+
+
+@unit
+def test_checker_wants_its_neighbours_to_keep_the_rules(simulate):
+    dut = CacheBanks(**GOOD)
+
+    async def bench(ctx):
+        ctx.set(dut.ports[0].request.valid, 1)
+        for _ in range(3):
+            await ctx.tick()
+    with pytest.raises(AssertionError, match="port 0: a tag that is under way is offered"):
+        simulate(dut, bench, properties.CacheBanksCheck(dut))
+
+
+@pytest.mark.proof
+def test_first_instance_is_proved_for_any_number_of_cycles():
+    block = catalogue.load().find("dataflow.cache_banks")
+    found = prove(block, block.properties[0], block.properties[0].instances[0])
+    assert (found.status, found.detail) == ("proved", "")
+
+
+@unit
 def test_bounds():
     assert cache_bounds.cache_hit(hit=4) == 4
     assert cache_bounds.cache_crowd(ports=3, accesses=1, miss=9) == cache_bounds.cache_access(

@@ -9,9 +9,12 @@ from amaranth.back import rtlil
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.load_store_unit import Access, LoadStoreModel
+from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, residence, witness
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
+from cyclebound.sim.dataflow_residence import search
 
 pytestmark = pytest.mark.unit
+LONGEST = 52  # cycles that docs/dataflow.md speaks of
 GOOD = {"depth": 2, "tid_width": 4, "address_width": 6, "width": 16}
 
 
@@ -151,3 +154,17 @@ def test_bounds():
             > 1599 + bounds.access_latency(memory=15))
     with pytest.raises(NotCovered, match=r"^memory must be a whole number of at least 0, not -1$"):
         bounds.access_latency(memory=-1)
+
+
+def test_the_epoch_that_a_search_found():
+    threads = witness()
+    longest, took = residence(threads, depth=DEPTH)
+    assert took == [cycles for _, cycles in threads]
+    assert max(took) == MEMORY
+    assert LONGEST == longest <= bounds.access_residence(depth=DEPTH, memory=MEMORY)
+
+
+def test_a_search_finds_what_stays_long():
+    """With two entries, the bound is reached."""
+    found, threads = search(400, seed=1, depth=2, memory=5)
+    assert residence(threads, depth=2)[0] == found == bounds.access_residence(depth=2, memory=5)
