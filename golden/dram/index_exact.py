@@ -239,11 +239,8 @@ class _Search:
                  for number, (entries, opens) in enumerate(each) if entries and not opens]
         if ready:
             for role in ready:
-                chosen = worlds
-                for other in ready:
-                    if other != role:
-                        chosen &= self.worlds.nearer(role, other, state.current)
-                yield role, "access", chosen
+                chosen = self.worlds.nearest(role, tuple(ready), state.current)
+                yield role, "access", worlds & chosen
             return
         ready = []
         if state.ages[0] >= self.part.nRRD_S and state.ages[3] >= self.part.nFAW:
@@ -263,16 +260,10 @@ class _Search:
             return entries if state.own not in (None, each) else max(
                 entries - 1, int(state.own is not None))
 
-        known, chosen = self.worlds, worlds
-        front = known.in_front(role, state.current)
-        for other in ready:
-            if other == role:
-                continue
-            ahead = known.in_front(other, state.current)
-            beaten = worlds if waiting(other) < waiting(role) else (
-                known.nearer(role, other, None) if waiting(other) == waiting(role) else 0)
-            chosen &= (front & ~ahead) | (beaten & ~(ahead ^ front))
-        return chosen
+        most = waiting(role)
+        return worlds & self.worlds.fullest(
+            role, tuple((other, (waiting(other) > most) - (waiting(other) < most))
+                        for other in ready if other != role), state.current)
 
     def _after(self, state: _State, banks: list, choice: Role | None, kind: str) -> _State:
         part = self.part
@@ -328,11 +319,13 @@ class _Search:
         start = _State(((),) * part.bank_groups, (self.oldest, *(long_ago,) * 3),
                        (0,) * part.bank_groups, (0,) * part.bank_groups, 0, part.nCCD_L,
                        self.bursts)
-        now, history, cycle = {start: self.worlds.all}, [], 0
+        keep, kept = self.worlds.keep, self.worlds.kept
+        now, history, cycle = {start: keep(self.worlds.all)}, [], 0
         found = None
         while now:
             following, trace = {}, {}
-            for state, worlds in now.items():
+            for state, packed in now.items():
+                worlds = kept(packed)
                 for arrives in self.arrivals(state):
                     for after, chosen in self.follow(state, worlds, arrives):
                         self.count += 1
@@ -340,11 +333,11 @@ class _Search:
                             continue
                         after, names = self.renamed(after)
                         chosen = self.worlds.renamed(chosen, names)
-                        known = following.get(after, 0)
+                        known = kept(following.get(after, 0))
                         if chosen & ~known:
-                            following[after] = known | chosen
+                            following[after] = keep(known | chosen)
                             trace.setdefault(after, []).append(
-                                (state, arrives, names, chosen & ~known))
+                                (state, arrives, names, keep(chosen & ~known)))
             cycle += 1
             history.append(trace)
             now = {}
@@ -354,7 +347,7 @@ class _Search:
                     continue
                 delay = cycle + self.delay(state)
                 if delay >= self.least:
-                    found = delay, self._order(history, state, self.worlds.one_of(worlds))
+                    found = delay, self._order(history, state, self.worlds.one_of(kept(worlds)))
                     self.least = delay + 1
         return found
 
@@ -362,7 +355,7 @@ class _Search:
         first, banks = self.worlds.first(world), []
         for trace in reversed(history):
             for before, arrives, names, worlds in trace[state]:
-                if worlds >> world & 1:
+                if self.worlds.kept(worlds) >> world & 1:
                     world = self.worlds.before(world, names)
                     if arrives is not None and self._room(before, arrives):
                         banks.append(self.worlds.bank(world, arrives))

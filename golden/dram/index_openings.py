@@ -38,7 +38,7 @@ def _latest_of(paths: list[list[int]]) -> tuple[int, ...]:
     return tuple(max(each) for each in itertools.zip_longest(*paths, fillvalue=-1))
 
 
-@lru_cache(maxsize=1 << 18)
+@lru_cache(maxsize=1 << 20)
 def latest_unforced(part: Part, state: Openings, arrive: int = 0) -> tuple[int, ...]:
     """The latest times of the first, second ... activate, each by itself, in whatever order.
 
@@ -55,7 +55,7 @@ def latest_unforced(part: Part, state: Openings, arrive: int = 0) -> tuple[int, 
     return _latest_of(paths)
 
 
-@lru_cache(maxsize=1 << 18)
+@lru_cache(maxsize=1 << 20)
 def latest_openings(part: Part, state: Openings) -> tuple[int, ...]:
     """The latest times of the first, second ... activate, each by itself, if none waits for a word.
 
