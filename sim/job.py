@@ -21,6 +21,7 @@ from pathlib import Path
 import cocotb_tools.config
 import find_libpython
 import numpy as np
+from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Testbench
@@ -103,9 +104,7 @@ def run_job(job: Job) -> Outcome:
     try:
         block = catalogue.load(job.pages).find(job.block)
         # All sources of this project's blocks are known; a user's may import from anywhere.
-        identity = None if job.pages else key_of(sources(()), job.block, job.configuration,
-                                                 job.testbench)
-        return simulate(block, job, identity=identity)
+        return simulate(block, job, identity=None if job.pages else identity_of(job))
     except UserError as error:
         return Outcome(job.name, False, str(error))
     except OSError as error:
@@ -113,6 +112,20 @@ def run_job(job: Job) -> Outcome:
                                         f"{error.strerror or error}")
     except Exception:  # a worker must hand every failure back, whatever it is
         return Outcome(job.name, False, traceback.format_exc(limit=8))
+
+
+def identity_of(job: Job) -> str:
+    """What stands for all that a job of this project's own blocks is made from."""
+    return key_of(sources(()), job.block, job.configuration, job.testbench)
+
+
+def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
+    """What the job simulates: the component, and the top that it is in, with its checker."""
+    testbench = block.testbench(job.testbench)
+    parameters = dict(block.configuration(job.configuration)[1].parameters)
+    component = (testbench.top or block.component)(**parameters)
+    watches = testbench.checker or (None if testbench.top else block.checker)
+    return component, FlatTop(component, watches(component) if watches else None)
 
 
 def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
@@ -127,10 +140,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     for old in folder.glob("observed-*"):
         old.unlink()
     parameters = dict(configuration.parameters)
-    component = (testbench.top or block.component)(**parameters)
-    watches = testbench.checker or (None if testbench.top else block.checker)
-    checker = watches(component) if watches else None
-    top = FlatTop(component, checker)
+    component, top = design(block, job)
     (folder / "job.json").write_text(json.dumps({
         "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
         "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},

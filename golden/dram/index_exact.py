@@ -10,10 +10,11 @@ States that cannot lead to what is asked for are left: see `_Search.latest`.
 
 from typing import NamedTuple
 
-from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.bounds import check_request, recovery
+from cyclebound.golden.dram.index_gaps import least_saved
 from cyclebound.golden.dram.index_openings import (
     Openings,
+    check_search,
     latest_openings,
     latest_unforced,
 )
@@ -22,7 +23,7 @@ from cyclebound.golden.dram.index_worlds import Names, Role, Worlds
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["Longest", "check_search", "longest_request"]
+__all__ = ["Longest", "longest_request"]
 
 _CLOSED = -1
 
@@ -46,7 +47,8 @@ class _State(NamedTuple):
 
     ``banks``: of each group, entries that wait and time until the first column command is legal
     (closed: -1), of all banks that have been asked for. ``held``: the bank of a word that finds
-    no room; ``own``: of the last word; ``popped``: a bank whose FIFO was full a cycle ago.
+    no room; ``own``: of the last word; ``popped``: a bank whose FIFO was full a cycle ago;
+    ``newest``: of a read, the bank that opened last, while that can decide when it is over.
     """
 
     banks: tuple[tuple[tuple[int, int], ...], ...]
@@ -60,6 +62,12 @@ class _State(NamedTuple):
     held: Role | None = None
     own: Role | None = None
     popped: Role | None = None
+    newest: Role | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all words have been read or written."""
+        return not self.left and not any(entries for each in self.banks for entries, _ in each)
 
 
 class _Search:
@@ -77,7 +85,8 @@ class _Search:
     def latest(self, state: _State, cycle: int) -> int:
         """No request of this state takes longer (the cycle is the state's).
 
-        Behind the last pause of more than nCCD_L, column commands are nCCD_L apart at most. What
+        Behind the last pause of more than nCCD_L, column commands are nCCD_L apart at most, and
+        some are nearer (`least_saved`); without one, the next comes nCCD_L behind the last. What
         ends it is the first one of a bank that has just opened, nRCD behind its activate: an open
         bank with a word makes no pause, and a word that arrives later in one makes a shorter one.
         All words that banks opened earlier have now are done by then, and one at least of each bank
@@ -88,7 +97,7 @@ class _Search:
         FIFO of an open bank have been full: `check_search`.
         """
         part, step = self.part, self.part.nCCD_L
-        left, ready = state.left, 0
+        left, ready, soonest = state.left, [], step
         pending, closed, groups = [], [], []
         for group, banks in enumerate(state.banks):
             waits = unused = 0
@@ -98,23 +107,28 @@ class _Search:
                     closed.append(entries)
                     waits += 1
                 elif opens:
-                    pending.append((opens, entries))
-                else:
-                    ready += entries
+                    pending.append((opens, group, entries))
+                elif entries:
+                    ready.append((0, group, entries))
+                    soonest = min(soonest, max(state.access, state.group_access[group]))
             unused = self.worlds.roles - len(banks) if state.left else 0
             closed += [0] * unused
             groups.append((state.group_activate[group], waits, unused)
                           if waits or unused else (0, 0, 0))
         activate = -state.ages[0]
         if not left:
-            return self.delay(-state.since, activate) + cycle
-        # before the next longer pause
-        access = (max(0, step - state.since) + step * (left - 1) if ready or not pending
-                  else -state.since)
-        before = ready
-        for opens, entries in sorted(pending):
+            return self.delay(state) + cycle
+        pending.sort()
+        before = sum(entries for _, _, entries in ready)
+        if not ready:  # the next command may come without a longer pause all the same
+            soonest = max(0, step - state.since)
+        access = -state.since
+        if ready or not pending or pending[0][0] <= soonest:  # before the next longer pause
+            access = soonest + step * (left - 1) - least_saved(part, soonest, (*ready, *pending))
+        for number, (opens, _, entries) in enumerate(pending):
             if left > before:
-                access = max(access, opens + step * (left - before - 1))
+                access = max(access, opens + step * (left - before - 1) - least_saved(
+                    part, opens, tuple(pending[number:])))
             before += entries
         rest = left - before
         self.spare = min(self.spare, rest - 1)
@@ -141,10 +155,16 @@ class _Search:
             served += 1
         return cycle + max(served, cycled)
 
-    def delay(self, access: int, activate: int) -> int:
-        """Issue delay, given the last column command and the last activate."""
-        served, cycled = access + self.closing, activate + self.cycles
-        return max(served, cycled) + (served == cycled and bool(self.cycles))
+    def delay(self, state: _State) -> int:
+        """Issue delay of a request that is done, from the state's cycle on.
+
+        If two banks are to be closed at once, the one read last and the one that opened last, one
+        of them is a clock late; but the bank of the last word closes by itself.
+        """
+        served, cycled = self.closing - state.since, self.cycles - state.ages[0]
+        late = (served == cycled and state.newest is not None
+                and len({state.own, state.current, state.newest}) == 3)
+        return max(served, cycled) + late
 
     def settled(self) -> int | None:
         """The least number of words with which the search would have been the same.
@@ -219,11 +239,8 @@ class _Search:
                  for number, (entries, opens) in enumerate(each) if entries and not opens]
         if ready:
             for role in ready:
-                chosen = worlds
-                for other in ready:
-                    if other != role:
-                        chosen &= self.worlds.nearer(role, other, state.current)
-                yield role, "access", chosen
+                chosen = self.worlds.nearest(role, tuple(ready), state.current)
+                yield role, "access", worlds & chosen
             return
         ready = []
         if state.ages[0] >= self.part.nRRD_S and state.ages[3] >= self.part.nFAW:
@@ -243,23 +260,17 @@ class _Search:
             return entries if state.own not in (None, each) else max(
                 entries - 1, int(state.own is not None))
 
-        known, chosen = self.worlds, worlds
-        front = known.in_front(role, state.current)
-        for other in ready:
-            if other == role:
-                continue
-            ahead = known.in_front(other, state.current)
-            beaten = worlds if waiting(other) < waiting(role) else (
-                known.nearer(role, other, None) if waiting(other) == waiting(role) else 0)
-            chosen &= (front & ~ahead) | (beaten & ~(ahead ^ front))
-        return chosen
+        most = waiting(role)
+        return worlds & self.worlds.fullest(
+            role, tuple((other, (waiting(other) > most) - (waiting(other) < most))
+                        for other in ready if other != role), state.current)
 
     def _after(self, state: _State, banks: list, choice: Role | None, kind: str) -> _State:
         part = self.part
         banks = [list(each) for each in banks]
         ages, access, since, current = state.ages, state.access, state.since, state.current
         activate, accesses = list(state.group_activate), list(state.group_access)
-        popped = None
+        popped, newest = None, state.newest
         if choice is not None:
             group, number = choice
             entries, opens = banks[group][number]
@@ -271,7 +282,7 @@ class _Search:
             else:
                 banks[group][number] = entries, part.nRCD
                 ages = (0, *ages[:3])
-                activate[group] = part.nRRD_L
+                activate[group], newest = part.nRRD_L, choice if self.cycles else None
         return _State(
             tuple(tuple((entries, opens - (opens > 0)) for entries, opens in each)
                   for each in banks),
@@ -280,14 +291,16 @@ class _Search:
             tuple(max(0, each - 1) for each in accesses), max(0, access - 1),
             min(part.nCCD_L, since + 1) if any(e for g in banks for e, _ in g) or state.left
             else since + 1,
-            state.left, current, state.held, state.own, popped)
+            state.left, current, state.held, state.own, popped,
+            newest if ages[0] <= self.cycles - self.closing else None)
 
     def renamed(self, state: _State) -> tuple[_State, Names]:
         """The same state with its roles in order, and their old names."""
         names, banks, new = [], [], {}
         for group, each in enumerate(state.banks):
             marks = [(*bank, (group, number) == state.current, (group, number) == state.held,
-                      (group, number) == state.own, (group, number) == state.popped)
+                      (group, number) == state.own, (group, number) == state.popped,
+                      (group, number) == state.newest)
                      for number, bank in enumerate(each)]
             order = sorted(range(len(each)), key=marks.__getitem__)
             names.append(tuple(order))
@@ -296,7 +309,7 @@ class _Search:
                 new[group, old] = group, number
         return state._replace(
             banks=tuple(banks), **{field: new.get(getattr(state, field)) for field in (
-                "current", "held", "own", "popped")}), tuple(names)
+                "current", "held", "own", "popped", "newest")}), tuple(names)
 
     def run(self):
         """The longest request that takes ``least`` clocks at least: issue delay and order, or None.
@@ -306,11 +319,13 @@ class _Search:
         start = _State(((),) * part.bank_groups, (self.oldest, *(long_ago,) * 3),
                        (0,) * part.bank_groups, (0,) * part.bank_groups, 0, part.nCCD_L,
                        self.bursts)
-        now, history, cycle = {start: self.worlds.all}, [], 0
+        keep, kept = self.worlds.keep, self.worlds.kept
+        now, history, cycle = {start: keep(self.worlds.all)}, [], 0
         found = None
         while now:
             following, trace = {}, {}
-            for state, worlds in now.items():
+            for state, packed in now.items():
+                worlds = kept(packed)
                 for arrives in self.arrivals(state):
                     for after, chosen in self.follow(state, worlds, arrives):
                         self.count += 1
@@ -318,21 +333,21 @@ class _Search:
                             continue
                         after, names = self.renamed(after)
                         chosen = self.worlds.renamed(chosen, names)
-                        known = following.get(after, 0)
+                        known = kept(following.get(after, 0))
                         if chosen & ~known:
-                            following[after] = known | chosen
+                            following[after] = keep(known | chosen)
                             trace.setdefault(after, []).append(
-                                (state, arrives, names, chosen & ~known))
+                                (state, arrives, names, keep(chosen & ~known)))
             cycle += 1
             history.append(trace)
             now = {}
             for state, worlds in following.items():
-                if state.left or any(entries for each in state.banks for entries, _ in each):
+                if not state.done:
                     now[state] = worlds
                     continue
-                delay = cycle + self.delay(-state.since, -state.ages[0])
+                delay = cycle + self.delay(state)
                 if delay >= self.least:
-                    found = delay, self._order(history, state, self.worlds.one_of(worlds))
+                    found = delay, self._order(history, state, self.worlds.one_of(kept(worlds)))
                     self.least = delay + 1
         return found
 
@@ -340,35 +355,13 @@ class _Search:
         first, banks = self.worlds.first(world), []
         for trace in reversed(history):
             for before, arrives, names, worlds in trace[state]:
-                if worlds >> world & 1:
+                if self.worlds.kept(worlds) >> world & 1:
                     world = self.worlds.before(world, names)
                     if arrives is not None and self._room(before, arrives):
                         banks.append(self.worlds.bank(world, arrives))
                     state = before
                     break
         return Order(first, tuple(reversed(banks)))
-
-
-def check_search(part: Part, write: int) -> None:
-    """Raise `NotCovered` for a part about which `longest_request` could be wrong.
-
-    A word that a full FIFO of an open bank holds up may keep other banks from opening, which
-    `_Search.latest` does not count: the nine words in that FIFO, and the one held up, must take
-    longer than all that can open behind them (two clocks later: a word is that long on its way).
-    """
-    held = FIFO_DEPTH + 1
-    orderly = part.nCCD_S > 1 and part.nRRD_S > 1
-    for opened in range(1, part.banks):
-        ages = tuple(number * part.nRRD_S if number < opened else part.nFAW for number in range(4))
-        group = part.nRRD_L, part.banks // part.bank_groups, 0
-        times = latest_unforced(part, Openings(ages, 0, (group,) * part.bank_groups))
-        for more, time in enumerate(times[:part.banks - opened]):
-            orderly &= time + 2 + part.nRCD <= part.nCCD_L * (held + more)
-            orderly &= bool(write) or (time + 2 + part.nRC - recovery(part, 0)
-                                       < part.nCCD_L * (held + 1 + more))
-    if not orderly:
-        raise NotCovered(f"{part.name}: nine words of a bank must take longer than activates that "
-                         "they hold up")
 
 
 def longest_request(part: Part, *, bursts: int, rows: int, write: int, least: int = 0) -> Longest:

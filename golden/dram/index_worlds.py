@@ -6,6 +6,7 @@ place at which a buffer of so many rows can begin. A set of worlds is an integer
 """
 
 import itertools
+import zlib
 from functools import cache, lru_cache
 
 import numpy as np
@@ -19,6 +20,10 @@ Role = tuple[int, int]
 
 Names = tuple[tuple[int, ...], ...]
 """For each group, the roles as they were called before, in their new order."""
+
+
+_LARGE = 1 << 12  # worlds: less are as large when compressed
+_MEMORY = 1 << 31  # bits of all sets that a cache remembers
 
 
 class Worlds:
@@ -54,7 +59,10 @@ class Worlds:
         self.all = self._set(np.ones((1,), dtype=bool))
         self.exists, self.nearer = cache(self._exists), cache(self._nearer)
         self.in_front = cache(self._in_front)
-        self.renamed = lru_cache(maxsize=1 << 16)(self._renamed)
+        most = min(1 << 16, _MEMORY // self._size)
+        self.nearest = lru_cache(maxsize=most)(self._nearest)
+        self.fullest = lru_cache(maxsize=most)(self._fullest)
+        self.renamed = lru_cache(maxsize=most)(self._renamed)
         self._sources = cache(self._source)
 
     def _set(self, holds: np.ndarray) -> int:
@@ -81,6 +89,40 @@ class Worlds:
         """Worlds in which ``role`` has a bank of the pair of ``current``, or of a higher number."""
         base = 0 if current is None else self._banks[current] & ~1
         return self._set(self._banks[role] >= base)
+
+    def _nearest(self, role: Role, ready: tuple[Role, ...], current: Role | None) -> int:
+        """Worlds in which no other role of ``ready`` is nearer behind the pair of ``current``."""
+        chosen = self.all
+        for other in ready:
+            if other != role:
+                chosen &= self.nearer(role, other, current)
+        return chosen
+
+    def _fullest(self, role: Role, others: tuple[tuple[Role, int], ...], current: Role | None
+                 ) -> int:
+        """Worlds in which rule 5 chooses ``role`` and none of ``others``.
+
+        With each of them goes whether it has more words (1), fewer (-1) or as many (0). Roles in
+        front go first, then those with most words, then the lowest bank.
+        """
+        chosen, front = self.all, self.in_front(role, current)
+        for other, more in others:
+            ahead = self.in_front(other, current)
+            beaten = (0 if more > 0 else self.all if more < 0 else self.nearer(role, other, None))
+            chosen &= (front & ~ahead) | (beaten & ~(ahead ^ front))
+        return chosen
+
+    def keep(self, worlds: int) -> int | bytes:
+        """A set in less memory, if it is large; `kept` has it back."""
+        if self._size < _LARGE:
+            return worlds
+        return zlib.compress(worlds.to_bytes(-(-self._size // 8), "little"), 1)
+
+    def kept(self, kept: int | bytes) -> int:
+        """The set that `keep` was given."""
+        if isinstance(kept, int):
+            return kept
+        return int.from_bytes(zlib.decompress(kept), "little")
 
     def _renamed(self, worlds: int, names: Names) -> int:
         """The same worlds when each role has the name of another of its group."""

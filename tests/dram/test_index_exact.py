@@ -8,8 +8,13 @@ import pytest
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import index_table
 from cyclebound.golden.dram.index_bounds import derived_issue_delay, indexed_issue_delay
-from cyclebound.golden.dram.index_exact import check_search, longest_request
-from cyclebound.golden.dram.index_openings import Openings, latest_openings, latest_unforced
+from cyclebound.golden.dram.index_exact import longest_request
+from cyclebound.golden.dram.index_openings import (
+    Openings,
+    check_search,
+    latest_openings,
+    latest_unforced,
+)
 from cyclebound.golden.dram.index_search import Order
 from cyclebound.golden.dram.index_table import Known, known_delays, longest_known
 from cyclebound.golden.dram.index_witnesses import witnesses

@@ -1,0 +1,176 @@
+"""No request takes longer than the exact search takes any of its states to: `_Search.latest`.
+
+A request is followed through the search's own steps, in the one world that gives its roles their
+banks. It ends when the golden model of the arbiter says, and no state on its way may promise less.
+"""
+
+import random
+
+import pytest
+
+from cyclebound.golden.dram import index_exact
+from cyclebound.golden.dram.index_exact import _Search, _State
+from cyclebound.golden.dram.index_gaps import least_saved
+from cyclebound.golden.dram.index_search import Order
+from cyclebound.golden.dram.index_worlds import Worlds
+from cyclebound.golden.dram.timing import (
+    DDR3_1600_MODULE,
+    DDR4_1866M_X16,
+    DDR4_3200AA_X8,
+    DDR4_3200AA_X16,
+)
+
+pytestmark = pytest.mark.unit
+
+X16, X8 = DDR4_3200AA_X16, DDR4_3200AA_X8
+
+
+def followed(part, worlds, order, write):
+    """Issue delay of a request, and the least that any state on its way promised."""
+    search = _Search(part, worlds, len(order.banks), 0, write)
+    roles, counts = {}, [0] * part.bank_groups
+    for bank in dict.fromkeys(order.banks):
+        group = part.bank_group(bank)
+        roles[bank] = group, counts[group]
+        counts[group] += 1
+    world = next(1 << number for number in range(worlds.all.bit_length())
+                 if worlds.first(number) == order.first
+                 and all(worlds.bank(number, role) == bank for bank, role in roles.items()))
+    state = _State(((),) * part.bank_groups, (search.oldest, *(part.nFAW,) * 3),
+                   (0,) * part.bank_groups, (0,) * part.bank_groups, 0, part.nCCD_L,
+                   len(order.banks))
+    cycle, promised = 0, []
+    while not state.done:
+        arrives = roles[order.banks[len(order.banks) - state.left]] if state.left else None
+        assert arrives in search.arrivals(state)
+        (state, _), = search.follow(state, world, arrives)
+        cycle += 1
+        promised.append(search.latest(state, cycle))
+    return cycle + search.delay(state), min(promised)
+
+
+def any_order(rng, part, rows):
+    """Words anywhere, or several in a row, or each bank once and then one for long."""
+    first = rng.randrange(part.banks) if rows < part.banks else 0
+    places = [(first + row) % part.banks for row in range(rows)]
+    if rng.random() < 0.5:
+        places = rng.sample(places, rng.randint(1, len(places)))
+    words = rng.choice((rng.randint(1, 12), rng.randint(1, 70)))
+    kind = rng.randrange(3)
+    if kind == 0:
+        banks = rng.choices(places, k=words)
+    elif kind == 1:
+        banks = [bank for _ in range(words)
+                 for bank in [rng.choice(places)] * rng.randint(1, 14)]
+    else:
+        banks = [*rng.sample(places, len(places)), *rng.choices(places, k=rng.randint(0, 6)),
+                 *[rng.choice(places)] * words]
+    return Order(first, tuple(banks[:words]))
+
+
+def broken(part, rows, requests, seed=1):
+    """Of so many requests, those for which some state promises less than they take."""
+    rng, worlds, found = random.Random(seed), Worlds(part, rows), []
+    for _ in range(requests):
+        order = any_order(rng, part, rows)
+        for write in (0, 1):
+            delay, promised = followed(part, worlds, order, write)
+            assert delay == order.delay(part, write=write), (order, write)
+            if promised < delay:
+                found.append((order, write, promised, delay))
+    return found
+
+
+@pytest.mark.parametrize(("part", "rows", "requests"), [
+    (X16, 8, 100), (X16, 5, 60), (X8, 8, 100), (X8, 6, 60), (DDR4_1866M_X16, 8, 60)])
+def test_no_state_promises_less(part, rows, requests):
+    assert broken(part, rows, requests) == []
+
+
+@pytest.mark.parametrize(("part", "rows"), [(X16, 8), (X8, 8)])
+def test_a_gap_too_many_is_found(part, rows, monkeypatch):
+    """Saved: one short gap more than there is."""
+    more = part.nCCD_L - part.nCCD_S
+    monkeypatch.setattr(index_exact, "least_saved",
+                        lambda *known: (least_saved(*known) or -more) + more)
+    assert broken(part, rows, 100)
+
+
+@pytest.mark.parametrize(("write", "first", "banks", "delay"), [
+    (1, 5, (0, 6, 0), 104), (1, 0, (6, 2, 0, 5, 2, 3, 3, 2, 3, 4, 4), 152)])
+def test_an_open_bank_waits_for_its_group(write, first, banks, delay):
+    """The last word's bank opens while its group may not be written yet; that is no longer pause.
+
+    The search once took it for one, and promised 99 and 148 clocks.
+    """
+    found = followed(X16, Worlds(X16, 5 if first else 8), Order(first, banks), write)
+    assert found == (delay, delay)
+
+
+def test_two_banks_that_close_at_once():
+    """A clock more, unless one of them is the last word's, which closes by itself."""
+    for banks, delay in (((6, 6, 2, 7, 7, 7, 6, 2, 7), 92), ((2, 1, 6, 1, 2, 6), None)):
+        order = Order(0, banks)
+        for part in (X16, DDR4_1866M_X16):
+            found, _ = followed(part, Worlds(part, 8), order, 0)
+            assert found == order.delay(part, write=0)
+            if part == X16 and delay:
+                assert found == delay
+
+
+def test_saved():
+    """Of 8 clocks each, by words of two groups that wait: 4 for each gap."""
+    def words(*amounts, time=0):
+        return tuple((time, group, amount) for group, amount in enumerate(amounts))
+
+    assert least_saved(X16, 0, words(9)) == 0
+    assert least_saved(X16, 0, words(1, 1)) == 4     # one gap
+    assert least_saved(X16, 0, words(3, 2)) == 12    # by turns: the two lie between the three
+    assert least_saved(X16, 0, words(2, 9)) == 12
+    assert least_saved(X8, 0, words(2, 9)) == 8      # of four groups, not by turns
+    assert least_saved(X8, 0, words(2, 2, 2)) == 16
+    assert least_saved(DDR3_1600_MODULE, 0, words(9)) == 0  # a group, a gap
+    assert least_saved(DDR4_1866M_X16, 0, words(3, 2)) == 3  # 5 clocks and 4
+
+
+def served(rng, part, first, words):
+    """Time of the last column command, of words (time, group); None if there is a longer pause."""
+    time, last, left = first, {}, list(words)
+    while True:
+        ready = [word for word in left if word[0] <= time
+                 and time - last.get(word[1], -part.nCCD_L) >= part.nCCD_L]
+        if ready:
+            left.remove(word := rng.choice(ready))
+            last[word[1]] = since = time
+            if not left:
+                return time
+            time += part.nCCD_S - 1
+        elif last and time - since >= part.nCCD_L:
+            return None
+        time += 1
+
+
+@pytest.mark.parametrize("part", [X16, X8, DDR4_1866M_X16])
+def test_no_more_is_saved_than_there_is(part):
+    """Whichever word goes first, and whatever else comes; and it is not always less."""
+    rng, tried, exact = random.Random(1), 0, 0
+    groups = range(part.bank_groups)
+    while tried < 3000:
+        first = rng.randint(0, 8)
+        known = sorted((rng.choice((0, 0, rng.randint(0, 40))), rng.choice(groups),
+                        rng.randint(1, 9)) for _ in range(rng.randint(2, 4)))
+        words = [(time, group) for time, group, amount in known for _ in range(amount)]
+        words += [(rng.randint(0, 60), rng.choice(groups)) for _ in range(rng.choice((0, 0, 6)))]
+        words += [(0, 0)] * rng.choice((0, 0, 4))
+        last = served(rng, part, first, words) if any(time <= first for time, _ in words) else None
+        if last is not None:
+            latest = first + part.nCCD_L * (len(words) - 1) - least_saved(part, first, tuple(known))
+            assert last <= latest, (first, known, words)
+            tried, exact = tried + 1, exact + (last == latest and len({g for _, g in words}) > 1)
+    assert exact > 10
+
+
+def test_saved_by_words_that_come_later():
+    """Words that open late may find few of the others left."""
+    found = [least_saved(X16, 0, ((0, 0, 9), (time, 1, 3))) for time in (0, 4, 5, 13, 21, 100)]
+    assert found == [20, 20, 12, 4, 0, 0]
