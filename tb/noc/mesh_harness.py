@@ -19,6 +19,7 @@ ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
 AT_TARGET = 256       # aim: every packet goes to its tile's target
 CURVES = "curves.json"  # beside the job: throughput and latency by traffic and load
 SPEED = "speed.json"    # and what a cycle costs the simulator
+_LONG = 1 << 16       # cycles of a run to a hotspot, at most
 _READ = 3             # cycles from an address to the results there
 _SUMS = ("count", "flits", "queued", "network", "received", "sent", "blocked")
 
@@ -152,7 +153,7 @@ async def patterns_of_all_lengths(bench: Bench) -> None:
     square = scene.mesh.rows == scene.mesh.columns
     for flits in sorted({1, 2, 6, 16, scene.longest}):
         for number in (HOTSPOT, *([TRANSPOSE] if square else []), 2, 3):
-            await saturate(bench, scene, number, flits, scene.longest_run(flits)
+            await saturate(bench, scene, number, flits, min(_LONG, scene.longest_run(flits))
                            if number == HOTSPOT else max(20_000, 400 * flits))
 
 
@@ -163,7 +164,7 @@ async def path_on_which_all_ports_contend(bench: Bench) -> None:
     scene = HarnessScene(bench)
     rows, columns = scene.mesh.rows, scene.mesh.columns
     for flits in sorted({6, 16, scene.longest}):
-        await saturate(bench, scene, HOTSPOT, flits, scene.longest_run(flits),
+        await saturate(bench, scene, HOTSPOT, flits, min(_LONG, scene.longest_run(flits)),
                        hot=(rows - 1) * columns + 1)
 
 
