@@ -61,9 +61,6 @@ BLOCKS = (
             **{f"harness{size}": Configuration({
                 "rows": size, "columns": size, "width": 32, "depth": 4, "delta": 2,
                 "routing": "xy", "longest": 66}) for size in (2, 4, 8)},
-            # 32 bits of a header for the time, so that latencies may take millions of cycles
-            "deep8": Configuration({"rows": 8, "columns": 8, "width": 48, "depth": 4, "delta": 2,
-                                    "routing": "xy", "longest": 66}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.mesh", configurations=("square", "oblong")),
@@ -74,14 +71,11 @@ BLOCKS = (
             Testbench("large", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
                       configurations=("harness4", "harness8"), thorough=True,
                       max_cycles=20_000_000),
-            Testbench("deep", "cyclebound.tb.noc.mesh_harness_deep", top=MeshHarness,
-                      configurations=("deep8",), thorough=True, max_cycles=20_000_000),
             Testbench("traffic", "cyclebound.tb.noc.mesh_traffic", configurations=("four",),
                       thorough=True, max_cycles=10_000_000),
         ),
         bounds=(
-            Observed("alone", bounds.t_noc, signals=_way, configurations=(
-                "square", "oblong", "four", "harness2", "harness4", "harness8")),
+            Observed("alone", bounds.t_noc, signals=_way),
             Observed("transfer", bounds.transfer, configurations=("square", "oblong"),
                      signals=_through_interfaces),
             Observed("traversal", bounds.traversal, signals=_way),
