@@ -167,8 +167,14 @@ BLOCKS = (
             **{name: Configuration({"rows": rows, "columns": columns}, domain=_square(1, 9))
                for name, (rows, columns) in _SMALL.items()},
             "8x8": Configuration({"rows": 8, "columns": 8}),
+            "16x16": Configuration({"rows": 16, "columns": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.no_local_reuse"),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.no_local_reuse",
+                      configurations=(*_SMALL, "8x8")),
+            Testbench("long", "cyclebound.tb.systolic.no_local_reuse_long", thorough=True,
+                      configurations=("8x8", "16x16")),
+        ),
         bounds=(Observed("product", no_local_reuse.reuse_free_cycles, exhaustive=True),),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.operands__valid", "top.dut.active", "top.dut.results__valid",
