@@ -296,11 +296,14 @@ def meshes(options: argparse.Namespace) -> list[Row]:
 
 # Fabrics: grids of units and switches, all compute units at work
 
+FABRICS = ("small", "five_by_five", "paper")
+
+
 def fabrics(options: argparse.Namespace) -> list[Row]:
     """The dataflow fabric: from Amaranth to a simulator, and a thread in each cycle through it."""
     rows = []
     block = catalogue.load().find("dataflow.fabric")
-    for configuration in ("small", "five_by_five", "paper"):
+    for configuration in options.fabric or FABRICS:
         parameters = block.configurations[configuration].parameters
         _say(f"dataflow.fabric {configuration}")
         top = FlatTop(block.make(parameters))
@@ -360,6 +363,8 @@ def main(arguments: list[str] | None = None) -> None:
                         help="build N x N arrays; the default is 16 and 32")
     parser.add_argument("--mesh", action="append", type=int, metavar="N", choices=MESHES,
                         help="simulate N x N meshes; the default is 2, 4 and 8")
+    parser.add_argument("--fabric", action="append", metavar="NAME", choices=FABRICS,
+                        help=f"simulate these fabrics; the default is {', '.join(FABRICS)}")
     parser.add_argument("--repeat", type=int, default=3, metavar="R",
                         help="measure R times and take the best (default: 3); blocks whose "
                              f"runs take long, none again after {_ENOUGH} s")

@@ -171,14 +171,14 @@ BLOCKS = (
             Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=tuple(_FIVES), thorough=True),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
-                      configurations=("divides", *_FIVES), thorough=True),
+                      configurations=("divides", *_FIVES, "paper"), thorough=True),
             Testbench("busy", "cyclebound.tb.dataflow.fabric_busy",
                       configurations=("small", "five_by_five", "paper"), thorough=True),
         ),
         bounds=(
             Observed("stream", fabric_bounds.fabric_stream),
             Observed("completion", fabric_bounds.fabric_completion,
-                     configurations=("small", "divides", *_FIVES)),
+                     configurations=("small", "divides", *_FIVES, "paper")),
         ),
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(

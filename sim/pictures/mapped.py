@@ -131,7 +131,7 @@ _LOGGED = re.compile(r"(\w+): (\d+) threads, (\d+) cycles, \[([\d, ]+)\]")
 
 
 def run_depths(run: Path) -> list[Took]:
-    """What the kernels took in a run's jobs of ``kernels_1024``, as their logs say."""
+    """What the kernels took in a run's jobs of ``kernels_1024`` on the 5x5 grid, as logs say."""
     block = catalogue.load().find("dataflow.fabric")
     results = Results(run)
     jobs = [job for job in results.jobs()
@@ -141,8 +141,10 @@ def run_depths(run: Path) -> list[Took]:
     for job in jobs:
         if not job.passed:
             raise UserError(f"{job.name} failed: {job.reason}")
-        depth = block.configurations[job.configuration].parameters["depth"]
-        found += took_in((Path(job.folder) / "log.txt").read_text(), depth)
+        parameters = block.configurations[job.configuration].parameters
+        if tuple(parameters["rows"]) != FIVE_BY_FIVE.rows:
+            continue
+        found += took_in((Path(job.folder) / "log.txt").read_text(), parameters["depth"])
     return found
 
 
