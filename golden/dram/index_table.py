@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from cyclebound.golden.dram.bounds import recovery
 from cyclebound.golden.dram.timing import PARTS, Part
 
 __all__ = ["FILE", "Known", "known_delays", "longest_known"]
@@ -39,9 +40,14 @@ def known_delays() -> tuple[Known, ...]:
 def longest_known(part: Part, *, bursts: int, rows: int, write: int) -> int | None:
     """No request of this kind takes longer; None if none was searched that says so.
 
-    A buffer of more rows has all requests of one with fewer.
+    A buffer of more rows has all requests of one with fewer. And what is written activates and
+    writes in the cycles in which the same request would activate and read, for that is decided
+    before a bank has to recover: it takes longer than its read by as much as the recovery.
     """
-    delays = [each.delay + (bursts - each.bursts) * part.nCCD_L for each in known_delays()
-              if each.write == write and each.rows >= rows and PARTS[each.part] == part
-              and (each.bursts == bursts or 0 < each.settled <= bursts)]
-    return min(delays, default=None)
+    def longer(each: Known) -> int:
+        recovers = recovery(part, write) - recovery(part, each.write)
+        return each.delay + (bursts - each.bursts) * part.nCCD_L + recovers
+
+    return min((longer(each) for each in known_delays()
+                if each.write <= write and each.rows >= rows and PARTS[each.part] == part
+                and (each.bursts == bursts or 0 < each.settled <= bursts)), default=None)

@@ -7,6 +7,8 @@ import pytest
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import index_table
+from cyclebound.golden.dram.bounds import recovery
+from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import derived_issue_delay, indexed_issue_delay
 from cyclebound.golden.dram.index_exact import longest_request
 from cyclebound.golden.dram.index_openings import (
@@ -15,10 +17,11 @@ from cyclebound.golden.dram.index_openings import (
     latest_openings,
     latest_unforced,
 )
-from cyclebound.golden.dram.index_search import Order
+from cyclebound.golden.dram.index_search import Order, bursts_in
 from cyclebound.golden.dram.index_table import Known, known_delays, longest_known
 from cyclebound.golden.dram.index_witnesses import witnesses
 from cyclebound.golden.dram.index_worlds import Worlds
+from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
     DDR4_1866M_X16,
@@ -82,6 +85,21 @@ def test_table():
         assert reached[each.part, each.write, each.bursts, each.rows] == each.delay
         assert longest_known(part, **kind) == each.delay == indexed_issue_delay(part=part, **kind)
         assert derived_issue_delay(part, each.bursts, each.rows, each.write) >= each.delay
+
+
+def test_what_is_written_takes_as_much_longer_as_it_recovers():
+    """Activates and column commands come in the same cycles as those of the read."""
+    rng = random.Random(1)
+    for part in (X16, X8, DDR4_1866M_X16, DDR3_1600_MODULE):
+        for _ in range(30):
+            places = rng.sample(range(part.banks), rng.randint(1, part.banks))
+            order = Order(0, tuple(rng.choices(places, k=rng.randint(1, 50))))
+            read, write = (schedule(part, bursts_in(part, order), write=bool(each), indexed=True)
+                           for each in (0, 1))
+            times = [[(each.cycle, each.bank) for each in way.commands if each.op != Command.PRE]
+                     for way in (read, write)]
+            assert times[0] == times[1]
+            assert write.issue_delay <= read.issue_delay + recovery(part, 1) - recovery(part, 0)
 
 
 def test_with_more_words(monkeypatch):
