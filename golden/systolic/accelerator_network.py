@@ -14,8 +14,8 @@ from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product, att
 from cyclebound.golden.systolic.mapping import ceil_div
 from cyclebound.golden.systolic.post_processing import Scale
 
-__all__ = ["ATTENTION", "NETWORKS", "Program", "Step", "chained", "product_step",
-           "program_of", "random_steps"]
+__all__ = ["ATTENTION", "MOBILENET_224", "NETWORKS", "Program", "Step", "chained",
+           "product_step", "program_of", "random_steps"]
 
 Tensor = NDArray[np.integer]
 _RELU = Scale(1, 9, low=0)  # of sums of a hundred or so products of int8
@@ -45,6 +45,12 @@ NETWORKS: Mapping[str, tuple[Layer, ...]] = {
         Layer(Convolution("project 2", 4, 4, 144, 24, 1), _PLAIN, shortcut=3)),
     "perceptron": tuple(product_layer(layer, _RELU) for layer in mlp((64, 96, 10), 16)),
 }
+
+# MobileNetV2's first convolution and first bottleneck, on as many pixels as there are
+MOBILENET_224 = (
+    Layer(Convolution("first", 224, 224, 3, 32, 3, stride=2, padding=1), _RELU6, together=3),
+    Layer(Convolution("depthwise", 112, 112, 32, 32, 3, padding=1), _RELU6, depthwise=True),
+    Layer(Convolution("project", 112, 112, 32, 16, 1), _PLAIN))
 
 ATTENTION = attention_head(24, 32, 16)
 

@@ -87,6 +87,8 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.systolic.accelerator"),
             Testbench("networks", "cyclebound.tb.systolic.accelerator_networks", thorough=True,
                       configurations=("8",)),
+            Testbench("full_size", "cyclebound.tb.systolic.accelerator_full_size", thorough=True,
+                      configurations=("8",)),
         ),
         bounds=(
             Observed("layer", layer_cycles, exhaustive=True),

@@ -13,6 +13,7 @@ from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
 from cyclebound.golden.systolic.accelerator_layout import Operation, Target
 from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
 from cyclebound.golden.systolic.accelerator_network import (
+    MOBILENET_224,
     NETWORKS,
     product_step,
     program_of,
@@ -71,6 +72,12 @@ def test_plans_compute_what_numpy_does(name):
         for number, step in enumerate(program.steps):
             assert np.array_equal(program.result(number, memory), step.expected)
             assert len(np.unique(step.expected)) > 3
+
+
+def test_layers_at_full_size_are_planned():
+    """As in docs/systolic.md; that numpy's results come out is for the RTL to show."""
+    cycles = [plan_layer(layer, Device(8)).cycles.total for layer in MOBILENET_224]
+    assert cycles == [306_067, 460_741, 105_369]
 
 
 @pytest.mark.parametrize("seed", range(30))
