@@ -15,8 +15,8 @@ from cyclebound.tb.dram.buffer_table_properties import (
     BufferTableCheck,
     BufferTableProof,
     BufferTableTimingProof,
-    BufferTableWideProof,
 )
+from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
 from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
 
 BLOCKS = (
@@ -65,11 +65,10 @@ BLOCKS = (
                 says="the same at full width, with what is multiplied by the table known by the "
                      "laws of products only",
                 checker=BufferTableWideProof,
-                # of 32 buffers, induction takes more than two minutes of CPU
-                instances=({"buffers": 2, "address_bits": 30, "count_bits": 20,
+                instances=({"buffers": 32, "address_bits": 30, "count_bits": 20,
                             "capacity": 1 << 30},),
                 decides=("buffers", "address_bits", "count_bits", "capacity"),
-                depth=6,
+                depth=9,
                 induction=4,
                 any_product=True,
             ),

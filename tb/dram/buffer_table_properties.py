@@ -2,8 +2,8 @@
 
 `BufferTableTiming` knows when answers come, `BufferTableCheck` also which: it watches simulations.
 That every tile lies in its buffer is memory protection, Sim-D's reason for the table. Each has a
-`...Proof`, which looks inside `BufferTable` as well; they are for induction. `BufferTableWideProof`
-does so without multiplying.
+`...Proof`, which looks inside `BufferTable` as well; they are for induction. One for full width is
+in `cyclebound.tb.dram.buffer_table_wide`.
 
 Ref: Sim-D, section 3.2.4.
 """
@@ -14,8 +14,7 @@ from cyclebound.golden.dram.pipeline_bounds import buffer_lookup, buffer_wait
 from cyclebound.golden.dram.request import Destination, Refusal
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof",
-           "BufferTableWideProof"]
+__all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof"]
 
 _LAST = buffer_lookup(refusal=0) - 1  # cycles from being taken to being answered
 _WAIT = buffer_wait(mappings=1)
@@ -101,10 +100,12 @@ class BufferTableCheck(BufferTableTiming):
 
     Attributes
     ----------
+    numbers : list of Signal or int
+        The buffers that it follows: all.
     known : Signal
-        A bit for each mapped buffer.
+        A bit for each of them that is mapped.
     buffer : list
-        Address and dimensions of each buffer, as in a mapping's payload.
+        Address and dimensions of each, as in a mapping's payload.
     area : Signal
         Words in the buffer that is being mapped; ``size``, a list, those of each buffer.
     coming, wanted : View
@@ -113,14 +114,30 @@ class BufferTableCheck(BufferTableTiming):
 
     def __init__(self, target):
         super().__init__(target)
-        self.known = Signal(self.buffers)
-        shape = self.mapping.payload.shape()
-        self.buffer = [Signal(shape, name=f"buffer_{n}") for n in range(self.buffers)]
+        self.numbers = self._follows()
+        count, shape = len(self.numbers), self.mapping.payload.shape()
+        self.known = Signal(count)
+        self.buffer = [Signal(shape, name=f"buffer_{n}") for n in range(count)]
         self.coming, self.wanted = Signal(shape), Signal(self.request.payload.shape())
         self.area = Signal(2 * len(self.coming.x))
-        self.size = [Signal.like(self.area, name=f"size_{n}") for n in range(self.buffers)]
+        self.size = [Signal.like(self.area, name=f"size_{n}") for n in range(count)]
         self.asked = Signal(shape)  # the buffer of the request taken last
         self.asked_size = Signal.like(self.area)
+        self.asked_known = Signal()
+        self.followed = Signal()  # it is one of those that are followed
+
+    def _follows(self):
+        return list(range(self.buffers))
+
+    def _look_up(self, m):
+        """The buffer of the request taken last."""
+        number = self.wanted.buffer
+        m.d.comb += [
+            Value.cast(self.asked).eq(Array(map(Value.cast, self.buffer))[number]),
+            self.asked_size.eq(Array(self.size)[number]),
+            self.asked_known.eq(self.known.bit_select(number, 1)),
+            self.followed.eq(1),
+        ]
 
     def _multiply(self, m):
         m.d.comb += self.area.eq(self.coming.x * self.coming.y)
@@ -150,16 +167,17 @@ class BufferTableCheck(BufferTableTiming):
             ~self.mapped | (self.mapping_refusal == Mux(coming.valid & beyond, Refusal.DEVICE,
                                                         Refusal.NONE)),
             "mapping is reported wrongly")
-        for number, buffer in enumerate(self.buffer):
+        for k, number in enumerate(self.numbers):
             with m.If(self.mapped & (coming.buffer == number)):
-                m.d.sync += [buffer.eq(coming), self.size[number].eq(self.area),
-                             self.known[number].eq(coming.valid & ~beyond)]
+                m.d.sync += [self.buffer[k].eq(coming), self.size[k].eq(self.area),
+                             self.known[k].eq(coming.valid & ~beyond)]
 
-        # What has to become of a request.
-        mine, size, known = self.asked, self.asked_size, Signal()
-        m.d.comb += [Value.cast(mine).eq(Array(map(Value.cast, self.buffer))[wanted.buffer]),
-                     size.eq(Array(self.size)[wanted.buffer]),
-                     known.eq(self.known.bit_select(wanted.buffer, 1))]
+        # What has to become of a request for a buffer that is followed.
+        self._look_up(m)
+        mine, size, known = self.asked, self.asked_size, self.asked_known
+        leaves, refused = Signal(), Signal()
+        m.d.comb += [leaves.eq(self.tile.valid & self.followed),
+                     refused.eq(self.refusal.valid & self.followed)]
         code, reasons = Signal(3), (
             (~known, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
             ((wanted.words == 0) | (wanted.count == 0), Refusal.EMPTY),
@@ -171,9 +189,9 @@ class BufferTableCheck(BufferTableTiming):
             with m.If(applies):
                 m.d.comb += code.eq(reason)
         m.d.sync += [
-            Assert(~self.refusal.valid | ((code != 0) & (self.refusal.payload == code)),
+            Assert(~refused | ((code != 0) & (self.refusal.payload == code)),
                    "refusal is not for the first reason"),
-            Assert(~self.tile.valid | (code == 0), "tile of a request to be refused"),
+            Assert(~leaves | (code == 0), "tile of a request to be refused"),
         ]
 
         # An answer stays as it is.
@@ -184,18 +202,19 @@ class BufferTableCheck(BufferTableTiming):
         stalled, before = Signal(), Signal(len(seen))
         m.d.sync += [stalled.eq(Cat(offer.valid & ~offer.ready for offer in offers).any()),
                      before.eq(seen),
-                     Assert(~stalled | (before == seen), "answer changed while it waited")]
+                     Assert(~stalled | ~self.followed | (before == seen),
+                            "answer changed while it waited")]
 
         # Protection, from the tile as it leaves: none of its words is outside the buffer.
-        plain, indexed = (self.tile.valid & which for which in (~tile.indexed, tile.indexed))
+        plain, indexed = (leaves & which for which in (~tile.indexed, tile.indexed))
         m.d.sync += [
             Assert(~plain | (tile.words != 0) & (tile.count != 0), "tile is empty"),
             Assert(~plain | (tile.period >= tile.words), "lines of a tile overlap"),
             Assert(~plain | (tile.address >= mine.address), "tile begins before its buffer"),
             Assert(~indexed | (tile.address == mine.address),
                    "indexed tile does not begin with its buffer"),
-            Assert(~self.tile.valid | (self.limit == size), "limit is not the buffer's size"),
-            Assert(~self.tile.valid | (mine.address + size <= self.capacity),
+            Assert(~leaves | (self.limit == size), "limit is not the buffer's size"),
+            Assert(~leaves | (mine.address + size <= self.capacity),
                    "buffer of a tile leaves the device"),
         ]
         self._ends(m, plain)
@@ -238,34 +257,35 @@ class BufferTableTimingProof(_Inside, BufferTableTiming):
 class BufferTableProof(_Inside, BufferTableCheck):
     """`BufferTableCheck`, with invariants: the table's memory is the checker's map.
 
-    It adds a read port for each buffer to the table's memory.
+    It adds a read port for each buffer that is followed to the table's memory.
     """
 
     def __init__(self, target):
         super().__init__(target)
-        self._ports = [target.memory.read_port(domain="comb") for _ in range(target.buffers)]
+        self._ports = [target.memory.read_port(domain="comb") for _ in self.numbers]
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         table, old, mine = self._target, self.age > 1, self.asked
-        known = self.known.bit_select(self.wanted.buffer, 1)
+        known = self.asked_known & self.followed
 
         def same(entry, buffer, size):
             return ((entry.address == buffer.address) & (entry.x == buffer.x)
                     & (entry.y == buffer.y) & (entry.size == size))
 
-        for number, (port, buffer, size) in enumerate(
-                zip(self._ports, self.buffer, self.size, strict=True)):
+        for number, valid, port, buffer, size in zip(
+                self.numbers, self.known, self._ports, self.buffer, self.size, strict=True):
             m.d.comb += port.addr.eq(number)
             m.d.sync += [
-                Assert(~self.known[number] | same(port.data, buffer, size),
-                       f"invariant: buffer {number} in memory"),
-                Assert(~self.known[number] | (buffer.address + size <= self.capacity),
-                       f"invariant: buffer {number} in the device"),
+                Assert(valid == table.valid.bit_select(number, 1),
+                       f"invariant: whether {buffer.as_value().name} is mapped"),
+                Assert(~valid | same(port.data, buffer, size),
+                       f"invariant: {buffer.as_value().name} in memory"),
+                Assert(~valid | (buffer.address + size <= self.capacity),
+                       f"invariant: {buffer.as_value().name} in the device"),
             ]
         coming, wanted, entry = self.coming, self.wanted, table.entry
         m.d.sync += [
-            Assert(self.known == table.valid, "invariant: which buffers are mapped"),
             Assert(Value.cast(wanted) == Value.cast(table.wanted), "invariant: request"),
             Assert(Value.cast(coming) == Value.cast(table.coming), "invariant: mapping"),
             Assert((self.age != 1) | self.maps | ~known
@@ -273,7 +293,7 @@ class BufferTableProof(_Inside, BufferTableCheck):
                    "invariant: what was read"),
             Assert(~old | self.maps | ~known | same(entry, mine, self.asked_size),
                    "invariant: entry"),
-            Assert(~old | self.maps | (table.known == known), "invariant: known"),
+            Assert(~old | self.maps | ~self.followed | (table.known == known), "invariant: known"),
             Assert(~old | ~self.maps | ((entry.address == coming.address)
                                         & (entry.x == coming.x)), "invariant: mapping's entry"),
             Assert(~old | (table.factor == Mux(self.maps, coming.y,
@@ -286,64 +306,3 @@ class BufferTableProof(_Inside, BufferTableCheck):
         super()._covers(m)
         m.d.sync += Cover(self.tile.valid & ~self.tile.payload.indexed
                           & (self.tile.payload.count > 1), "a tile of several lines leaves")
-
-
-class BufferTableWideProof(BufferTableProof):
-    """`BufferTableProof` for any width: every product may be anything, but for what is assumed.
-
-    The table's product is put together from four partial products of halves. Proved is of which
-    numbers it is at which time, and how all is put together, added, kept and compared; so that a
-    tile begins at ``address + y*X + x`` of its buffer of ``Y`` lines of ``X`` words, has ``X`` from
-    line to line, and ``x + words <= X``, ``y + count <= Y``. Then its every word is one of the
-    buffer's, which is arithmetic (``tests/dram/test_buffer_table.py``).
-
-    Assumed is what is true of products of whole numbers: same operands, same partial products; of a
-    factor of 0, they are 0; and ``X*y + X <= X*Y`` if ``y < Y``, of the product for a tile and that
-    for its buffer, which has been kept since it was mapped. That the sum of the partial products is
-    the product: ``(a + A*h) * (b + B*h) = a*b + (a*B + A*b)*h + A*B*h*h``. Which half goes to which
-    multiplier is outside of this proof; `BufferTableProof` multiplies, and simulations do.
-
-    That tiles leave nonetheless, simulation shows, in which nothing assumed is violated: a solver
-    takes long for the 14 cycles to the first.
-    """
-
-    def _covers(self, m):
-        pass
-
-    def _multiply(self, m):
-        """The sum of the table's partial products is the area, when it is asked for."""
-        half = (len(self.coming.x) + 1) // 2
-        low, high, cross, across = self._target.partials
-        m.d.comb += self.area.eq(low + ((cross + across) << half) + (high << 2 * half))
-
-    def _ends(self, m, plain):
-        tile, wanted, mine = self.tile.payload, self.wanted, self.asked
-        m.d.sync += [
-            Assume(~plain | (wanted.y >= mine.y) | (self.area + mine.x <= self.asked_size),
-                   "a line more exceeds the buffer"),
-            Assert(~plain | (tile.address == mine.address + wanted.x + self.area),
-                   "a tile begins elsewhere"),
-            Assert(~plain | (tile.period == mine.x), "period is not the buffer's line"),
-            Assert(~plain | (wanted.x + tile.words <= mine.x), "a line ends behind the buffer's"),
-            Assert(~plain | (wanted.y + tile.count <= mine.y), "too many lines"),
-        ]
-
-    def elaborate(self, platform):
-        m = super().elaborate(platform)
-        table = self._target
-        operands, parts = Cat(table.entry.x, table.factor), Cat(table.partials)
-        now, before, parts_before = (Signal(len(value), name=name) for name, value in (
-            ("now", operands), ("before", operands), ("parts_before", parts)))
-        m.d.sync += [
-            now.eq(operands), before.eq(now), parts_before.eq(parts),
-            Assume((now != before) | (parts == parts_before), "a product of the same changes"),
-            Assume((now[len(table.entry.x):] != 0) | (parts == 0), "a multiple of 0"),
-            Assert(~self.mapped | (now == Cat(self.coming.x, self.coming.y)),
-                   "a buffer's size is the product of other numbers"),
-            Assert(~self.tile.valid | self.tile.payload.indexed
-                   | (now == Cat(self.asked.x, self.wanted.y)),
-                   "a tile's address comes from the product of other numbers"),
-            Assert((self.age < 3) | (now == operands), "invariant: operands"),
-            Assert((self.age < 5) | (table.product == self.area), "invariant: product"),
-        ]
-        return m

@@ -26,6 +26,9 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
      "Cat(turn_cas[i] for i", "invariant: whoever is behind one that is behind, is"),
     ("buffer_table", "inside_wide", "(middle << half)", "(middle << half + 1)",
      "invariant: product"),
+    # buffers 16 to 31 take the places of 0 to 15: not seen of fewer
+    ("buffer_table", "inside_wide", "write.addr.eq(coming.buffer)",
+     "write.addr.eq(coming.buffer[:4])", "invariant: buffer_0 in memory"),
     ("command_generator", "queues", "held_valid.eq(self.bursts.valid)", "held_valid.eq(0)",
      "invariant: bursts are held, at work, or described"),
     ("dq_scheduler", "beats", "line[self.part.nCWD - self.lead - 1]",
@@ -65,7 +68,7 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
      '"rcd": part.nRCD', '"rcd": part.nRCD - 1', r"bank \d+ is held back"),
     ("command_arbiter", "bursts", {"part": "ddr3-1600-module"},
      '"ccd_s": part.nCCD_S', '"ccd_s": part.nCCD_S - 1', "rank is held back|ccd_s"),
-    ("buffer_table", "inside_wide", {"buffers": 2}, "wide.eq(right > entry.x)",
+    ("buffer_table", "inside_wide", {"buffers": 32}, "wide.eq(right > entry.x)",
      "wide.eq(right > entry.x + 1)",
      "a line ends behind the buffer's|refusal is not for the first reason"),
     ("stride_sequencer", "inside_16", {}, "at.low.eq(Mux(near, 0, at.next[:4]))", "at.low.eq(0)",
