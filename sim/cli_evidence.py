@@ -27,6 +27,7 @@ from cyclebound.sim.cli import (
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import TARGETS, Figures, area_of_parts, place_and_route
 from cyclebound.sim.regress import prove_blocks
+from cyclebound.sim.results import unproved
 from cyclebound.sim.verilog import export, lint, module_name
 
 
@@ -78,9 +79,7 @@ def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) ->
                 f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
                 proof.says if proof.status == "proved" else f"{proof.says}: {proof.detail}")
         console().print(table)
-    asked = {claim.name for claim in found.properties if claim.induction is not None}
-    return int(any(proof.status == "failed" or
-                   (proof.status == "bounded" and proof.property in asked) for proof in proofs))
+    return int(bool(unproved(map(asdict, proofs))))
 
 
 @app.command()

@@ -57,6 +57,8 @@ class Proof:
         Cycles of the bounded check.
     induction : int or None
         The depth at which induction closed.
+    asked : bool
+        Whether induction was asked for.
     seconds : float
         What the tools took when they ran; a cached proof keeps its first figure.
     trace : str or None
@@ -75,6 +77,7 @@ class Proof:
     cached: bool = False
     detail: str = ""
     trace: str | None = None
+    asked: bool = False
 
 
 class _NotKeptError(Exception):
@@ -144,6 +147,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     except _NotKeptError as unkept:
         found = unkept.found
     return Proof(block.name, claim.name, claim.says, dict(parameters), depth=claim.depth,
+                 asked=claim.induction is not None,
                  method=f"SymbiYosys, smtbmc {engine}", cached=cached, **found)
 
 

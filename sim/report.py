@@ -31,7 +31,7 @@ from matplotlib.ticker import (
 
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.results import JobRow, Results
+from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["write_report"]
@@ -102,10 +102,10 @@ def _gathered(results: Results) -> dict[str, object]:
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),
         "compared": sum(j.compared for j in jobs),
         "failed_jobs": [(job, _log_tail(job, results.folder)) for job in jobs if not job.passed],
-        "failed_proofs": [proof for proof in proofs if proof["status"] == "failed"],
+        "unproved": unproved(proofs),
         "unfinished": max(0, planned - len(jobs)) if isinstance(planned, int) else 0,
         "bad": any(v.failed for v in verdicts) or not all(j.passed for j in jobs)
-               or any(proof["status"] == "failed" for proof in proofs),
+               or bool(unproved(proofs)),
         "blocks": [{"name": name, "rows": [r for r in rows if r["block"] == name],
                     "pictures": [_picture(p) for p in pictures if p.block == name],
                     "proofs": sorted((p for p in proofs if p["block"] == name), key=_order),

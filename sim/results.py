@@ -14,7 +14,7 @@ from pathlib import Path
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Group, Job, Outcome
 
-__all__ = ["FILE", "JobRow", "Results"]
+__all__ = ["FILE", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
 _SCHEMA = """
@@ -226,3 +226,13 @@ class Results:
         """(block, configuration, bound) -> (SVG, command, key)."""
         return {(b, c, n): (svg, command, key) for b, c, n, svg, command, key in
                 self._rows("SELECT * FROM waveform")}
+
+
+def unproved(proofs: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Those rows of proofs that show less than was asked for.
+
+    They have a counterexample, or hold no further than their bounded check, though induction was
+    asked for.
+    """
+    return [row for row in proofs
+            if row["status"] == "failed" or (row["status"] == "bounded" and row.get("asked"))]

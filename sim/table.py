@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.results import JobRow, Results
+from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["Run", "differences", "print_differences", "print_run", "read", "write_junit"]
@@ -47,7 +47,7 @@ class Run:
                   for row in self.verdicts if row.failed]
         lines += [f"{proof['block']}: property {proof['property']} "
                   f"({_words(proof['parameters'])}): {proof['detail'] or 'counterexample'}"
-                  for proof in self.proofs if proof["status"] == "failed"]
+                  for proof in unproved(self.proofs)]
         if self.unfinished:
             lines.append(f"{self.unfinished} jobs did not finish; "
                          f"continue with `cyclebound regress --resume {self.folder}`")
@@ -171,9 +171,10 @@ def write_junit(run: Run, path: Path) -> None:
              for job in run.jobs]
     cases += [(row.block, f"{row.configuration}: {row.what} within {row.bound}", 0.0,
                f"{row.verdict}: {row.detail}" if row.failed else "") for row in run.verdicts]
+    less = unproved(run.proofs)
     cases += [(proof["block"], f"{proof['property']} ({_words(proof['parameters'])})",
-               proof["seconds"], proof["detail"] or "counterexample"
-               if proof["status"] == "failed" else "") for proof in run.proofs]
+               proof["seconds"], proof["detail"] or "counterexample" if proof in less else "")
+              for proof in run.proofs]
     for block, name, seconds, problem in cases:
         case = ElementTree.SubElement(suite, "testcase", classname=block, name=name,
                                       time=f"{seconds:.3f}")

@@ -284,6 +284,7 @@ class BufferTableProof(_Inside, BufferTableCheck):
                 Assert(~valid | (buffer.address + size <= self.capacity),
                        f"invariant: {buffer.as_value().name} in the device"),
             ]
+            self._explain_size(m, valid, buffer, size)
         coming, wanted, entry = self.coming, self.wanted, table.entry
         m.d.sync += [
             Assert(Value.cast(wanted) == Value.cast(table.wanted), "invariant: request"),
@@ -301,6 +302,10 @@ class BufferTableProof(_Inside, BufferTableCheck):
                    "invariant: factor"),
         ]
         return m
+
+    def _explain_size(self, m, valid, buffer, size):
+        m.d.sync += Assert(~valid | (size == buffer.x * buffer.y),
+                           f"invariant: size of {buffer.as_value().name}")
 
     def _covers(self, m):
         super()._covers(m)

@@ -94,6 +94,8 @@ def synthetic(folder):
         results.proof(Proof("noc.arbiter", "fair", f"who waits is served {EVIL}",
                             {"count": count}, status, 12, induction, "smtbmc z3", 3.25, count == 4,
                             "counterexample of 5 cycles" if status == "failed" else ""))
+    results.proof(Proof("noc.arbiter", "open", "so", {"count": 4}, "bounded", 12, asked=True,
+                        detail="induction does not close at depth 4: nine"))
     results.fpga(Figures("noc.arbiter", "paper", "ecp5-85k", 125.0, 1400, 321, 2, 0, 12.5, True,
                          {"count": 11}, "CABGA381, speed 6, seed 1"))
     results.close()
@@ -130,6 +132,13 @@ def test_headline_counts(page):
     assert "3 jobs of 9 did not finish; continue with cyclebound regress --resume" in plain
     assert "cycles simulated 10,123" in plain
     assert "requests 1,235,652" in plain
+
+
+def test_proofs_that_show_too_little_are_problems(page):
+    problems = _plain(page[page.index('class="problems"'):page.index('</section>')])
+    assert "property fair (count 12) ✗ failed counterexample of 5 cycles" in problems
+    assert "property open (count 4) ≤ bounded induction does not close" in problems
+    assert "(count 11)" not in problems  # of which no induction was asked
 
 
 def test_verdict_rows(page):

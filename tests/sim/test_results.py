@@ -3,13 +3,16 @@ import random
 import signal
 import sqlite3
 import time
+import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 
 import pytest
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Group, Job, Outcome, run_job
+from cyclebound.sim.prove import Proof
 from cyclebound.sim.results import FILE, Results
+from cyclebound.sim.table import read, write_junit
 from cyclebound.sim.verdict import Verdict
 
 unit = pytest.mark.unit
@@ -205,3 +208,24 @@ def test_a_million_observations(pages, tmp_path):
     results.finished(wanted, found, "content")
     assert [group for _, group in results.observations("test.many", "d3")] == found.groups
     results.close()
+
+
+@unit
+def test_a_proof_that_did_not_close_is_a_problem(results):
+    """Unless induction was not asked for."""
+    for name, status, asked, detail in (
+            ("proved", "proved", True, ""),
+            ("short", "bounded", False, "induction was not asked for"),
+            ("open", "bounded", True, "induction does not close at depth 4: nine"),
+            ("wrong", "failed", True, "")):
+        results.proof(Proof("a.b", name, "so", {"n": 2}, status=status, asked=asked,
+                            detail=detail))
+    results.note(jobs=0)
+    run = read(results.folder)
+    assert run.problems == [
+        "a.b: property open (n=2): induction does not close at depth 4: nine",
+        "a.b: property wrong (n=2): counterexample"]
+    write_junit(run, results.folder / "junit.xml")
+    suite = ElementTree.parse(results.folder / "junit.xml").getroot()
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == [
+        "open (n=2)", "wrong (n=2)"]
