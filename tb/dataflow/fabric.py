@@ -6,13 +6,13 @@ import numpy as np
 
 from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.fabric import FabricModel
-from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
+from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task
 from cyclebound.golden.dataflow.grid import Grid, Kind
 from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph
-from cyclebound.golden.dataflow.operations import Operation
+from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Layout
 from cyclebound.golden.dataflow.segments import compile_segments
@@ -68,14 +68,43 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
     return bench.cycle - start, cache
 
 
+class Holding:
+    """A memory that takes no store before a cycle, and counts the loads that it takes until then.
+
+    Parameters
+    ----------
+    cache : CacheModel
+        The memory.
+    until : int
+        That cycle; the one in which the threads start is 0.
+    """
+
+    def __init__(self, cache: CacheModel, until: int):
+        self._cache, self._left, self.loads = cache, until, 0
+        self.responses = cache.responses
+
+    def step(self, requests: list[Access | None]) -> list[bool]:
+        if not self._left:
+            return self._cache.step(requests)
+        self._left -= 1
+        taken = self._cache.step([None if each and each.write else each for each in requests])
+        self.loads += sum(taken)
+        return taken
+
+
 async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
-               **memory) -> tuple[int, CacheModel]:
-    """As `run`, with the golden fabric beside it, and every port in use compared."""
+               *, hold: int = 0, **memory) -> tuple[int, CacheModel | Holding]:
+    """As `run`, with the golden fabric beside it, and every port in use compared.
+
+    ``hold``: cycles for which memory takes no store; it is a `Holding` then.
+    """
     p = bench.parameters
     await configure(bench, mapped, layout, threads)
     model = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers),
                         depth=p["depth"])
     cache = random_cache(words, units=len(model.loads), **memory)
+    if hold:
+        cache = Holding(cache, hold)
     used = [k for k, node in enumerate(model.loads) if node in model.units]
     always = bench.outputs["done"].mask
     for k in used:
@@ -187,6 +216,31 @@ async def streams(bench: Bench, lengths: Iterable[int]) -> None:
                       way=longest_way(mapped))
 
 
+async def in_flight(bench: Bench) -> None:
+    """A load, sums, and a store that memory does not take: each holds as many threads as its
+    buffers have entries, and each sum those in its pipeline. A thread too many would be lost.
+
+    Seen at the ports: each of them has loaded, and none has stored. (SGMF, section 4.1)
+    """
+    depth, grid = bench.parameters["depth"], Grid(tuple(bench.parameters["rows"]))
+    sums = min(3, len(grid.of_kind(Kind.COMPUTE)))
+    graph = Graph()
+    token = graph.add(Task(Memory.LOAD, [graph.add(Task(NUMBER)), None, None], array="x"))
+    for _ in range(sums):
+        token = graph.add(Task(Operation.ADD, [token, 0]))
+    graph.ends = [graph.add(Task(Memory.STORE, [token, token, None], array="z"))]
+    threads = 2 * depth * (sums + 2) + 100
+    arrays = {"x": np.arange(threads, dtype=np.uint32), "z": np.zeros(threads, np.uint32)}
+    layout = Layout.of(arrays)
+    words = layout.words(arrays)
+    _, memory = await play(bench, map_graph(graph, grid), words, layout, threads,
+                           hold=8 * depth + 200)
+    in_flight, path = memory.loads, sums + 2
+    bench.dut._log.info("%d threads in flight, %d units of %d entries", in_flight, path, depth)
+    assert path * depth + sums * PIPELINE_STAGES <= in_flight < threads
+    assert layout.arrays(words)["z"].tolist() == arrays["x"].tolist()
+
+
 @testbench
 async def vector_add(bench: Bench) -> None:
     for threads, memory in ((1, {}), (7, {"hit": 5}),
@@ -202,3 +256,8 @@ async def accesses_outside_their_arrays_are_reported(bench: Bench) -> None:
 @testbench
 async def one_thread_per_cycle_where_no_memory_is_involved(bench: Bench) -> None:
     await streams(bench, (1, 2, 60))
+
+
+@testbench
+async def threads_in_flight_fill_every_buffer_of_a_path(bench: Bench) -> None:
+    await in_flight(bench)

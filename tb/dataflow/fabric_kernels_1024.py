@@ -5,7 +5,7 @@ Memory afterwards is compared, not each cycle: the golden fabric would take most
 
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.fabric import kernel, streams
+from cyclebound.tb.dataflow.fabric import in_flight, kernel, streams
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
 THREADS = 1024
@@ -31,3 +31,8 @@ async def one_thread_per_cycle_where_memory_hits(bench: Bench) -> None:
     few, many = [await kernel(bench, "vector_add", threads, compare=False, hit=memory, miss=memory)
                  for threads in (THREADS // 4, THREADS // 2)]
     assert depth * (many - few) == THREADS // 4 * max(depth, memory + 2)
+
+
+@testbench
+async def threads_in_flight_fill_every_buffer_of_a_path(bench: Bench) -> None:
+    await in_flight(bench)
