@@ -115,7 +115,7 @@ def test_command_prints_what_it_measured(runs, capsys):
 
 def test_fabrics_are_built_and_run(monkeypatch):
     """Of given cost: cycles for each second of the best run, nanoseconds for each of the units."""
-    costs = iter((2.0, 1.0, 9.0, 9.0, 9.0, 9.0))
+    costs = iter((5.0, 5.0, 2.0, 1.0, 9.0, 9.0, 9.0, 9.0))
 
     def built(top, *, ports, stages):
         leave_unused(top)
@@ -124,7 +124,9 @@ def test_fabrics_are_built_and_run(monkeypatch):
 
     monkeypatch.setattr(performance, "build_verilator", built)
     monkeypatch.setattr(performance, "_run", lambda *_: {"cycles": 1_000, "cpu": next(costs)})
-    rows = performance.fabrics(argparse.Namespace(repeat=2))
+    (row,) = performance.fabrics(argparse.Namespace(repeat=2, fabric=["divides"]))
+    assert row["fabric"] == "divides"
+    rows = performance.fabrics(argparse.Namespace(repeat=2, fabric=[]))
     assert [(row["fabric"], row["units"]) for row in rows] == [
         ("small", 12), ("five_by_five", 25), ("paper", 108)]
     assert rows[0]["cycles/CPU-s"] == pytest.approx(1_000)
