@@ -251,6 +251,8 @@ def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
                                            if j.block == block.name):
             rows = judge(block, configuration,
                          results.observations(block.name, configuration), mine)
+            if plan.testbenches:  # others see the rest; a job that sees nothing has failed
+                rows = [row for row in rows if row.verdict != "unobserved"]
             results.judged(block.name, configuration, rows)
             verdicts += rows
     return verdicts

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim import catalogue
+from cyclebound.sim import catalogue, regress
 from cyclebound.sim.block import Block
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
@@ -366,3 +366,19 @@ def test_a_folder_that_cannot_be_written(pages, tmp_path):
 def test_a_page_that_a_worker_does_not_have(tmp_path):
     found = run_job(Job("a.b", "c", "cycle", 1, str(tmp_path), pages=("no_such_page",)))
     assert found.reason == "catalogue page 'no_such_page': No module named 'no_such_page'"
+
+
+@unit
+@pytest.mark.parametrize(("testbenches", "words"), [
+    ((), ["exact", "unobserved"]), (("cycle",), ["exact"])])
+def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_path, testbenches,
+                                                             words):
+    block = catalogue.load().find("noc.arbiter")
+    rows = [Verdict(block.name, "four", bound, "wait", "", "", word)
+            for bound, word in (("seen", "exact"), ("other", "unobserved"))]
+    monkeypatch.setattr(regress, "judge", lambda *_: rows)
+    plan = Plan([block], tmp_path, testbenches=testbenches)
+    with closing(Results(tmp_path / "run", create=True)) as results:
+        found = regress._judge(plan, [Job(block.name, "four", "cycle", 1, "/f")], results)
+        assert [row["verdict"] for row in results.rows("verdict")] == words
+    assert [row.verdict for row in found] == words
