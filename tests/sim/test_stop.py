@@ -194,7 +194,11 @@ def test_a_worker_that_is_killed(begin, tmp_path):
 def test_a_second_regression_in_the_same_folder(begin, cyclebound, tmp_path):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
     assert halfway(tmp_path / "run")
-    said = cyclebound("regress", "--resume", "run")
+    process.send_signal(signal.SIGSTOP)  # it may be over before the other has begun to look
+    try:
+        said = cyclebound("regress", "--resume", "run")
+    finally:
+        process.send_signal(signal.SIGCONT)
     assert (said.returncode, said.stdout, said.stderr) == (
         2, "", "cyclebound: another regression is running in run\n")
     _, wrong = process.communicate(timeout=60)
