@@ -242,6 +242,13 @@ def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> Non
                  options=meta.get("options", plan.options))
 
 
+def _left_out(plan: Plan, block: Block, configuration: str) -> bool:
+    """Whether testbenches were named, and not all that this configuration has."""
+    return bool(plan.testbenches) and any(
+        bench.name not in plan.testbenches for bench in block.testbenches
+        if configuration in (bench.configurations or (configuration,)))
+
+
 def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
     proofs = [Proof(**row) for row in results.rows("proof")]
     verdicts = []
@@ -251,7 +258,7 @@ def _judge(plan: Plan, jobs: list[Job], results: Results) -> list[Verdict]:
                                            if j.block == block.name):
             rows = judge(block, configuration,
                          results.observations(block.name, configuration), mine)
-            if plan.testbenches:  # others see the rest; a job that sees nothing has failed
+            if _left_out(plan, block, configuration):  # they may be what sees the rest
                 rows = [row for row in rows if row.verdict != "unobserved"]
             results.judged(block.name, configuration, rows)
             verdicts += rows

@@ -369,15 +369,20 @@ def test_a_page_that_a_worker_does_not_have(tmp_path):
 
 
 @unit
-@pytest.mark.parametrize(("testbenches", "words"), [
-    ((), ["exact", "unobserved"]), (("cycle",), ["exact"])])
-def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_path, testbenches,
-                                                             words):
+@pytest.mark.parametrize(("named", "words"), [
+    ((), ["exact", "unobserved"]), (("cycle",), ["exact"]),
+    (("cycle", "long"), ["exact", "unobserved"])])
+def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_path, named, words):
+    """Unless they are all there are."""
     block = catalogue.load().find("noc.arbiter")
+    bench = dataclasses.replace(block.testbenches[0], configurations=None)
+    block = dataclasses.replace(block, testbenches=(
+        dataclasses.replace(bench, name="cycle"), dataclasses.replace(bench, name="long"),
+        dataclasses.replace(bench, name="other", configurations=("paper",))))
     rows = [Verdict(block.name, "four", bound, "wait", "", "", word)
             for bound, word in (("seen", "exact"), ("other", "unobserved"))]
     monkeypatch.setattr(regress, "judge", lambda *_: rows)
-    plan = Plan([block], tmp_path, testbenches=testbenches)
+    plan = Plan([block], tmp_path, testbenches=named)
     with closing(Results(tmp_path / "run", create=True)) as results:
         found = regress._judge(plan, [Job(block.name, "four", "cycle", 1, "/f")], results)
         assert [row["verdict"] for row in results.rows("verdict")] == words
