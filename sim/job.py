@@ -139,6 +139,9 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("observed-*"):
         old.unlink()
+    for picture in block.pictures:  # a test may add to what another one left
+        if picture.kept:
+            (folder / picture.kept).unlink(missing_ok=True)
     parameters = dict(configuration.parameters)
     component, top = design(block, job)
     (folder / "job.json").write_text(json.dumps({

@@ -1,8 +1,10 @@
-"""What a failed test said, in a line."""
+"""A job: what a failed test said, in a line, and what an earlier run of it left."""
 
 import pytest
 
-from cyclebound.sim.job import reason_of
+from cyclebound.sim import catalogue, job
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.job import Job, reason_of, simulate
 
 pytestmark = pytest.mark.unit
 
@@ -16,3 +18,17 @@ pytestmark = pytest.mark.unit
 ])
 def test_reason_of_a_failure(said, line):
     assert reason_of(said) == line
+
+
+def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_path):
+    def design(*_):
+        raise UserError("no further")
+
+    monkeypatch.setattr(job, "design", design)
+    left = [tmp_path / name for name in ("observed-0.npz", "stages.json")]
+    for file in left:
+        file.write_text("[]")
+    with pytest.raises(UserError, match="no further"):
+        simulate(catalogue.load().find("noc.end_to_end"),
+                 Job("noc.end_to_end", "paper", "cycle", 1, str(tmp_path)))
+    assert not any(file.exists() for file in left)
