@@ -26,7 +26,7 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
-from cyclebound.sim.cli import AsJson, app, console
+from cyclebound.sim.cli import AsJson, app, console, status
 from cyclebound.sim.drawing import write
 from cyclebound.sim.errors import UserError
 
@@ -201,7 +201,9 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
     from cyclebound.golden.dram.index_exact import longest_request
     found = _part(part)
     try:
-        known = longest_request(found, bursts=bursts, rows=rows, write=int(write), least=least)
+        with status("searching") as tell:
+            known = longest_request(found, bursts=bursts, rows=rows, write=int(write), least=least,
+                                    tell=tell)
     except ValueError as error:
         raise UserError(str(error)) from error
     what = f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} rows"

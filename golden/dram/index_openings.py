@@ -1,6 +1,7 @@
 """How late the activates of an indexed request can be, behind what has happened so far."""
 
 import itertools
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ class Openings(NamedTuple):
     """What decides how late activates can be, at a time 0.
 
     ``ages``: since the last four; ``reads``: until the first column command; ``groups``: for each,
-    time until it may activate, banks that wait, and banks that may yet be asked for.
+    time until it may activate, banks that wait, and banks that may yet be asked for; in order.
     """
 
     ages: tuple[int, ...]
@@ -24,13 +25,43 @@ class Openings(NamedTuple):
     groups: tuple[tuple[int, int, int], ...]
 
 
-def _after_activate(part: Part, state: Openings, group: int, coming: bool, time: int) -> Openings:
-    groups = [(max(0, other - time), *rest) for other, *rest in state.groups]
+class _Legal(NamedTuple):
+    """The same from the first cycle on in which the rank and some group may activate.
+
+    ``window``: how much later the second, third and fourth activate are for the four-activate
+    window than for nRRD_S alone. Of all that decides the same, one; far fewer than `Openings`.
+    """
+
+    window: tuple[int, ...]
+    reads: int
+    groups: tuple[tuple[int, int, int], ...]
+
+
+def _from(part: Part, legal: tuple[int, ...], reads: int, groups: Iterable[tuple[int, int, int]]
+          ) -> tuple[int, _Legal]:
+    """Time of the next activate, at least, and what decides from then on.
+
+    ``legal``: times of the next four, as far as nRRD_S and the window say.
+    """
+    groups = [each if each[1] or each[2] else (0, 0, 0) for each in groups]
+    left = sum(waits + absent for _, waits, absent in groups)
+    time = max(legal[0], min((own for own, waits, absent in groups if waits or absent), default=0))
+    window, least = [], 0
+    for number in (1, 2, 3):
+        least = max(least, legal[number] - time - number * part.nRRD_S)
+        window.append(least if left > number else 0)
+    return time, _Legal(tuple(window), max(0, reads - time), tuple(sorted(
+        (max(0, own - time), waits, absent) for own, waits, absent in groups)))
+
+
+def _further(part: Part, state: _Legal, group: int, coming: bool, time: int) -> tuple[int, _Legal]:
+    """The same behind an activate at ``time``, of a bank that is ``coming`` or waits."""
+    groups = [*state.groups]
     _, waits, absent = groups[group]
-    groups[group] = (part.nRRD_L, waits - (not coming), absent - coming)
-    return Openings((0, *(min(part.nFAW, age + time) for age in state.ages[:3])),
-                    max(0, state.reads - time),
-                    tuple(sorted(each if each[1] or each[2] else (0, 0, 0) for each in groups)))
+    groups[group] = time + part.nRRD_L, waits - (not coming), absent - coming
+    step = part.nRRD_S
+    return _from(part, (max(time, state.window[0]) + step, state.window[1] + 2 * step,
+                        state.window[2] + 3 * step, time + part.nFAW), state.reads, groups)
 
 
 def _latest_of(paths: list[list[int]]) -> tuple[int, ...]:
@@ -38,45 +69,58 @@ def _latest_of(paths: list[list[int]]) -> tuple[int, ...]:
     return tuple(max(each) for each in itertools.zip_longest(*paths, fillvalue=-1))
 
 
-@lru_cache(maxsize=1 << 20)
+@lru_cache(maxsize=1 << 21)
+def _unforced(part: Part, state: _Legal) -> tuple[int, ...]:
+    paths = []
+    for number, (own, waits, absent) in enumerate(state.groups):
+        if waits + absent and state.groups[number] not in state.groups[:number]:
+            time = own + (own >= state.reads)
+            begins, further = _further(part, state, number, not waits, time)
+            paths.append([time, *(begins + each for each in _unforced(part, further))])
+    return _latest_of(paths)
+
+
+@lru_cache(maxsize=1 << 21)
+def _forced(part: Part, state: _Legal) -> tuple[int, ...]:
+    first = min((own for own, waits, _ in state.groups if waits), default=None)
+    paths = []
+    for number, (own, waits, absent) in enumerate(state.groups):
+        if state.groups[number] in state.groups[:number]:
+            continue
+        soonest = own if first is None else first
+        for time in {soonest, soonest + (soonest >= state.reads)}:
+            for coming in (False, True):
+                if own <= time and (absent if coming else waits):
+                    begins, further = _further(part, state, number, coming, time)
+                    paths.append([time, *(begins + each for each in _forced(part, further))])
+    return _latest_of(paths)
+
+
+def _openings(part: Part, state: Openings, arrive: int = 0) -> tuple[int, _Legal]:
+    *ages, oldest = state.ages
+    legal = [max(arrive, part.nRRD_S - ages[0], part.nFAW - oldest)]
+    for age in reversed(ages):
+        legal.append(max(legal[-1] + part.nRRD_S, part.nFAW - age))
+    return _from(part, tuple(legal), state.reads, state.groups)
+
+
 def latest_unforced(part: Part, state: Openings, arrive: int = 0) -> tuple[int, ...]:
     """The latest times of the first, second ... activate, each by itself, in whatever order.
 
     None comes before ``arrive``. A column command may keep each for a clock.
     """
-    legal = max(0, part.nRRD_S - state.ages[0], part.nFAW - state.ages[3], arrive)
-    paths = []
-    for number, (own, waits, absent) in enumerate(state.groups):
-        if waits + absent and state.groups[number] not in state.groups[:number]:
-            time = max(legal, own)
-            time += time >= state.reads
-            further = latest_unforced(part, _after_activate(part, state, number, not waits, time))
-            paths.append([time, *(time + each for each in further)])
-    return _latest_of(paths)
+    time, legal = _openings(part, state, arrive)
+    return tuple(time + each for each in _unforced(part, legal))
 
 
-@lru_cache(maxsize=1 << 20)
 def latest_openings(part: Part, state: Openings) -> tuple[int, ...]:
     """The latest times of the first, second ... activate, each by itself, if none waits for a word.
 
     A bank that waits opens as soon as that is legal, unless another one does, or a column command
     keeps it for a clock.
     """
-    legal = max(0, part.nRRD_S - state.ages[0], part.nFAW - state.ages[3])
-    first = min((max(legal, own) for own, waits, _ in state.groups if waits), default=None)
-    paths = []
-    for number, (own, waits, absent) in enumerate(state.groups):
-        if state.groups[number] in state.groups[:number]:
-            continue
-        least = max(legal, own)
-        soonest = least if first is None else first
-        for time in {soonest, soonest + (soonest >= state.reads)}:
-            for coming in (False, True):
-                if least <= time and (absent if coming else waits):
-                    further = latest_openings(
-                        part, _after_activate(part, state, number, coming, time))
-                    paths.append([time, *(time + each for each in further)])
-    return _latest_of(paths)
+    time, legal = _openings(part, state)
+    return tuple(time + each for each in _forced(part, legal))
 
 
 def check_search(part: Part, write: int) -> None:

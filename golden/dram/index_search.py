@@ -90,6 +90,7 @@ def _other_head(rng: random.Random, banks: Sequence[int], places: Sequence[int])
 
 
 _REPEATS = 5
+_TURNS = 8  # one step of so many tries the same order in a buffer that begins elsewhere
 
 
 def longest_order(*, part: str | Part, bursts: int, rows: int, write: int, rng: random.Random,
@@ -111,25 +112,33 @@ def longest_order(*, part: str | Part, bursts: int, rows: int, write: int, rng: 
     if start is not None:
         first = start.first
     places = [(first + row) % known.banks for row in range(rows)]
+    turns = known.banks if rows < known.banks else 1
 
-    def order(banks: Sequence[int]) -> Order:
-        return Order(first, tuple([*banks, *banks[-1:] * bursts][:bursts]))
+    def order(banks: Sequence[int], turn: int) -> Order:
+        """The banks in a buffer that begins so many later."""
+        filled = [*banks, *banks[-1:] * bursts][:bursts]
+        return Order((first + turn) % known.banks,
+                     tuple((bank + turn) % known.banks for bank in filled))
 
     def longest(banks: Sequence[int], moved: Callable, steps: int) -> tuple[int, Order]:
-        now, best = banks, order(banks)
+        now, turn, best = banks, 0, order(banks, 0)
         delay = most = best.delay(known, write=write)
         for step in range(steps):
-            other = moved(rng, now, places)
-            taken = order(other).delay(known, write=write)
+            other, turned = now, turn
+            if turns > 1 and not rng.randrange(_TURNS):
+                turned = rng.randrange(turns)
+            else:
+                other = moved(rng, now, places)
+            taken = order(other, turned).delay(known, write=write)
             heat = 5 * (1 - step / steps) + 0.01
             if taken >= delay or rng.random() < math.exp((taken - delay) / heat):
-                now, delay = other, taken
+                now, turn, delay = other, turned, taken
             if taken > most:
-                best, most = order(other), taken
+                best, most = order(other, turned), taken
         return most, best
 
     if start is not None:
-        return longest(order(start.banks).banks, _moved, steps)
+        return longest(order(start.banks, 0).banks, _moved, steps)
     head = rng.sample(places, rows)
     return max(longest(rng.choices(places, k=bursts), _moved, steps - steps // 2),
                longest(head, _other_head, steps // 2), key=lambda found: found[0])

@@ -143,10 +143,16 @@ def test_a_request_without_bursts():
 @pytest.mark.parametrize(("part", "write", "delay"), [
     (X16, False, 318), (X16, True, 350), (X8, False, 308), (X8, True, 340)])
 def test_the_longest_request_of_4_kib_takes_a_model_less_than_a_millisecond(part, write, delay):
-    best = 1.0
+    """A millisecond of an idle machine, for these are noisy: that of so many steps of plain Python,
+    which take 0.7 ms where the model takes 0.49 (docs/performance.md)."""
+    best = yardstick = 1.0
     for _ in range(40):
         begin = time.process_time()
         assert schedule(part, range(252, 252 + 4096 // BURST_BYTES),
                         write=write).issue_delay == delay
         best = min(best, time.process_time() - begin)
-    assert best < 1e-3
+        begin, steps = time.process_time(), {}
+        for step in range(4000):
+            steps[step & 63] = max(steps.get(step & 31, 0), step)
+        yardstick = min(yardstick, time.process_time() - begin)
+    assert best < max(1e-3, yardstick / 0.7)

@@ -37,7 +37,8 @@ X16, X8 = DDR4_3200AA_X16, DDR4_3200AA_X8
 
 @pytest.mark.parametrize("write", [0, 1])
 @pytest.mark.parametrize(("part", "bursts", "rows"), [
-    (X16, 1, 8), (X16, 3, 8), (X16, 5, 3), (X16, 3, 5), (X8, 3, 6), (DDR4_1866M_X16, 3, 8)])
+    (X16, 1, 8), (X16, 3, 8), (X16, 5, 3), (X16, 3, 5), (X8, 3, 6), (X8, 3, 16), (X8, 2, 13),
+    (DDR4_1866M_X16, 3, 8)])
 def test_as_long_as_the_longest_of_all(part, bursts, rows, write):
     firsts = range(part.banks if rows < part.banks else 1)
     longest = max(Order(first, banks).delay(part, write=write) for first in firsts
@@ -121,7 +122,7 @@ def test_activates():
     assert latest_openings(X16, waiting)[0] == 9 < latest_unforced(X16, waiting)[0] == 11
 
 
-@pytest.mark.parametrize(("part", "rows"), [(X16, 8), (X16, 5), (X8, 6)])
+@pytest.mark.parametrize(("part", "rows"), [(X16, 8), (X16, 5), (X8, 6), (X8, 11)])
 def test_names(part, rows):
     """Roles get new names in a world, and it is found again; its banks go with them."""
     worlds, names = Worlds(part, rows), ((1, 0), *((),) * (part.bank_groups - 1))
@@ -135,6 +136,14 @@ def test_names(part, rows):
     assert worlds.bank(world, (0, 0)) == worlds.bank(before, (0, 1))
     assert worlds.first(world) == worlds.first(before)
     assert worlds.renamed(worlds.all, names) == worlds.all
+    first = worlds.first(world)
+    asked = [(first + row) % part.banks for row in range(rows)][::-1]
+    number, roles = worlds.asked(first, asked), [0] * part.bank_groups
+    assert worlds.first(number) == first
+    for bank in asked:
+        group = part.bank_group(bank)
+        assert worlds.bank(number, (group, roles[group])) == bank
+        roles[group] += 1
     assert worlds.in_front((0, 0), (0, 0)) & worlds.exists((0, 0)) == worlds.exists((0, 0))
 
 

@@ -8,11 +8,13 @@ import random
 
 import pytest
 
-from cyclebound.golden.dram import index_exact
-from cyclebound.golden.dram.index_exact import _Search, _State
+from cyclebound.golden.dram import index_latest
 from cyclebound.golden.dram.index_gaps import least_saved
+from cyclebound.golden.dram.index_latest import Latest
+from cyclebound.golden.dram.index_outline import Outline
 from cyclebound.golden.dram.index_search import Order
-from cyclebound.golden.dram.index_worlds import Worlds
+from cyclebound.golden.dram.index_steps import Steps
+from cyclebound.golden.dram.index_worlds import AnyWorld, Worlds
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
     DDR4_1866M_X16,
@@ -25,28 +27,24 @@ pytestmark = pytest.mark.unit
 X16, X8 = DDR4_3200AA_X16, DDR4_3200AA_X8
 
 
-def followed(part, worlds, order, write):
+def followed(part, worlds, order, write, rows, promised=None):
     """Issue delay of a request, and the least that any state on its way promised."""
-    search = _Search(part, worlds, len(order.banks), 0, write)
-    roles, counts = {}, [0] * part.bank_groups
-    for bank in dict.fromkeys(order.banks):
-        group = part.bank_group(bank)
-        roles[bank] = group, counts[group]
-        counts[group] += 1
-    world = next(1 << number for number in range(worlds.all.bit_length())
-                 if worlds.first(number) == order.first
-                 and all(worlds.bank(number, role) == bank for bank, role in roles.items()))
-    state = _State(((),) * part.bank_groups, (search.oldest, *(part.nFAW,) * 3),
-                   (0,) * part.bank_groups, (0,) * part.bank_groups, 0, part.nCCD_L,
-                   len(order.banks))
-    cycle, promised = 0, []
+    promised = promised or Latest(part, len(order.banks), rows, write).delay
+    steps = Steps(part, worlds, len(order.banks), write)
+    world = 1 << worlds.asked(order.first, order.banks)
+    state, cycle, found = steps.start(), 0, []
     while not state.done:
-        arrives = roles[order.banks[len(order.banks) - state.left]] if state.left else None
-        assert arrives in search.arrivals(state)
-        (state, _), = search.follow(state, world, arrives)
-        cycle += 1
-        promised.append(search.latest(state, cycle))
-    return cycle + search.delay(state), min(promised)
+        arrives = None
+        if state.left:
+            bank = order.banks[len(order.banks) - state.left]
+            arrives = next(role for role in steps.arrivals(state)
+                           if worlds.bank(world.bit_length() - 1, role) == bank)
+        step, = steps.follow(state, world, arrives)
+        state, cycle = step.state, cycle + step.cycles
+        world = worlds.renamed(step.worlds, step.names)
+        if not state.done:
+            found.append(promised(state, cycle))
+    return cycle + steps.delay(state), min(found)
 
 
 def any_order(rng, part, rows):
@@ -74,7 +72,7 @@ def broken(part, rows, requests, seed=1):
     for _ in range(requests):
         order = any_order(rng, part, rows)
         for write in (0, 1):
-            delay, promised = followed(part, worlds, order, write)
+            delay, promised = followed(part, worlds, order, write, rows)
             assert delay == order.delay(part, write=write), (order, write)
             if promised < delay:
                 found.append((order, write, promised, delay))
@@ -91,9 +89,40 @@ def test_no_state_promises_less(part, rows, requests):
 def test_a_gap_too_many_is_found(part, rows, monkeypatch):
     """Saved: one short gap more than there is."""
     more = part.nCCD_L - part.nCCD_S
-    monkeypatch.setattr(index_exact, "least_saved",
+    monkeypatch.setattr(index_latest, "least_saved",
                         lambda *known: (least_saved(*known) or -more) + more)
     assert broken(part, rows, 100)
+
+
+@pytest.mark.parametrize(("part", "words", "rows", "least"), [
+    (X8, 4, 16, 78), (X8, 5, 12, 80), (X16, 5, 6, 84)])
+@pytest.mark.parametrize("write", [0, 1])
+def test_no_request_is_missing_in_the_outline(part, words, rows, least, write):
+    """Each is on the way to its delay in every state, if it takes as long as was asked for."""
+    worlds, rng, long, least = Worlds(part, rows), random.Random(1), 0, least + 14 * write
+    outline = Outline(Latest(part, words, rows, write), write, least)
+    assert outline.followed > 400
+    for _ in range(300):
+        first = rng.randrange(part.banks) if rows < part.banks else 0
+        banks = tuple((first + rng.randrange(rows)) % part.banks for _ in range(words))
+        delay, promised = followed(part, worlds, Order(first, banks), write, rows,
+                                   outline.promised)
+        assert promised >= delay or delay < least
+        long += delay >= least
+    assert long > 10
+
+
+def test_a_request_that_is_missing_is_found(monkeypatch):
+    """Where none of several banks with as many words may open first."""
+    monkeypatch.setattr(AnyWorld, "fullest", lambda self, role, others, current: int(
+        all(more < 0 for _, more in others)))
+    outline = Outline(Latest(X8, 2, 16, 0), 0, 0)
+    order = Order(0, (0, 1))
+    assert followed(X8, Worlds(X8, 16), order, 0, 16, outline.promised) == (78, 78)
+    outline = Outline(Latest(X8, 4, 16, 0), 0, 0)
+    delay, promised = followed(X8, Worlds(X8, 16), Order(0, (0, 4, 1, 2)), 0, 16,
+                               outline.promised)
+    assert promised < delay
 
 
 @pytest.mark.parametrize(("write", "first", "banks", "delay"), [
@@ -103,7 +132,8 @@ def test_an_open_bank_waits_for_its_group(write, first, banks, delay):
 
     The search once took it for one, and promised 99 and 148 clocks.
     """
-    found = followed(X16, Worlds(X16, 5 if first else 8), Order(first, banks), write)
+    rows = 5 if first else 8
+    found = followed(X16, Worlds(X16, rows), Order(first, banks), write, rows)
     assert found == (delay, delay)
 
 
@@ -112,7 +142,7 @@ def test_two_banks_that_close_at_once():
     for banks, delay in (((6, 6, 2, 7, 7, 7, 6, 2, 7), 92), ((2, 1, 6, 1, 2, 6), None)):
         order = Order(0, banks)
         for part in (X16, DDR4_1866M_X16):
-            found, _ = followed(part, Worlds(part, 8), order, 0)
+            found, _ = followed(part, Worlds(part, 8), order, 0, 8)
             assert found == order.delay(part, write=0)
             if part == X16 and delay:
                 assert found == delay
