@@ -26,7 +26,7 @@ Names = tuple[tuple[int, ...], ...]
 """For each group, the roles as they were called before, in their new order."""
 
 
-_LARGE = 1 << 12  # worlds: a search with sets of fewer takes less time than an outline
+_LARGE = 1 << 11  # worlds: a search with sets of fewer takes less time than an outline
 _HUGE = 1 << 15  # worlds: sets of fewer need no compressing
 _MEMORY = 1 << 31  # bits of all sets that a cache remembers
 

@@ -2,6 +2,7 @@
 
 import random
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,32 @@ def test_no_search(request_, kind, message):
     with pytest.raises(kind, match=message):
         longest_order(**{"part": X16, "bursts": 2, "rows": 2, "write": 0, "steps": 1,
                          "rng": random.Random(1), **request_})
+
+
+LOOSE = {(X8, 0, 15, 17): 2, (X8, 0, 16, 16): 8, (X8, 0, 16, 17): 11, (X8, 0, 16, 18): 5}
+"""Clocks between the bound and the longest known, for all kinds of request where there are any."""
+
+
+@pytest.mark.parametrize("write", [0, 1])
+@pytest.mark.parametrize("part", [X16, X8])
+def test_a_request_takes_as_long_as_the_bound(part, write):
+    """Of 1 to 48 words over any number of rows: a witness, or one with more words in its last bank.
+    """
+    known, loose = PARTS[part], {}
+    delay = cache(lambda order: order.delay(known, write=write))
+    for rows in range(1, known.banks + 1):
+        longest = Order(0, ())
+        for bursts in range(1, 49):
+            orders = [each.order for each in witnesses(part) if each.write == write
+                      and each.rows <= rows and each.bursts == bursts]
+            more = (*longest.banks, *(longest.banks[-1:] or (0,)))
+            longest = max((*orders, Order(longest.first, more)), key=delay)
+            missing = indexed_issue_delay(part=part, bursts=bursts, rows=rows,
+                                          write=write) - delay(longest)
+            if missing:
+                loose[part, write, rows, bursts] = missing
+    assert loose == {kind: missing for kind, missing in LOOSE.items()
+                     if kind[:2] == (part, write)}
 
 
 def test_table_in_the_documents():
