@@ -127,7 +127,7 @@ def check_search(part: Part, write: int) -> None:
     """Raise `NotCovered` for a part about which the exact search could be wrong.
 
     A word that a full FIFO of an open bank holds up may keep other banks from opening, which
-    `_Search.latest` does not count: the nine words in that FIFO, and the one held up, must take
+    `Latest` does not count: the nine words in that FIFO, and the one held up, must take
     longer than all that can open behind them (two clocks later: a word is that long on its way).
     """
     held = FIFO_DEPTH + 1

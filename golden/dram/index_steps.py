@@ -213,7 +213,7 @@ class Steps:
             if not state.left:  # what of its times can still matter
                 if not any(opens == CLOSED for _, opens, _ in aged):
                     activate = 0
-                if not any(entries and opens != CLOSED for entries, opens, _ in aged):
+                if not any(entries for entries, _, _ in aged):
                     column = 0
             names.append(tuple(order))
             later.append((max(0, activate - cycles), max(0, column - cycles),

@@ -1,4 +1,4 @@
-"""No request takes longer than the exact search takes any of its states to: `_Search.latest`.
+"""No request takes longer than the exact search takes any of its states to: `Latest`.
 
 A request is followed through the search's own steps, in the one world that gives its roles their
 banks. It ends when the golden model of the arbiter says, and no state on its way may promise less.
