@@ -11,6 +11,7 @@ import functools
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from cyclebound.sim.elaborate import (
 )
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 
-__all__ = ["Build", "BuildError", "build_verilator"]
+__all__ = ["Build", "BuildError", "build_verilator", "library_path"]
 
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _FLAGS = ("-std=gnu++20", "-w",
@@ -153,8 +154,18 @@ def _compile(folder: Path, trace: str | None) -> None:
     libraries = Path(cocotb_tools.config.libs_dir)
     runtime = sorted(map(str, _runtime(trace).glob("*.o")))
     _run([compiler(), *objects, *runtime, "-o", "sim", "-pthread", "-rdynamic",
-          f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lcocotbvpi_verilator",
+          f"-L{libraries}", "-lcocotbvpi_verilator",  # found at run time by `library_path`
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
+
+
+def library_path() -> dict[str, str]:
+    """The environment in which a simulator finds cocotb's libraries, wherever they are installed.
+
+    A path in the executable would tie it to one environment; without, all share the cache.
+    """
+    name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+    before = [path for path in [os.environ.get(name)] if path]
+    return {name: os.pathsep.join([str(cocotb_tools.config.libs_dir), *before])}
 
 
 def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] = (),
@@ -226,7 +237,7 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
     options = (FAST_SCRIPT, control, flags, tools, compiler_version(), _FLAGS, _FAST,
-               verilator().version, str(cocotb_tools.config.libs_dir))
+               verilator().version)
     if identity is None:
         key = key_of(rtlil(), options)
     else:

@@ -25,7 +25,13 @@ from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Testbench
-from cyclebound.sim.build import Build, BuildError, build_verilator, trace_format
+from cyclebound.sim.build import (
+    Build,
+    BuildError,
+    build_verilator,
+    library_path,
+    trace_format,
+)
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.errors import UserError
@@ -166,7 +172,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
 
 def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
     return {
-        **os.environ,
+        **os.environ, **library_path(),
         "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
         "COCOTB_TOPLEVEL": "top", "TOPLEVEL_LANG": "verilog",
         "COCOTB_TEST_MODULES": testbench.module,
