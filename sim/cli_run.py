@@ -1,14 +1,15 @@
 """Commands that simulate, and that read what was simulated."""
 
+import contextlib
 import datetime
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 import typer
 
-from cyclebound.sim import cli
+from cyclebound.sim import catalogue, cli
 from cyclebound.sim.cli import (
     AsJson,
     BlockName,
@@ -26,6 +27,8 @@ from cyclebound.sim.markdown import tables
 from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of
 from cyclebound.sim.regress import regress as regress_plan
 from cyclebound.sim.results import Results
+from cyclebound.sim.shape import misfit, shown
+from cyclebound.sim.stop import on_sigterm
 from cyclebound.sim.table import differences, print_differences, print_run, read, write_junit
 
 Simulator = Annotated[str, typer.Option(
@@ -59,13 +62,33 @@ def _new_folder() -> Path:
 
 
 def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
-    """What a run began with, for all options that are not named now; its pages join ours."""
-    results = Results(folder)
-    before = results.meta.get("options", {})
-    results.close()
-    cli.pages[:] = dict.fromkeys([*cli.pages, *before.pop("pages", ())])
+    """What a run began with, for all options that are not named now.
+
+    Its folder is data, and names no code: pages of the user's own have to be named again.
+    """
+    with contextlib.closing(Results(folder)) as results:
+        before = results.meta.get("options", {})
+    kinds = {**get_type_hints(Plan), "blocks": list[str]}
+    for name, value in before.items():
+        wrong = (misfit(value, kinds[name], f"option {name}") if name in kinds
+                 else f"no option is called {shown(name)}")
+        if wrong:
+            raise UserError(f"{folder} began with options that there are not: {wrong}")
+    missing = [page for page in before.get("pages", ()) if page not in cli.pages]
+    if missing:
+        raise UserError(f"{folder} was run with the catalogue page {missing[0]}, whose code a "
+                        f"run's folder cannot vouch for; name it again with --catalogue")
+    cli.pages[:] = dict.fromkeys([*before.pop("pages", ()), *cli.pages])
     return {name: value for name, value in before.items()
-            if context.get_parameter_source(name).name == "DEFAULT"}
+            if context.get_parameter_source(name) is not None
+            and context.get_parameter_source(name).name == "DEFAULT"}
+
+
+def _resuming(plan: Plan) -> str:
+    """The command that continues a run; pages that are found without being named are not in it."""
+    named = [word for page in plan.pages if page not in catalogue.more_pages()
+             for word in ("--catalogue", page)]
+    return shlex.join(["cyclebound", *named, "regress", "--resume", str(plan.folder)])
 
 
 @app.command()
@@ -121,14 +144,15 @@ def regress(
                 **({"workers": workers} if workers else {})}
     check(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
     plan = Plan(folder=resume or output or _new_folder(), **options)
-    try:
-        with progress_bars() as report:
-            regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
-                         created=datetime.datetime.now().isoformat(timespec="seconds"),
-                         report=report)
-    except Interrupted:
-        cli.fail(f"interrupted; what had finished is kept, continue with "
-                 f"`cyclebound regress --resume {plan.folder}`", 130)
+    with on_sigterm() as terminated:
+        try:
+            with progress_bars() as report:
+                regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
+                             created=datetime.datetime.now().isoformat(timespec="seconds"),
+                             report=report)
+        except Interrupted:
+            cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept, "
+                     f"continue with `{_resuming(plan)}`", 143 if terminated else 130)
     run = read(plan.folder)
     write_junit(run, plan.folder / "junit.xml")
     if as_json:

@@ -6,7 +6,7 @@ import fcntl
 import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cyclebound.sim import catalogue
@@ -15,6 +15,7 @@ from cyclebound.sim.cache import key_of
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.drawing import draw as draw_picture
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.folders import inside, job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pool import Report, each, pool_of
@@ -111,11 +112,11 @@ def jobs_of(plan: Plan) -> list[Job]:
                 if bench.configurations and configuration not in bench.configurations:
                     continue
                 for seed in range(plan.seed, plan.seed + bench.seeds):
-                    folder = plan.folder / "jobs" / block.name / configuration
-                    jobs.append(Job(
-                        block.name, configuration, bench.name, seed,
-                        str((folder / f"{bench.name}-{seed}").resolve()), waves=plan.waves,
-                        simulator=plan.simulator, wall_limit=plan.wall_limit, pages=plan.pages))
+                    job = Job(block.name, configuration, bench.name, seed, "", waves=plan.waves,
+                              simulator=plan.simulator, wall_limit=plan.wall_limit,
+                              pages=plan.pages)
+                    jobs.append(replace(job, folder=str(inside(
+                        plan.folder, job_folder(plan.folder, job)))))
     if not jobs:
         raise UserError("nothing to run: no chosen block has "
                         f"configuration {' or '.join(plan.configurations) or 'any'} with "
@@ -296,9 +297,9 @@ def drawings_of(plan: Plan, results: Results) -> list[Drawing]:
                                      plan.pages))
                 continue
             for job in results.jobs():
-                source = Path(job.folder) / picture.kept
+                source = job_folder(plan.folder.resolve(), job) / picture.kept
                 if (job.block == block.name and job.testbench in picture.testbenches
-                        and job.passed and source.exists()):
+                        and job.passed and source.resolve() == source and source.is_file()):
                     found.append(Drawing(
                         block.name, job.configuration, picture.name, picture.caption,
                         str(source), key_of(job.content, job.name), plan.pages))
