@@ -30,6 +30,7 @@ class Catalogue:
             if block.name in self._blocks:
                 raise UserError(f"two blocks in the catalogue are called {block.name!r}")
             _check_parameters(block)
+            _check_names(block)
             self._blocks[block.name] = block
 
     def __iter__(self) -> Iterator[Block]:
@@ -97,6 +98,15 @@ def _check_parameters(block: Block) -> None:
                 raise UserError(
                     f"{block.name}: {where}: {name} must be a number, a name, or a list or mapping "
                     f"of these, not an object of class {type(value).__name__}") from None
+
+
+def _check_names(block: Block) -> None:
+    """Raises `UserError` where a testbench names a configuration that the block has not."""
+    for bench in block.testbenches:
+        for name in (*(bench.configurations or ()), *(bench.quick or ())):
+            if name not in block.configurations:
+                raise unknown(f"{block.name}: testbench {bench.name}: configuration", name,
+                              block.configurations)
 
 
 def _where(error: Exception) -> str:
