@@ -1,6 +1,5 @@
 """What the command line says; above all, to somebody who made a mistake."""
 
-import gc
 import json
 import os
 import re
@@ -51,23 +50,6 @@ WRONG = {
     "report nowhere": r"nowhere holds no run: there is no results.sqlite in it",
     "--catalogue nowhere list": r"catalogue page 'nowhere': No module named 'nowhere'",
 }
-
-
-@pytest.fixture
-def call(monkeypatch, capfd, tmp_path):
-    """``call(*words)``: the command in this process, in an empty folder; no exception leaves it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["cyclebound", *words])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capfd.readouterr()
-        return subprocess.CompletedProcess(words, ended.value.code, said.out, said.err)
-
-    yield run
-    gc.collect()  # Amaranth warns where a component that was only made is collected
 
 
 @pytest.mark.parametrize("words", WRONG)
