@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config, items):
     """Leave out tests marked ``thorough``, unless they are asked for, and other parts' tests."""
     part, parts = config.getoption("shard")
     left_out = {item for item in items
-                if item.get_closest_marker("thorough") and not config.getoption("thorough")
+                if (item.get_closest_marker("thorough") and not config.getoption("thorough"))
                 or int(sha256(item.nodeid.encode()).hexdigest(), 16) % parts != part - 1}
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
@@ -106,3 +106,4 @@ def pages(monkeypatch):
     """The catalogue pages of the tests, importable here and in simulators."""
     monkeypatch.syspath_prepend(PAGES)
     return ("faults",)
+
