@@ -1,11 +1,9 @@
 """What the command line says; above all, to somebody who made a mistake."""
 
-import gc
 import json
 import os
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -51,23 +49,6 @@ WRONG = {
     "report nowhere": r"nowhere holds no run: there is no results.sqlite in it",
     "--catalogue nowhere list": r"catalogue page 'nowhere': No module named 'nowhere'",
 }
-
-
-@pytest.fixture
-def call(monkeypatch, capfd, tmp_path):
-    """``call(*words)``: the command in this process, in an empty folder; no exception leaves it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["cyclebound", *words])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capfd.readouterr()
-        return subprocess.CompletedProcess(words, ended.value.code, said.out, said.err)
-
-    yield run
-    gc.collect()  # Amaranth warns where a component that was only made is collected
 
 
 @pytest.mark.parametrize("words", WRONG)
@@ -249,3 +230,4 @@ def test_a_log_has_a_line_a_minute(capsys):
     for done in range(1, 5):
         report("building", done, 9)
     assert capsys.readouterr().err == "[  1:01] building: 2 of 9\n[  2:05] building: 4 of 9\n"
+
