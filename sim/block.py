@@ -269,11 +269,15 @@ class Block:
 
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` in the component's words."""
-        known = inspect.signature(self.component).parameters
-        for name in parameters:
-            if name not in known:
-                raise unknown(f"parameter of {self.name}", name, known)
         try:
+            known = inspect.signature(self.component).parameters
+            for name in parameters:
+                if name not in known:
+                    raise unknown(f"parameter of {self.name}", name, known)
             return self.component(**parameters)
         except (TypeError, ValueError) as error:
             raise UserError(f"{self.name}: {error}") from error
+        except UserError:
+            raise
+        except Exception as error:  # whatever a user's component does
+            raise UserError(f"{self.name}: {type(error).__name__}: {error}") from error

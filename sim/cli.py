@@ -16,12 +16,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
+from rich.text import Text
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.catalogue import more_pages
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.shape import cleaned
+from cyclebound.sim.verdict import cycles_of
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -53,10 +56,15 @@ def the_catalogue() -> catalogue.Catalogue:
     return catalogue.load(tuple(pages))
 
 
-def console() -> Console:
-    """A table needs room: where there is no terminal, do not fold at 80 columns."""
-    terminal = Console()
-    return terminal if terminal.is_terminal else Console(width=200)
+def console(*, stderr: bool = False) -> Console:
+    """The only place that makes one. What it prints is text as it stands: names may have
+    brackets and colons, which rich would read as markup and emoji.
+
+    A table needs room: where there is no terminal, it is not folded at 80 columns.
+    """
+    plain = {"markup": False, "emoji": False, "stderr": stderr}
+    terminal = Console(**plain)
+    return terminal if terminal.is_terminal else Console(width=200, **plain)
 
 
 class Progress:
@@ -73,11 +81,11 @@ class Progress:
 @contextlib.contextmanager
 def progress_bars() -> Iterator[Progress]:
     """Progress on standard error: bars on a terminal, else a line a minute, for a log to have."""
-    screen = Console(stderr=True)
+    screen = console(stderr=True)
     if not screen.is_terminal:
         yield Progress(console(), progress_lines())
         return
-    with Bars(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+    with Bars(TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
               TimeElapsedColumn(), console=screen, transient=True) as bars:
         tasks: dict[str, int] = {}
 
@@ -112,18 +120,17 @@ def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.mon
 @contextlib.contextmanager
 def status(what: str) -> Iterator:
     """A line that says what is being done, while it is; silent unless there is a terminal."""
-    screen = Console(stderr=True)
+    screen = console(stderr=True)
     if not screen.is_terminal:
         yield lambda stage: None
         return
-    with screen.status(what) as line:
-        yield lambda stage: line.update(stage)
+    with screen.status(Text(what)) as line:
+        yield lambda stage: line.update(Text(stage))
 
 
 def say(message: str) -> None:
     """One line on standard error."""
-    Console(stderr=True).print(message, style="red", soft_wrap=True, markup=False,
-                               highlight=False)
+    console(stderr=True).print(cleaned(message), style="red", soft_wrap=True, highlight=False)
 
 
 def parameters_of(block: Block, configuration: str | None, settings: list[str] | None,
@@ -212,9 +219,12 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
                               if k in parameters},
                "cycles": None, "problem": None}
         try:
-            row["cycles"] = observed.bound.of(parameters)
+            row["cycles"] = cycles_of(observed.bound, parameters)
         except NotCovered as error:
             row["problem"] = str(error)
+        except Exception as error:  # a mistake in the formula, which may be the user's own
+            raise UserError(f"bound {observed.bound.name} of {block.name}: "
+                            f"{type(error).__name__}: {error}") from error
         rows.append(row)
     if as_json:
         print(json.dumps(rows, indent=2))

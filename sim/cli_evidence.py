@@ -28,6 +28,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import TARGETS, Figures, area_of_parts, place_and_route
 from cyclebound.sim.regress import prove_blocks
 from cyclebound.sim.results import unproved
+from cyclebound.sim.verdict import cycles_of
 from cyclebound.sim.verilog import export, lint, module_name
 
 
@@ -147,10 +148,13 @@ def _bounds_in_ns(block: Block, figures: Figures, settings: list[str] | None) ->
     for observed in block.bounds:
         row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None}
         try:
-            row["cycles"] = observed.bound.of(parameters)
+            row["cycles"] = cycles_of(observed.bound, parameters)
             row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
             row["words"] = f"{row['cycles']:,} cycles, {row['ns']:,} ns"
         except NotCovered as error:
             row["words"] = f"{error}; give it with --set"
+        except Exception as error:  # a mistake in the formula, which may be the user's own
+            raise UserError(f"bound {observed.bound.name} of {block.name}: "
+                            f"{type(error).__name__}: {error}") from error
         rows.append(row)
     return rows

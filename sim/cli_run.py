@@ -1,14 +1,15 @@
 """Commands that simulate, and that read what was simulated."""
 
+import contextlib
 import datetime
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 import typer
 
-from cyclebound.sim import cli
+from cyclebound.sim import catalogue, cli
 from cyclebound.sim.cli import (
     AsJson,
     BlockName,
@@ -28,6 +29,8 @@ from cyclebound.sim.merge import merge as merge_runs
 from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of, left_to_full
 from cyclebound.sim.regress import regress as regress_plan
 from cyclebound.sim.results import Results
+from cyclebound.sim.shape import misfit, shown
+from cyclebound.sim.stop import on_sigterm
 from cyclebound.sim.table import differences, print_differences, print_run, read, write_junit
 
 Simulator = Annotated[str, typer.Option(
@@ -61,16 +64,36 @@ def _new_folder() -> Path:
 
 
 def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
-    """What a run began with, for all options that are not named now; its pages join ours."""
-    results = Results(folder)
-    before = results.meta.get("options", {})
-    results.close()
-    cli.pages[:] = dict.fromkeys([*cli.pages, *before.pop("pages", ())])
+    """What a run began with, for all options that are not named now.
+
+    Its folder is data, and names no code: pages of the user's own have to be named again.
+    """
+    with contextlib.closing(Results(folder)) as results:
+        before = results.meta.get("options", {})
+    kinds = {**get_type_hints(Plan), "blocks": list[str]}
+    for name, value in before.items():
+        wrong = (misfit(value, kinds[name], f"option {name}") if name in kinds
+                 else f"no option is called {shown(name)}")
+        if wrong:
+            raise UserError(f"{folder} began with options that there are not: {wrong}")
+    missing = [page for page in before.get("pages", ()) if page not in cli.pages]
+    if missing:
+        raise UserError(f"{folder} was run with the catalogue page {missing[0]}, whose code a "
+                        f"run's folder cannot vouch for; name it again with --catalogue")
+    cli.pages[:] = dict.fromkeys([*before.pop("pages", ()), *cli.pages])
     if "shard" in before:
         before["shard"] = tuple(before["shard"])
-    said = {"level": "full"}  # options whose name on the command line is another
+    spelled = {"level": "full"}  # options whose name on the command line is another
+    sources = {name: context.get_parameter_source(spelled.get(name, name)) for name in before}
     return {name: value for name, value in before.items()
-            if context.get_parameter_source(said.get(name, name)).name == "DEFAULT"}
+            if sources[name] is not None and sources[name].name == "DEFAULT"}
+
+
+def _resuming(plan: Plan) -> str:
+    """The command that continues a run; pages that are found without being named are not in it."""
+    named = [word for page in plan.pages if page not in catalogue.more_pages()
+             for word in ("--catalogue", page)]
+    return shlex.join(["cyclebound", *named, "regress", "--resume", str(plan.folder)])
 
 
 @app.command()
@@ -138,15 +161,17 @@ def regress(
                 **({"workers": workers} if workers else {})}
     check(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
     plan = Plan(folder=resume or output or _new_folder(), **options)
-    try:
-        with progress_bars() as report:
-            regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
-                         created=datetime.datetime.now().isoformat(timespec="seconds"),
-                         report=report,
-                         tell=(lambda found: None) if as_json else teller(report.console))
-    except Interrupted:
-        cli.fail(f"interrupted; what had finished is kept (`cyclebound compare {plan.folder}` "
-                 f"shows it), continue with `cyclebound regress --resume {plan.folder}`", 130)
+    with on_sigterm() as terminated:
+        try:
+            with progress_bars() as report:
+                regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
+                             created=datetime.datetime.now().isoformat(timespec="seconds"),
+                             report=report,
+                             tell=(lambda found: None) if as_json else teller(report.console))
+        except Interrupted:
+            cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept "
+                     f"(`cyclebound compare {plan.folder}` shows it), continue with "
+                     f"`{_resuming(plan)}`", 143 if terminated else 130)
     status = _show(plan.folder, as_json=as_json, page=page)
     if not as_json:
         _what_is_left(plan)

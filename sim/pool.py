@@ -18,6 +18,7 @@ from cyclebound.sim.job import die_with_parent
 __all__ = ["Report", "each", "pool_of"]
 
 Report = Callable[[str, int, int], None]
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 10.0  # seconds that a worker has to stop its tools
 
 
@@ -25,8 +26,8 @@ def _worker(parent: int) -> None:
     """In each worker: leave Ctrl-C to the parent, end with it, and let cleanup run on the way."""
     os.setpgid(0, 0)  # a terminal sends Ctrl-C to a whole group: the parent alone is to get it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     die_with_parent(parent)
 
 
@@ -47,21 +48,23 @@ def _stoppable(function: Callable, *arguments: object) -> object:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end; a process that starts meanwhile does not see it at all."""
+    """Ctrl-C and SIGTERM wait for the end; a process that starts meanwhile does not see them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[tuple] = []
-    handler = signal.signal(signal.SIGINT, lambda *signalled: came.append(signalled))
+    came: list[int] = []
+    handlers = {number: signal.signal(number, lambda number, _: came.append(number))
+                for number in _STOPPING}
     # handed on to the process; here, another thread may still take the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            raise KeyboardInterrupt
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 class _Pool(concurrent.futures.ProcessPoolExecutor):

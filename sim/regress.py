@@ -17,6 +17,7 @@ from cyclebound.sim.cache import key_of
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.drawing import draw as draw_picture
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.folders import inside, job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.job import Job, Outcome, run_job
 from cyclebound.sim.pool import Report, each, pool_of
@@ -140,12 +141,13 @@ def jobs_of(plan: Plan) -> list[Job]:
             units += 1
             if units % parts != part % parts:
                 continue
-            folder = plan.folder / "jobs" / block.name / configuration
-            jobs += [Job(block.name, configuration, bench.name, seed,
-                         str((folder / f"{bench.name}-{seed}").resolve()), waves=plan.waves,
-                         simulator=plan.simulator, wall_limit=plan.wall_limit, pages=plan.pages)
-                     for bench in benches
-                     for seed in range(plan.seed, plan.seed + bench.seeds)]
+            for bench in benches:
+                for seed in range(plan.seed, plan.seed + bench.seeds):
+                    job = Job(block.name, configuration, bench.name, seed, "", waves=plan.waves,
+                              simulator=plan.simulator, wall_limit=plan.wall_limit,
+                              pages=plan.pages)
+                    jobs.append(dataclasses.replace(job, folder=str(inside(
+                        plan.folder, job_folder(plan.folder, job)))))
     if not jobs and units:
         raise UserError(f"nothing to run: there are {units} configurations, fewer than the "
                         f"{parts} shards; part {part} is empty")
@@ -387,9 +389,9 @@ def drawings_of(plan: Plan, results: Results) -> list[Drawing]:
                                      plan.pages))
                 continue
             for job in results.jobs():
-                source = Path(job.folder) / picture.kept
+                source = job_folder(plan.folder.resolve(), job) / picture.kept
                 if (job.block == block.name and job.testbench in picture.testbenches
-                        and job.passed and source.exists()):
+                        and job.passed and source.resolve() == source and source.is_file()):
                     found.append(Drawing(
                         block.name, job.configuration, picture.name, picture.caption,
                         str(source), key_of(job.content, job.name), plan.pages))

@@ -8,7 +8,6 @@ modules), or by an installed package's entry point in the group ``cyclebound.cat
 import functools
 import importlib
 import importlib.metadata
-import json
 import os
 import pkgutil
 import sys
@@ -16,7 +15,9 @@ import traceback
 from collections.abc import Iterable, Iterator
 
 from cyclebound.sim.block import Block
+from cyclebound.sim.block_check import check_block
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.shape import shown
 
 __all__ = ["Catalogue", "load", "more_pages"]
 
@@ -27,10 +28,9 @@ class Catalogue:
     def __init__(self, blocks: list[Block]) -> None:
         self._blocks: dict[str, Block] = {}
         for block in blocks:
+            check_block(block)
             if block.name in self._blocks:
                 raise UserError(f"two blocks in the catalogue are called {block.name!r}")
-            _check_parameters(block)
-            _check_names(block)
             self._blocks[block.name] = block
 
     def __iter__(self) -> Iterator[Block]:
@@ -75,41 +75,26 @@ def load(pages: tuple[str, ...] = ()) -> Catalogue:
             found = importlib.import_module(page)
         except ModuleNotFoundError as error:
             raise UserError(f"catalogue page {page!r}: {error}") from error
-        except Exception as error:  # whatever the user's own code does
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever the user's own code does, sys.exit() too
             raise UserError(f"catalogue page {page!r}: {type(error).__name__}: {error}"
                             f"{_where(error)}") from error
         if not hasattr(found, "BLOCKS"):
             raise UserError(f"catalogue page {page!r} has no BLOCKS")
+        if not isinstance(found.BLOCKS, list | tuple):
+            raise UserError(f"BLOCKS of catalogue page {page!r} must be a tuple of blocks, "
+                            f"not {shown(found.BLOCKS)}")
+        for block in found.BLOCKS:
+            try:
+                check_block(block)
+            except UserError as error:
+                raise UserError(f"catalogue page {page!r}: {error}") from None
         blocks += found.BLOCKS
     return Catalogue(blocks)
 
 
-def _check_parameters(block: Block) -> None:
-    """Runs are kept by parameters, in JSON. Raises `UserError` for any that JSON cannot hold."""
-    named = [(f"configuration {name}", configuration.parameters)
-             for name, configuration in block.configurations.items()]
-    named += [(f"property {claim.name}", instance)
-              for claim in block.properties for instance in claim.instances]
-    for where, parameters in named:
-        for name, value in parameters.items():
-            try:
-                json.dumps(value)
-            except TypeError:
-                raise UserError(
-                    f"{block.name}: {where}: {name} must be a number, a name, or a list or mapping "
-                    f"of these, not an object of class {type(value).__name__}") from None
-
-
-def _check_names(block: Block) -> None:
-    """Raises `UserError` where a testbench names a configuration that the block has not."""
-    for bench in block.testbenches:
-        for name in (*(bench.configurations or ()), *(bench.quick or ())):
-            if name not in block.configurations:
-                raise unknown(f"{block.name}: testbench {bench.name}: configuration", name,
-                              block.configurations)
-
-
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """Where in the user's code an error came from; a syntax error says so itself."""
     if isinstance(error, SyntaxError):
         return ""
