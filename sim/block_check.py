@@ -92,6 +92,8 @@ def _references(block: Block) -> Iterator[str]:
     claims = {claim.name for claim in block.properties}
     named = [(f"testbench {b.name}", "configuration", b.configurations or (), configurations)
              for b in block.testbenches]
+    named += [(f"testbench {b.name}", "configuration", b.quick or (), configurations)
+              for b in block.testbenches]
     named += [(f"bound {o.bound.name}", "configuration", o.configurations, configurations)
               for o in block.bounds]
     named += [(f"bound {o.bound.name}", "property", o.proved_by, claims) for o in block.bounds]

@@ -13,7 +13,8 @@ from typing import Annotated
 import typer
 from amaranth.hdl import UnusedElaboratable
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
@@ -75,23 +76,34 @@ def console(*, stderr: bool = False) -> Console:
     return terminal if terminal.is_terminal else _Plain(stderr=stderr, width=200)
 
 
+class Progress:
+    """Reports ``(step, done, total)`` on standard error. What is found meanwhile is printed on
+    ``console``: above the bars, or on standard output where there are none."""
+
+    def __init__(self, console: Console, report: Callable[[str, int, int], None]) -> None:
+        self.console, self._report = console, report
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        self._report(step, done, total)
+
+
 @contextlib.contextmanager
-def progress_bars() -> Iterator:
+def progress_bars() -> Iterator[Progress]:
     """Progress on standard error: bars on a terminal, else a line a minute, for a log to have."""
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield progress_lines()
+        yield Progress(console(), progress_lines())
         return
-    with Progress(TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-                  TimeElapsedColumn(), console=screen, transient=True) as progress:
+    with Bars(TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+              TimeElapsedColumn(), console=screen, transient=True) as bars:
         tasks: dict[str, int] = {}
 
         def report(step: str, done: int, total: int) -> None:
             if step not in tasks:
-                tasks[step] = progress.add_task(step, total=total)
-            progress.update(tasks[step], completed=done, total=total)
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(tasks[step], completed=done, total=total)
 
-        yield report
+        yield Progress(bars.console, report)
 
 
 def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.monotonic

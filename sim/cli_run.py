@@ -23,8 +23,10 @@ from cyclebound.sim.cli import (
 )
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import run_job
+from cyclebound.sim.live import teller
 from cyclebound.sim.markdown import tables
-from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of
+from cyclebound.sim.merge import merge as merge_runs
+from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of, left_to_full
 from cyclebound.sim.regress import regress as regress_plan
 from cyclebound.sim.results import Results
 from cyclebound.sim.shape import misfit, shown
@@ -79,9 +81,12 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
         raise UserError(f"{folder} was run with the catalogue page {missing[0]}, whose code a "
                         f"run's folder cannot vouch for; name it again with --catalogue")
     cli.pages[:] = dict.fromkeys([*before.pop("pages", ()), *cli.pages])
+    if "shard" in before:
+        before["shard"] = tuple(before["shard"])
+    spelled = {"level": "full"}  # options whose name on the command line is another
+    sources = {name: context.get_parameter_source(spelled.get(name, name)) for name in before}
     return {name: value for name, value in before.items()
-            if context.get_parameter_source(name) is not None
-            and context.get_parameter_source(name).name == "DEFAULT"}
+            if sources[name] is not None and sources[name].name == "DEFAULT"}
 
 
 def _resuming(plan: Plan) -> str:
@@ -103,12 +108,19 @@ def regress(
     ] = None,
     testbenches: Annotated[list[str] | None, typer.Option(
         "--testbench", metavar="T", help="Only this testbench; may be repeated.")] = None,
-    thorough: Annotated[bool, typer.Option(
-        "--thorough", help="Run the exhaustive sweeps too, which take minutes each.")] = False,
+    full: Annotated[bool, typer.Option(
+        "--full", help="Everything: all configurations, sweeps and proofs. Hours, where the "
+        "default, the quick level, takes minutes.")] = False,
+    shard: Annotated[str, typer.Option(
+        "--shard", metavar="I/N", help="Only part I of N, e.g. 1/4, for as many machines; "
+        "`cyclebound merge` puts the parts together.")] = "1/1",
     seed: Seed = 1,
     waves: Waves = False,
     proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
-    pictures: Annotated[bool, typer.Option(help="Draw the worst requests' waveforms.")] = True,
+    pictures: Annotated[bool | None, typer.Option(
+        "--pictures/--no-pictures", show_default=False,
+        help="Draw worst requests' waveforms and the blocks' own pictures. The default: in the "
+        "full level; in the quick one only requests that violate a bound.")] = None,
     fpga: Annotated[bool, typer.Option(
         "--fpga", help="Place and route the blocks too; a minute or more each, the first time.")
     ] = False,
@@ -127,13 +139,18 @@ def regress(
 ) -> int:
     """Build, simulate, check and prove; print measured against bound.
 
+    The quick level, the default, has every block in its smallest telling configuration and the
+    proofs that close within seconds. A configuration or testbench that is named runs in any case.
+    Findings appear as they are made; a run that was interrupted goes on with --resume.
+
     Exit status 0: all bounds held. 1: a mismatch, a violated bound, a request without a bound, or
     a failed proof. 2: a mistake in the call.
     """
     if resume is not None and output is not None:
         raise UserError("--resume names the folder already; leave out --output")
     options = {"blocks": blocks, "configurations": configurations or (),
-               "testbenches": testbenches or (), "thorough": thorough, "seed": seed,
+               "testbenches": testbenches or (), "level": "full" if full else "quick",
+               "shard": _shard(shard), "seed": seed,
                "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
                "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:
@@ -149,20 +166,60 @@ def regress(
             with progress_bars() as report:
                 regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
                              created=datetime.datetime.now().isoformat(timespec="seconds"),
-                             report=report)
+                             report=report,
+                             tell=(lambda found: None) if as_json else teller(report.console))
         except Interrupted:
-            cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept, "
-                     f"continue with `{_resuming(plan)}`", 143 if terminated else 130)
-    run = read(plan.folder)
-    write_junit(run, plan.folder / "junit.xml")
+            cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept "
+                     f"(`cyclebound compare {plan.folder}` shows it), continue with "
+                     f"`{_resuming(plan)}`", 143 if terminated else 130)
+    status = _show(plan.folder, as_json=as_json, page=page)
+    if not as_json:
+        _what_is_left(plan)
+    return status
+
+
+def _show(folder: Path, *, as_json: bool, page: bool) -> int:
+    """Print a finished run, write its JUnit XML and report; the exit status."""
+    run = read(folder)
+    write_junit(run, folder / "junit.xml")
     if as_json:
         print(run.as_json())
     else:
         print_run(run, console())
         if page:
             from cyclebound.sim.report import write_report  # matplotlib takes a second to load
-            console().print(f"report: {write_report(plan.folder)}", soft_wrap=True)
+            console().print(f"report: {write_report(folder)}", soft_wrap=True, markup=False)
     return 1 if run.problems else 0
+
+
+def _what_is_left(plan: Plan) -> None:
+    """Say what the full level would add."""
+    simulations, configurations, proved = left_to_full(plan)
+    if simulations or proved:
+        console().print(f"quick level; `cyclebound regress --full` adds {simulations} simulations "
+                        f"({configurations} more configurations), {proved} proofs, and waveforms "
+                        "of all worst requests", soft_wrap=True)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """``1/4`` as numbers. Raises `UserError`."""
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise UserError(f"--shard takes I/N with I from 1 to N, such as 1/4, not {text!r}")
+    return int(part), int(parts)
+
+
+@app.command()
+def merge(folders: Annotated[list[Path], typer.Argument(
+              metavar="DIR...", help="The folders of all shards of one regression.")],
+          output: Annotated[Path, typer.Option(
+              "--output", "-o", metavar="DIR", help="The folder of the whole run.")],
+          page: Annotated[bool, typer.Option(
+              "--report/--no-report", help="Write the HTML report into the run's folder.")] = True,
+          as_json: AsJson = False) -> int:
+    """Put the shards of a regression together: one table, one report, verdicts found anew."""
+    merge_runs(folders, output)
+    return _show(output, as_json=as_json, page=page)
 
 
 @app.command()

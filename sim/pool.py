@@ -1,5 +1,6 @@
 """Where jobs run: a pool of processes on this machine, or a Dask cluster."""
 
+import collections
 import concurrent.futures
 import contextlib
 import functools
@@ -131,17 +132,26 @@ def _cluster(address: str) -> Iterator[concurrent.futures.Executor]:
         executor.shutdown()
 
 
-def each(futures: dict[concurrent.futures.Future, object], step: str,
+def each(futures: dict[concurrent.futures.Future, object], step: str | Callable[[object], str],
          report: Report) -> Iterator[tuple[object, object]]:
-    """What was asked and what came of it, in the order of completion, reporting progress."""
-    report(step, 0, len(futures))
+    """What was asked and what came of it, in the order of completion, reporting progress.
+
+    ``step`` names the kind of work; a function, where there are several kinds, of what was asked.
+    """
+    name = step if callable(step) else lambda asked: step
+    totals = collections.Counter(map(name, futures.values()))
+    done: collections.Counter[str] = collections.Counter()
+    for kind in totals:
+        report(kind, 0, totals[kind])
     broken = None
-    for number, future in enumerate(concurrent.futures.as_completed(futures), 1):
+    for future in concurrent.futures.as_completed(futures):
         try:
             yield futures[future], future.result()
         except BrokenExecutor as error:
             broken = error  # others may have finished before
-        report(step, number, len(futures))
+        kind = name(futures[future])
+        done[kind] += 1
+        report(kind, done[kind], totals[kind])
     if broken is not None:
         raise UserError("a worker was killed, out of memory perhaps; what had finished is kept, "
                         "continue with --resume and fewer workers (-j)") from broken

@@ -237,6 +237,19 @@ class Results:
         """Keep a `cyclebound.sim.drawing.Drawing`."""
         self._keep("picture", (row.block, row.configuration, row.name), row)
 
+    def absorb(self, folder: Path) -> None:
+        """Take over all that the run in ``folder`` found out."""
+        try:
+            self._base.execute("ATTACH ? AS part", (str(Path(folder) / FILE),))
+            with self._base as base:
+                base.execute("DELETE FROM job WHERE name IN (SELECT name FROM part.job)")
+                for table in ("job", "observation", "verdict", "proof", "fpga", "waveform",
+                              "picture"):
+                    base.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM part.{table}")
+            self._base.execute("DETACH part")
+        except sqlite3.Error as error:
+            raise UserError(f"cannot take over {folder}: {error}") from error
+
     # -- what reports read ---------------------------------------------------------------------
 
     def _rows(self, query: str, *values: object) -> Iterator[tuple]:

@@ -27,7 +27,7 @@ BLOCKS = (
             # SGMF, section 5.1: 16 entries are a good balance
             "paper": Configuration({"operands": 3, "depth": 16, "tid_width": 10, "width": 32}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer", quick=("tiny",)),),
         bounds=(
             Observed("match", bounds.token_match),
             Observed("turn", bounds.token_turn, proved_by=("tokens",)),
@@ -79,7 +79,7 @@ BLOCKS = (
             "paper": Configuration({"depth": 16, "tid_width": 10}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dataflow.compute_unit"),
+            Testbench("cycle", "cyclebound.tb.dataflow.compute_unit", quick=("two",)),
             Testbench("million", "cyclebound.tb.dataflow.compute_unit_million",
                       configurations=("paper",), thorough=True),
         ),
@@ -101,7 +101,7 @@ BLOCKS = (
                                         "epochs": False}),
             "paper": Configuration({"depth": 16, "tid_width": 10, "address_width": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit", quick=("two",)),),
         bounds=(
             Observed("access", bounds.access_latency),
             Observed("stream", bounds.access_stream),
@@ -121,7 +121,7 @@ BLOCKS = (
             "two": Configuration({"depth": 2, "tid_width": 8}),
             "paper": Configuration({"depth": 16, "tid_width": 10}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit", quick=("two",)),),
         bounds=(
             Observed("result", bounds.token_match),
             Observed("stream", bounds.token_stream),

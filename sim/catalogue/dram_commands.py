@@ -40,7 +40,7 @@ BLOCKS = (
         summary="address mapping, precharge policy, and a FIFO for each bank",
         component=CommandGenerator,
         configurations={name: Configuration({"part": part}) for name, part in _PARTS.items()},
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_generator"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_generator", quick=("x16",)),),
         bounds=(Observed("burst", pipeline_bounds.generator_burst),),
         properties=(
             Property(
@@ -68,7 +68,7 @@ BLOCKS = (
             **{name: Configuration({"part": part}) for name, part in _PARTS.items()},
             "x16_carry": Configuration({"part": "ddr4-3200aa-x16", "carry": True}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_arbiter"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_arbiter", quick=("x16",)),),
         bounds=(
             Observed("tile", bounds.tile_issue_delay),
             Observed("refresh", pipeline_bounds.arbiter_refresh),

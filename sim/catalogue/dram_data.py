@@ -25,7 +25,7 @@ BLOCKS = (
             "slow": Configuration({"part": "ddr4-1866m-x16", "fetch_latency": 1}),
             "ddr3": Configuration({"part": "ddr3-1600-module", "fetch_latency": 3}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler", quick=("x16",)),),
         bounds=(
             Observed("deliver", bounds.dq_deliver),
             Observed("drive", bounds.dq_drive),
@@ -64,7 +64,7 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.snoop_cam",
-                      configurations=("tiny", "slow", "quarter", "warp")),
+                      configurations=("tiny", "slow", "quarter", "warp"), quick=("tiny",)),
             # two minutes from Amaranth to a simulator
             Testbench("whole", "cyclebound.tb.dram.snoop_cam", configurations=("paper",),
                       thorough=True),

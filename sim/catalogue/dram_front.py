@@ -39,7 +39,8 @@ BLOCKS = (
             "starving": Configuration(_STARVING),
             "equal": Configuration(_EQUAL),  # as the paper assumes: pure round robin
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.multi_port_front_end"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.multi_port_front_end",
+                               quick=("starving",)),),
         bounds=(Observed("wait", front_end_bounds.front_end_wait),),
         properties=(
             Property(
@@ -71,9 +72,9 @@ BLOCKS = (
             "small": Configuration({**_PAPER, "entries": 3, "cap": 2}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dram.reorder_core"),
+            Testbench("cycle", "cyclebound.tb.dram.reorder_core", quick=("small",)),
             Testbench("literal", "cyclebound.tb.dram.reorder_core_literal", top=literal,
-                      configurations=("paper",), checker=ReorderCheck),
+                      configurations=("paper",), checker=ReorderCheck, quick=()),
         ),
         bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",)),),
         properties=(
@@ -108,7 +109,7 @@ BLOCKS = (
             "closed": Configuration({**_PAGES, "close": True}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dram.page_controller"),
+            Testbench("cycle", "cyclebound.tb.dram.page_controller", quick=("open",)),
             Testbench("triples", "cyclebound.tb.dram.page_controller_triples", thorough=True),
         ),
         bounds=(Observed("request", page_bounds.request_time),),

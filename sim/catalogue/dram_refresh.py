@@ -27,7 +27,7 @@ BLOCKS = (
             "paper": Configuration(_PAPER),  # Sim-D, Table 1
             "ddr3": Configuration(_DDR3),    # memory-composition, Table I
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer", quick=("small",)),),
         bounds=(
             Observed("request", bounds.refresh_request, proved_by=("owed",)),
             Observed("deadline", bounds.refresh_deadline, proved_by=("owed",)),

@@ -30,7 +30,7 @@ BLOCKS = (
             # Sim-D, section 3.2.4 and its model: 32 buffers; a 4 GiB device
             "paper": Configuration({"buffers": 32}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table", quick=("tiny",)),),
         bounds=(
             Observed("lookup", bounds.buffer_lookup, proved_by=("timing",)),
             Observed("mapping", bounds.buffer_mapping, proved_by=("timing",)),

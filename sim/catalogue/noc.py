@@ -21,7 +21,7 @@ BLOCKS = (
             "four": Configuration({"count": 4}),
             "paper": Configuration({"count": 11}),  # 10 cores and a DMA [Table III]
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.arbiter"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.arbiter", quick=("four",)),),
         bounds=(Observed("grant", bounds.round_robin_wait, proved_by=("fair",)),),
         properties=(
             Property(

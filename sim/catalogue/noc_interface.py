@@ -27,7 +27,7 @@ BLOCKS = (
             "small": Configuration({"width": 16, "payload": 4}),
             "paper": Configuration({"width": 32, "payload": 64}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface", quick=("small",)),),
         bounds=(
             Observed("wait", bounds.window_wait),
             Observed("injection", bounds.injection),

@@ -35,7 +35,7 @@ BLOCKS = (
             "three": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "source",
                                     "longest": 3, "ports": 3}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.wormhole_router"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.wormhole_router", quick=("three",)),),
         bounds=(
             Observed("alone", bounds.t_noc),
             Observed("hop", bounds.packet_hop),

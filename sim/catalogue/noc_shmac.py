@@ -39,7 +39,7 @@ BLOCKS = (
             "early": Configuration({"slave_acknowledge": "accepted", "address_bits": 4,
                                     "data_bits": 8}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router", quick=("thesis",)),),
         bounds=(
             Observed("hop", bounds.handshake_hop),
             Observed("accept", bounds.handshake_accept),
@@ -87,7 +87,7 @@ BLOCKS = (
             "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh"),
+            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",)),
             Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
                       configurations=("thesis",), thorough=True),
         ),
@@ -142,7 +142,7 @@ BLOCKS = (
             "grid": Configuration({"rows": 3, "columns": 3, "words": 16}),
             "pair": Configuration({"rows": 1, "columns": 2, "words": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",)),),
         bounds=(
             Observed("alone", bounds.pipelined_lifetime),
             Observed("instruction", bounds.pipelined_instruction),

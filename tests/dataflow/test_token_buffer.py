@@ -12,12 +12,9 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.token_buffer import Firing, TokenBufferModel
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
-from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
 from cyclebound.tb.dataflow import token_buffer_properties as properties
 
 unit = pytest.mark.unit
-proof = pytest.mark.proof
 GOOD = {"operands": 2, "depth": 2, "tid_width": 4, "width": 8}
 
 
@@ -230,13 +227,6 @@ def test_bounds():
         bounds.token_turn(depth=1)
 
 
-@proof
-def test_first_instance_is_proved_for_any_number_of_cycles():
-    block = catalogue.load().find("dataflow.token_buffer")
-    found = prove(block, block.properties[0], block.properties[0].instances[0])
-    assert (found.status, found.detail) == ("proved", "")
-
-
 def after_a_stall(epochs):
     """Threads come in epochs of four: 1, 0, 2, 3, 5. While 0 is not taken, the last three wait."""
     model = TokenBufferModel(operands=1, depth=4, needed=1, epochs=epochs)
@@ -294,3 +284,4 @@ def test_rtl_with_epochs_is_the_model_in_every_cycle(simulate, seed):
 def test_epochs_are_yes_or_no():
     with pytest.raises(TypeError, match=r"^epochs must be a bool, not 1$"):
         TokenBuffer(**GOOD, epochs=1)
+

@@ -7,6 +7,12 @@ import pytest
 pytestmark = pytest.mark.system
 
 
+@pytest.fixture
+def cyclebound(call):
+    """The command in this process: what is tested here is what it says of requests."""
+    return call
+
+
 def test_a_tile_command_by_command(cyclebound):
     done = cyclebound("dram", "tile", "--address", "0x3f00", "--words", "128", "--write", "--json")
     assert done.returncode == 0, done.stderr

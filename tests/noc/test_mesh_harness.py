@@ -13,7 +13,6 @@ from cyclebound.hdl.noc.mesh_traffic import TrafficSink
 from cyclebound.sim import catalogue, witness
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.drawing import write
-from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pictures import mesh
 from cyclebound.sim.run_bench import run_bench
 
@@ -180,13 +179,3 @@ def test_the_signals_are_there(tmp_path, what, testbench, test):
     for name in witness.signals_for(found, block):
         assert f"<title>{name}</title>" in svg
 
-
-# Testbenches
-
-@pytest.mark.cosim
-@pytest.mark.parametrize(("configuration", "testbench", "kinds"), [
-    ("square", "interfaces", {"transfer"}), ("harness2", "harness", {"alone", "traversal"})])
-def test_testbench_passes(tmp_path, configuration, testbench, kinds):
-    outcome = run_job(Job("noc.mesh", configuration, testbench, 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    assert {group.what for group in outcome.groups} == kinds

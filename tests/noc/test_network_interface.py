@@ -18,9 +18,6 @@ from cyclebound.golden.noc.injection import begins, packet_sizes, wait
 from cyclebound.golden.noc.network_interface import Window
 from cyclebound.golden.noc.packet import address_header
 from cyclebound.hdl.noc.network_interface import NetworkInterface
-from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import network_interface_properties as properties
 
@@ -217,19 +214,3 @@ def test_fit_fires_on_an_interface_that_does_not_leave_room(monkeypatch):
                                              r"closed over a packet)$"):
         run_bench(dut, bench, properties.InterfaceFitProof(dut))
 
-
-# Proofs, testbench
-
-@pytest.mark.proof
-def test_window_is_proved_for_any_number_of_cycles():
-    block = catalogue.load().find("noc.network_interface")
-    claim = next(claim for claim in block.properties if claim.name == "window")
-    found = prove(block, claim, claim.instances[0])
-    assert (found.status, found.detail) == ("proved", "")
-
-
-@pytest.mark.cosim
-def test_testbench_watched_by_the_checker_passes(tmp_path):
-    outcome = run_job(Job("noc.network_interface", "small", "cycle", 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    assert {group.what for group in outcome.groups} == {"wait", "injection", "reception"}

@@ -230,3 +230,4 @@ def test_a_log_has_a_line_a_minute(capsys):
     for done in range(1, 5):
         report("building", done, 9)
     assert capsys.readouterr().err == "[  1:01] building: 2 of 9\n[  2:05] building: 4 of 9\n"
+

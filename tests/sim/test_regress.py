@@ -287,22 +287,6 @@ def test_jobs_of_a_plan(pages):
 
 
 @unit
-def test_what_takes_minutes_runs_on_request(pages):
-    block = catalogue.load(pages).find("test.good")
-    long = dataclasses.replace(block.testbenches[0], name="sweep", thorough=True)
-    block = dataclasses.replace(block, testbenches=(*block.testbenches, long))
-
-    def benches(**options):
-        return [job.testbench for job in jobs_of(Plan([block], Path("run"), configurations=["d3"],
-                                                      **options))]
-
-    assert benches() == ["cycle"]
-    assert benches(thorough=True) == ["cycle", "sweep"]
-    assert benches(testbenches=["sweep"]) == ["sweep"]
-    assert benches(testbenches=["sweep", "cycle"]) == ["cycle", "sweep"]
-
-
-@unit
 @pytest.mark.parametrize(("names", "options", "message"), [
     (["test.good"], {"configurations": ["d4"]},
      r"^no configuration of test\.good 'd4'; did you mean d5\?$"),
@@ -375,7 +359,7 @@ def test_a_page_that_a_worker_does_not_have(tmp_path):
 def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_path, named, words):
     """Unless they are all there are."""
     block = catalogue.load().find("noc.arbiter")
-    bench = dataclasses.replace(block.testbenches[0], configurations=None)
+    bench = dataclasses.replace(block.testbenches[0], configurations=None, quick=None)
     block = dataclasses.replace(block, testbenches=(
         dataclasses.replace(bench, name="cycle"), dataclasses.replace(bench, name="long"),
         dataclasses.replace(bench, name="other", configurations=("paper",))))
@@ -384,6 +368,6 @@ def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_pa
     monkeypatch.setattr(regress, "judge", lambda *_: rows)
     plan = Plan([block], tmp_path, testbenches=named)
     with closing(Results(tmp_path / "run", create=True)) as results:
-        found = regress._judge(plan, [Job(block.name, "four", "cycle", 1, "/f")], results)
+        found = regress.judge_places(plan, [(block.name, "four")], results)
         assert [row["verdict"] for row in results.rows("verdict")] == words
     assert [row.verdict for row in found] == words
