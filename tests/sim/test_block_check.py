@@ -136,7 +136,7 @@ VALUES = (None, 0, -1, 1 << 70, 10**5000, 1.5, float("nan"), True, "", "a", "../
           Configuration({}), {"c": Configuration({"x": object()})}, (Bench("t", "m"),))
 
 
-def _places():
+def places():
     """Every field of every class that a page holds: how to put a value there."""
     for field in dataclasses.fields(Block):
         yield f"Block.{field.name}", lambda value, name=field.name: dataclasses.replace(
@@ -156,10 +156,10 @@ def _places():
             GOOD, fpga=dataclasses.replace(GOOD.fpga, **{name: value}))
 
 
-@pytest.mark.parametrize("place", [name for name, _ in _places()])
+@pytest.mark.parametrize("place", [name for name, _ in places()])
 def test_a_wrong_type_in_any_field(place):
     """It is taken, or refused in one line; and what is taken, the commands can show."""
-    put = dict(_places())[place]
+    put = dict(places())[place]
     refused = 0
     for value in VALUES:
         block = put(value)
