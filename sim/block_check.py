@@ -24,7 +24,8 @@ def check_block(block: object) -> None:
     if not isinstance(block, Block):
         raise UserError(f"BLOCKS must hold blocks, not {shown(block)}")
     for wrong in _problems(block):
-        raise UserError(f"{block.name if isinstance(block.name, str) else 'a block'}: {wrong}")
+        named = isinstance(block.name, str) and _NAME.fullmatch(block.name)
+        raise UserError(f"{block.name if named else 'a block'}: {wrong}")
 
 
 def _problems(block: Block) -> Iterator[str]:
