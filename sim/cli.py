@@ -56,15 +56,24 @@ def the_catalogue() -> catalogue.Catalogue:
     return catalogue.load(tuple(pages))
 
 
+class _Plain(Console):
+    """Prints text as it stands: names may have brackets and colons, which rich would read as
+    markup and emoji, and control characters, which a terminal would obey."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: object) -> Text:
+        return super().render_str(cleaned(text), **options)
+
+
 def console(*, stderr: bool = False) -> Console:
-    """The only place that makes one. What it prints is text as it stands: names may have
-    brackets and colons, which rich would read as markup and emoji.
+    """The only place that makes one.
 
     A table needs room: where there is no terminal, it is not folded at 80 columns.
     """
-    plain = {"markup": False, "emoji": False, "stderr": stderr}
-    terminal = Console(**plain)
-    return terminal if terminal.is_terminal else Console(width=200, **plain)
+    terminal = _Plain(stderr=stderr)
+    return terminal if terminal.is_terminal else _Plain(stderr=stderr, width=200)
 
 
 class Progress:

@@ -1,5 +1,6 @@
 """Commands about DRAM requests: their commands, cycle by cycle, and their issue delay."""
 
+import functools
 import json
 import random
 import re
@@ -26,7 +27,7 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
-from cyclebound.sim.cli import AsJson, app, console, status
+from cyclebound.sim.cli import AsJson, app, console, progress_bars, status
 from cyclebound.sim.drawing import write
 from cyclebound.sim.errors import UserError
 
@@ -111,6 +112,7 @@ def tile(part: PartName = _DEFAULT,
     except ValueError as error:
         raise UserError(str(error)) from error
     _inside(found, request.end)
+    _refreshed(found, request.words * request.count // BURST_WORDS)
     bursts = [burst.address for burst in bursts_of(request)]
     known: list[tuple[Bound, dict]] = []
     if count == 1 or period in (0, words):
@@ -160,11 +162,17 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
     def used(delay: float) -> str:
         return f"{100 * BEATS * bursts / delay:.1f} % of the data bus"
 
-    delay, alignment = worst_issue_delay(part=found, bursts=bursts, write=int(write))
+    _refreshed(found, bursts)
+    with progress_bars() as report:
+        delay, alignment = worst_issue_delay(
+            part=found, bursts=bursts, write=int(write),
+            report=functools.partial(report, "alignments"))
+        average = mean_issue_delay(
+            part=found, bursts=bursts, write=int(write),
+            report=functools.partial(report, "all alignments")) if mean else 0.0
     text = (f"{found.name}: {'write' if write else 'read'} of {bursts} bursts takes {delay} cycles "
             f"at most, first from byte {64 * alignment:#x} ({used(delay)})")
     if mean:
-        average = mean_issue_delay(part=found, bursts=bursts, write=int(write))
         text += f", {average:.2f} on average ({used(average)})"
     console().print(text, highlight=False, soft_wrap=True)
 
@@ -248,6 +256,14 @@ def _inside(part: Part, end: int) -> None:
     if end > most:
         raise UserError(f"the request must end by byte {WORD_BYTES * most:#x}, the end of "
                         f"{part.name}, not {WORD_BYTES * end:#x}")
+
+
+def _refreshed(part: Part, bursts: int) -> None:
+    """Refuse at once what would be refused once it is simulated, which may take hours."""
+    if bursts * part.nBURST > MOST_OWED * part.nREFI:
+        raise UserError(f"a request must take {MOST_OWED} nREFI ({MOST_OWED * part.nREFI} cycles) "
+                        f"at most, or a refresh is late, and {bursts} bursts take "
+                        f"{bursts * part.nBURST} at least")
 
 
 def _show(part: Part, bursts: Sequence[int], found: Schedule,

@@ -1,4 +1,5 @@
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -187,3 +188,24 @@ def test_keys_differ_where_content_does():
     assert key_of({"b": 1, "a": 2}) == key_of({"a": 2, "b": 1})
     assert key_of(1) != key_of("1")
     assert len(key_of()) == 32
+
+
+def test_what_others_left_half_made_is_removed():
+    """Unless its maker is at it: then its lock is held."""
+    entry("kind", "key", Maker())
+    parent = cache.cache_root() / "kind"
+    for name in ("gone.abc", "busy.abc"):
+        (parent / name / "deep").mkdir(parents=True)
+    with (parent / "busy.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        entry("kind", "new", Maker())
+    assert sorted(path.name for path in parent.iterdir() if path.is_dir()) == [
+        "busy.abc", "key", "new"]
+
+
+def test_without_a_shell_to_watch(monkeypatch):
+    def none(*_, **__):
+        raise OSError(errno.ENOENT, "no shell")
+
+    monkeypatch.setattr("cyclebound.sim.guard.subprocess.Popen", none)
+    assert contents(entry("kind", "key", Maker())[0]) == EXPECTED

@@ -13,7 +13,8 @@ from amaranth.lib import wiring
 import cyclebound.golden
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Configuration, Property, Testbench
+from cyclebound.sim.block import Block, Configuration, Property
+from cyclebound.sim.block import Testbench as Bench
 from cyclebound.sim.catalogue import Catalogue, load, more_pages
 from cyclebound.sim.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
 from cyclebound.sim.errors import UserError
@@ -173,7 +174,7 @@ def test_an_unknown_block(name, message):
 
 
 def test_two_blocks_of_one_name():
-    block = Block("a.b", "", dict, {"c": Configuration({})}, (Testbench("t", "m"),), ())
+    block = Block("a.b", "", dict, {"c": Configuration({})}, (Bench("t", "m"),), ())
     with pytest.raises(UserError, match=r"^two blocks in the catalogue are called 'a\.b'$"):
         Catalogue([block, block])
 
@@ -186,7 +187,7 @@ def test_parameters_that_no_run_can_keep(more, where):
     """A regression of all blocks once met one after half an hour."""
     block = Block(**{"name": "a.b", "summary": "", "component": dict,
                      "configurations": {"c": Configuration({})},
-                     "testbenches": (Testbench("t", "m"),), "bounds": ()} | more)
+                     "testbenches": (Bench("t", "m"),), "bounds": ()} | more)
     with pytest.raises(UserError, match=f"^a.b: {where}: part must be a number, a name, or a list "
                                         "or mapping of these, not an object of class object$"):
         Catalogue([block])

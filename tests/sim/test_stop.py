@@ -177,6 +177,37 @@ def test_ctrl_c_while_it_compiles(begin, tmp_path):
     assert nothing_runs(process, here)
 
 
+def test_sigterm(begin, tmp_path):
+    """A batch system's way to stop: as with Ctrl-C, and with the page that was named."""
+    process = begin("--catalogue", "faults", "regress", "test.slow", *QUICK, "-j", 2, "-o",
+                    "my run", CYCLEBOUND_CATALOGUE="")
+    assert halfway(tmp_path / "my run")
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGTERM)
+    said, wrong = process.communicate(timeout=60)
+    assert (process.returncode, said) == (143, "")
+    assert wrong == ("cyclebound: terminated; what had finished is kept, continue with "
+                     "`cyclebound --catalogue faults regress --resume 'my run'`\n")
+    assert nothing_runs(process, tmp_path / "my run")
+
+
+def test_killed_while_it_compiles(begin, tmp_path):
+    """Compilers start others, and nobody is left to stop them or to remove what they write."""
+    compiler = tmp_path / "slow++"
+    compiler.write_text('#!/bin/sh\ncase "$1" in --version) echo slow;; *) '
+                        'touch "$TEST_HERE/begun"; sleep 61 & wait;; esac\n')
+    compiler.chmod(0o755)
+    cache = tmp_path / "cache"
+    process = begin("regress", "test.slow", *QUICK, "-j", 1, "-o", "run", CXX=str(compiler),
+                    TEST_HERE=str(tmp_path), CYCLEBOUND_CACHE=str(cache))
+    assert until((tmp_path / "begun").exists, seconds=60)
+    assert [path for path in cache.glob("*/*.*") if path.is_dir()]
+    assert inside(cache)
+    process.kill()
+    assert nothing_runs(process, cache)
+    assert until(lambda: not [path for path in cache.glob("*/*.*") if path.is_dir()])
+
+
 def test_a_worker_that_is_killed(begin, tmp_path):
     process = begin("regress", "test.murderous", *QUICK, "-j", 1, "-o", "run",
                     CYCLEBOUND_TEST_MARK=str(tmp_path / "mark"))
