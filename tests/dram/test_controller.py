@@ -318,6 +318,7 @@ def edited(path, name, *edits):
     return getattr(module, name)
 
 
+@pytest.mark.thorough
 @cosim
 @pytest.mark.parametrize("fault", [
     ("active & entered & ~waits & ~closing", "active & entered & ~waits"),  # a completion is lost

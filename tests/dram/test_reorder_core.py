@@ -198,6 +198,7 @@ def test_every_statement_has_a_fault():
     assert set(re.findall(r'parameter \\FORMAT "(.*)"', text)) == set(FAULTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 def test_literal_rules_starve_a_miss_on_the_rtl(tmp_path):
     outcome = run_job(Job("dram.reorder_core", "paper", "literal", 1, str(tmp_path)))

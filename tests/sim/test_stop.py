@@ -122,6 +122,7 @@ def resumes(begin, folder, before):
     assert len(before) < 4
 
 
+@pytest.mark.thorough
 def test_kill(begin, tmp_path):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
     assert halfway(tmp_path / "run")
@@ -130,7 +131,8 @@ def test_kill(begin, tmp_path):
     resumes(begin, tmp_path / "run", finished(tmp_path / "run"))
 
 
-@pytest.mark.parametrize("whole_group", [False, True])
+@pytest.mark.parametrize("whole_group", [
+    pytest.param(False, marks=pytest.mark.thorough), True])
 def test_ctrl_c(begin, tmp_path, whole_group):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
     assert halfway(tmp_path / "run")
@@ -146,6 +148,7 @@ def test_ctrl_c(begin, tmp_path, whole_group):
         resumes(begin, tmp_path / "run", finished(tmp_path / "run"))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [0, 0.05, 0.1, 0.2, 0.4])
 def test_ctrl_c_while_a_worker_starts(begin, tmp_path, seconds):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
@@ -159,6 +162,7 @@ def test_ctrl_c_while_a_worker_starts(begin, tmp_path, seconds):
     assert nothing_runs(process, tmp_path / "run")
 
 
+@pytest.mark.thorough
 def test_ctrl_c_while_it_compiles(begin, tmp_path):
     """A compiler that takes a minute is stopped as well."""
     compiler = tmp_path / "slow++"
@@ -177,6 +181,7 @@ def test_ctrl_c_while_it_compiles(begin, tmp_path):
     assert nothing_runs(process, here)
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_killed(begin, tmp_path):
     process = begin("regress", "test.murderous", *QUICK, "-j", 1, "-o", "run",
                     CYCLEBOUND_TEST_MARK=str(tmp_path / "mark"))
@@ -191,6 +196,7 @@ def test_a_worker_that_is_killed(begin, tmp_path):
     assert len(finished(tmp_path / "run")) == 2
 
 
+@pytest.mark.thorough
 def test_a_second_regression_in_the_same_folder(begin, cyclebound, tmp_path):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
     assert halfway(tmp_path / "run")
@@ -218,6 +224,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("taken", [90, 196])
 def test_a_full_disk(cyclebound, small_disk, taken):
     """Before the first job, or after some: one line, and a status that says it went wrong."""
@@ -258,6 +265,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.thorough
 def test_a_dask_cluster_gives_the_same_verdicts(cyclebound, command_environment, tmp_path):
     pytest.importorskip("distributed")
     (tmp_path / "cluster.py").write_text(CLUSTER)
