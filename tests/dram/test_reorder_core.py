@@ -255,6 +255,7 @@ class Later(ReorderCore):
         super().__init__(entries=entries, cap=cap + 1, part=part, tag_bits=tag_bits)
 
 
+@pytest.mark.thorough
 @pytest.mark.proof
 def test_a_cap_that_comes_too_late_has_a_counterexample(tmp_path):
     block = catalogue.load().find("dram.reorder_core")
