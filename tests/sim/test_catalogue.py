@@ -227,3 +227,20 @@ def test_what_is_wrong_with_parameters():
         block.make({"cuont": 3})
     with pytest.raises(UserError, match=r"^noc\.arbiter: Requester count must be at least 1, not"):
         block.make({"count": 0})
+
+
+def test_a_page_is_of_its_family_and_read_when_that_is_asked_for():
+    known = load.__wrapped__()
+    unread = set(known._unread)
+    known.find("noc.arbiter")
+    assert {page.partition("_")[0] for page in unread - set(known._unread)} == {"noc"}
+    assert known.find("stride_sequencer").name == "dram.stride_sequencer"
+    assert known._unread == {}
+    for page, blocks in known._pages.items():
+        assert {block.family for block in blocks} <= {page.partition("_")[0]}
+
+
+def test_the_order_of_blocks_is_that_of_their_pages():
+    known = load.__wrapped__()
+    known.find("systolic.matmul")
+    assert [block.name for block in known] == [block.name for block in load()]

@@ -35,8 +35,8 @@ BENCHES = (Testbench("cycle", "m", quick=("tiny",)),
 def block():
     """A block with a testbench of each kind, and four proofs, two of them quick."""
     found = catalogue.load().find("noc.arbiter")
-    claim = Property("fair", "it is fair", RoundRobinProof, tuple({"count": n} for n in (2, 3, 4, 5)), (),
-                     quick=2)
+    claim = Property("fair", "it is fair", RoundRobinProof,
+                     tuple({"count": n} for n in (2, 3, 4, 5)), (), quick=2)
     return dataclasses.replace(
         found, testbenches=BENCHES, properties=(claim,),
         configurations={name: Configuration({"count": 4}) for name in ("tiny", "large")})
