@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from amaranth.lib import wiring
 
@@ -59,6 +60,8 @@ class Testbench:
         Makes the bound checker that watches ``top``. The block's own checker watches the block
         itself only.
     """
+
+    __test__: ClassVar[bool] = False  # for pytest, which takes any class called Test... for one
 
     name: str
     module: str

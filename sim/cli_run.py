@@ -170,7 +170,8 @@ def regress(
                              tell=(lambda found: None) if as_json else teller(report.console))
         except Interrupted:
             cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept "
-                     f"(`cyclebound compare {plan.folder}` shows it), continue with "
+                     f"(`{shlex.join(['cyclebound', 'compare', str(plan.folder)])}` shows it), "
+                     "continue with "
                      f"`{_resuming(plan)}`", 143 if terminated else 130)
     status = _show(plan.folder, as_json=as_json, page=page)
     if not as_json:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import fabric_bounds
 from cyclebound.golden.dataflow.balance import missing
@@ -277,11 +276,6 @@ def test_threads_that_do_not_end_are_reported():
 def test_refuses():
     with pytest.raises(ValueError, match=r"^address width must be from 1 to 30, not 31$"):
         Fabric(rows=TINY.rows, depth=2, tid_width=4, address_width=31)
-
-
-def test_converts_again():
-    fabric = Fabric(rows=("SL", "LT"), depth=2, tid_width=3, address_width=4)
-    assert rtlil.convert(fabric) == rtlil.convert(fabric)
 
 
 def test_tokens_of_a_graph():

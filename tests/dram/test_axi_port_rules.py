@@ -153,6 +153,7 @@ def test_no_output_depends_on_an_input_in_the_same_cycle():
 
 # In simulation
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 def test_a_client_of_others_writes_and_reads(tmp_path):
     """Every burst that no refresh disturbs takes what its bound says, not only the longest."""
@@ -168,6 +169,7 @@ def test_a_client_of_others_writes_and_reads(tmp_path):
     assert min(count.values()) > 50, count
 
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 def test_a_port_that_overwrites_what_it_should_keep(tmp_path):
     """Where part of a word is written, the rest must be what was read: the scoreboard objects."""

@@ -24,7 +24,6 @@ from cyclebound.tb.dram import buffer_table_properties as properties
 from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
 
 unit = pytest.mark.unit
-proof = pytest.mark.proof
 SMALL = {"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50}
 
 

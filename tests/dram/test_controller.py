@@ -282,9 +282,10 @@ def test_refuses(component, values, kind, message):
 
 
 @unit
-@pytest.mark.parametrize("make", [lambda: DramStandIn(part=PART, window_bits=17),
-                                  lambda: DramDataHarness(part="ddr3-1600-module"),
-                                  lambda: DramDataHarness(part="ddr4-3200aa-x8")])
+@pytest.mark.parametrize("make", [
+    lambda: DramStandIn(part=PART, window_bits=17),
+    pytest.param(lambda: DramDataHarness(part="ddr3-1600-module"), marks=thorough),
+    pytest.param(lambda: DramDataHarness(part="ddr4-3200aa-x8"), marks=thorough)])
 def test_converts_alone_and_twice(make):
     dut = make()
     first = rtlil.convert(dut)
@@ -318,6 +319,7 @@ def edited(path, name, *edits):
     return getattr(module, name)
 
 
+@pytest.mark.thorough
 @cosim
 @pytest.mark.parametrize("fault", [
     ("active & entered & ~waits & ~closing", "active & entered & ~waits"),  # a completion is lost

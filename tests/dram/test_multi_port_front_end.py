@@ -163,6 +163,7 @@ class Forgetful(MultiPortFrontEnd):
         return m
 
 
+@pytest.mark.thorough
 @pytest.mark.proof
 def test_a_fault_has_a_counterexample(tmp_path):
     block = dataclasses.replace(catalogue.load().find("dram.multi_port_front_end"),

@@ -198,6 +198,7 @@ def test_every_statement_has_a_fault():
     assert set(re.findall(r'parameter \\FORMAT "(.*)"', text)) == set(FAULTS)
 
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 def test_literal_rules_starve_a_miss_on_the_rtl(tmp_path):
     outcome = run_job(Job("dram.reorder_core", "paper", "literal", 1, str(tmp_path)))
@@ -254,6 +255,7 @@ class Later(ReorderCore):
         super().__init__(entries=entries, cap=cap + 1, part=part, tag_bits=tag_bits)
 
 
+@pytest.mark.thorough
 @pytest.mark.proof
 def test_a_cap_that_comes_too_late_has_a_counterexample(tmp_path):
     block = catalogue.load().find("dram.reorder_core")

@@ -345,6 +345,7 @@ def claim():
     return block, block.properties[0]
 
 
+@pytest.mark.thorough
 @proof
 def test_a_fault_has_a_counterexample(tmp_path):
     block, said = claim()

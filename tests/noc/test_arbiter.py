@@ -142,7 +142,8 @@ class Priority(RoundRobinArbiter):
 
 
 @proof
-@pytest.mark.parametrize("checker", [RoundRobinCheck, RoundRobinProof])
+@pytest.mark.parametrize("checker", [
+    RoundRobinCheck, pytest.param(RoundRobinProof, marks=pytest.mark.thorough)])
 def test_unfair_arbiter_has_a_counterexample(tmp_path, checker):
     block = dataclasses.replace(catalogue.load().find("noc.arbiter"), component=Priority)
     claim = dataclasses.replace(block.properties[0], checker=checker)

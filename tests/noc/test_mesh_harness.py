@@ -169,6 +169,7 @@ def test_a_request_that_no_bound_covers_has_the_signals_of_the_block():
     assert witness.signals_for(unknown, block) == block.signals
 
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 @pytest.mark.parametrize(("what", "testbench", "test"), [
     ("alone", "cycle", "every_pair_alone"), ("transfer", "interfaces", "composable")])

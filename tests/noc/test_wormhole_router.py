@@ -22,7 +22,6 @@ from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import wormhole_router_properties as properties
 
 unit = pytest.mark.unit
-proof = pytest.mark.proof
 TINY = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 3}
 
 

@@ -24,7 +24,13 @@ pytestmark = [pytest.mark.unit,
 
 ROOT = Path(cyclebound.golden.__file__).parents[1]
 BLOCKS = list(catalogue.load())
-CONFIGURED = [(block, name) for block in BLOCKS for name in block.configurations]
+# Seconds to convert, in its least configuration: left to test_verilog.py unless all is asked for.
+SLOW = {"dataflow.diamond", "dataflow.fabric", "dram.axi_port", "dram.controller",
+        "noc.end_to_end", "noc.handshake_mesh", "noc.mesh", "noc.pipelined_mesh"}
+CONFIGURED = [
+    pytest.param(block, name, id=f"{block.name}-{name}",
+                 marks=[pytest.mark.thorough] if number or block.name in SLOW else [])
+    for block in BLOCKS for number, name in enumerate(block.configurations)]
 blocks = pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
 
 
@@ -96,12 +102,13 @@ def test_references_within_a_block_exist(block):
                 claim.top(**parameters)
 
 
-@pytest.mark.parametrize(("block", "name"), CONFIGURED,
-                         ids=[f"{block.name}-{name}" for block, name in CONFIGURED])
-def test_configuration_converts_alone(block, name):
+@pytest.mark.parametrize(("block", "name"), CONFIGURED)
+def test_configuration_converts_alone_and_again(block, name):
     component = block.make(block.configurations[name].parameters)
     assert isinstance(component, wiring.Component)
-    assert "attribute \\top 1" in to_rtlil(component, name="top", shares=SharedModules("top"))
+    first, again = (to_rtlil(component, name="top", shares=SharedModules("top")) for _ in range(2))
+    assert "attribute \\top 1" in first
+    assert again == first
 
 
 @blocks
@@ -220,3 +227,20 @@ def test_what_is_wrong_with_parameters():
         block.make({"cuont": 3})
     with pytest.raises(UserError, match=r"^noc\.arbiter: Requester count must be at least 1, not"):
         block.make({"count": 0})
+
+
+def test_a_page_is_of_its_family_and_read_when_that_is_asked_for():
+    known = load.__wrapped__()
+    unread = set(known._unread)
+    known.find("noc.arbiter")
+    assert {page.partition("_")[0] for page in unread - set(known._unread)} == {"noc"}
+    assert known.find("stride_sequencer").name == "dram.stride_sequencer"
+    assert known._unread == {}
+    for page, blocks in known._pages.items():
+        assert {block.family for block in blocks} <= {page.partition("_")[0]}
+
+
+def test_the_order_of_blocks_is_that_of_their_pages():
+    known = load.__wrapped__()
+    known.find("systolic.matmul")
+    assert [block.name for block in known] == [block.name for block in load()]

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Configuration, Property
-from cyclebound.sim.block import Testbench as Bench
+from cyclebound.sim.block import Configuration, Property, Testbench
 from cyclebound.sim.cli_run import _shard
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Group, Job, Outcome
@@ -22,21 +21,22 @@ from cyclebound.sim.regress import Plan, jobs_of, left_to_full, proofs_of
 from cyclebound.sim.results import Results
 from cyclebound.sim.table import read
 from cyclebound.sim.verdict import Verdict
+from cyclebound.tb.noc.arbiter_properties import RoundRobinProof
 
 pytestmark = pytest.mark.unit
 
-BENCHES = (Bench("cycle", "m", quick=("tiny",)),
-           Bench("always", "m"),
-           Bench("never", "m", quick=()),
-           Bench("sweep", "m", thorough=True, configurations=("tiny",)))
+BENCHES = (Testbench("cycle", "m", quick=("tiny",)),
+           Testbench("always", "m"),
+           Testbench("never", "m", quick=()),
+           Testbench("sweep", "m", thorough=True, configurations=("tiny",)))
 
 
 @pytest.fixture
 def block():
     """A block with a testbench of each kind, and four proofs, two of them quick."""
     found = catalogue.load().find("noc.arbiter")
-    claim = Property("fair", "it is fair", None, tuple({"count": n} for n in (2, 3, 4, 5)), (),
-                     quick=2)
+    claim = Property("fair", "it is fair", RoundRobinProof,
+                     tuple({"count": n} for n in (2, 3, 4, 5)), (), quick=2)
     return dataclasses.replace(
         found, testbenches=BENCHES, properties=(claim,),
         configurations={name: Configuration({"count": 4}) for name in ("tiny", "large")})
@@ -87,7 +87,7 @@ def test_every_block_has_something_quick():
 
 
 def test_a_level_names_configurations_that_there_are(block):
-    wrong = dataclasses.replace(block, testbenches=(Bench("cycle", "m", quick=("tini",)),))
+    wrong = dataclasses.replace(block, testbenches=(Testbench("cycle", "m", quick=("tini",)),))
     with pytest.raises(UserError, match=r"^noc\.arbiter: testbench cycle names the configuration "
                                         r"'tini', which there is not$"):
         catalogue.Catalogue([wrong])

@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-import time
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from pathlib import Path
@@ -141,12 +140,8 @@ def test_what_has_finished_is_not_run_again(good, cyclebound):
     folder = good[0]
     before = rows_of(folder)
     written = {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")}
-    started = time.monotonic()
-    cyclebound("list")
-    nothing = time.monotonic() - started
     said = cyclebound("regress", "--resume", folder)
     assert (said.returncode, said.stderr) == (0, "")
-    assert time.monotonic() - started < 2 * nothing + 10
     assert rows_of(folder) == before
     assert {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")} == written
     assert len(json.loads(cyclebound("compare", folder, "--json").stdout)["jobs"]) == 3

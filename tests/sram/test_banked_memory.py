@@ -298,8 +298,8 @@ def test_arbitration_is_to_be_proved_for_every_configuration():
 
 @proof
 @pytest.mark.parametrize(("name", "fault", "says"), [
-    ("arbitration", lambda memory, ports, cycle: ports[0][1].response.valid.eq(0),
-     "bank 1: response is missing in cycle 1"),
+    pytest.param("arbitration", lambda memory, ports, cycle: ports[0][1].response.valid.eq(0),
+                 "bank 1: response is missing in cycle 1", marks=pytest.mark.thorough),
     ("data", wrong_data, "bank 1: requester 2 reads what was not written in cycle 2"),
 ])
 def test_a_fault_has_a_counterexample(tmp_path, name, fault, says):

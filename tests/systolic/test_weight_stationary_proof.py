@@ -34,6 +34,7 @@ def test_timing_of_a_single_element_is_proved(tmp_path, double_buffer):
     assert found.status == "proved", found.detail
 
 
+@pytest.mark.thorough
 def test_wrong_sums_are_not_proved(tmp_path):
     block = with_fault(catalogue.load().find(TOO_EARLY.block), TOO_EARLY, watched=True,
                        max_cycles=1)
@@ -41,6 +42,7 @@ def test_wrong_sums_are_not_proved(tmp_path):
     assert found.status == "failed"
 
 
+@pytest.mark.thorough
 def test_a_fault_is_not_proved(tmp_path):
     block = catalogue.load().find(OUT_OF_TURN.block)
     block = with_fault(block, OUT_OF_TURN, watched=True, max_cycles=1)
