@@ -17,7 +17,7 @@ from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Job, Outcome, run_job
-from cyclebound.sim.regress import Plan, check, jobs_of
+from cyclebound.sim.plan import Plan, check, jobs_of
 from cyclebound.sim.results import Results
 from cyclebound.sim.table import read, write_junit
 from cyclebound.sim.verdict import Verdict
