@@ -1,6 +1,7 @@
 """The command line ``cyclebound``."""
 
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -11,20 +12,26 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from amaranth.hdl import UnusedElaboratable
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
-from rich.table import Table
 from rich.text import Text
 
 from cyclebound.golden.bound import NotCovered
-from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block
-from cyclebound.sim.catalogue import more_pages
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.lazy import lazy
 from cyclebound.sim.shape import cleaned
-from cyclebound.sim.verdict import cycles_of
+
+blocks = lazy("cyclebound.sim.block")
+catalogue = lazy("cyclebound.sim.catalogue")
+bars = lazy("rich.progress")
+tables = lazy("rich.table")
+verdicts = lazy("cyclebound.sim.verdict")
+
+GROUPS = {
+    "dram": ("cyclebound.sim.cli_dram",
+             "DRAM requests: their commands and issue delays, from the golden model."),
+}
+"""Commands of one family: the module that has them, imported when the command line names it, and
+what `--help` says of them."""
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -49,10 +56,10 @@ Workers = Annotated[int | None, typer.Option(
 def _common(named: Annotated[list[str] | None, typer.Option(
         "--catalogue", metavar="MODULE",
         help="A module with blocks of your own; may be repeated.")] = None) -> None:
-    pages[:] = dict.fromkeys([*(named or ()), *more_pages()])
+    pages[:] = dict.fromkeys([*(named or ()), *catalogue.more_pages()])
 
 
-def the_catalogue() -> catalogue.Catalogue:
+def the_catalogue() -> "catalogue.Catalogue":
     return catalogue.load(tuple(pages))
 
 
@@ -94,16 +101,17 @@ def progress_bars() -> Iterator[Progress]:
     if not screen.is_terminal:
         yield Progress(console(), progress_lines())
         return
-    with Bars(TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-              TimeElapsedColumn(), console=screen, transient=True) as bars:
+    columns = (bars.TextColumn("{task.description}", markup=False), bars.BarColumn(),
+               bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
+    with bars.Progress(*columns, console=screen, transient=True) as shown:
         tasks: dict[str, int] = {}
 
         def report(step: str, done: int, total: int) -> None:
             if step not in tasks:
-                tasks[step] = bars.add_task(step, total=total)
-            bars.update(tasks[step], completed=done, total=total)
+                tasks[step] = shown.add_task(step, total=total)
+            shown.update(tasks[step], completed=done, total=total)
 
-        yield Progress(bars.console, report)
+        yield Progress(shown.console, report)
 
 
 def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.monotonic
@@ -142,7 +150,7 @@ def say(message: str) -> None:
     console(stderr=True).print(cleaned(message), style="red", soft_wrap=True, highlight=False)
 
 
-def parameters_of(block: Block, configuration: str | None, settings: list[str] | None,
+def parameters_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
                 *, more: tuple[str, ...] = ()) -> dict[str, object]:
     """A configuration's parameters, with those that ``--set`` changes. Raises `UserError`."""
     parameters = dict(block.configuration(configuration)[1].parameters)
@@ -179,7 +187,8 @@ def list_blocks(
                         "source": o.bound.source} for o in b.bounds],
             "evidence": _evidence(b)} for b in blocks], indent=2))
         return
-    table = Table(caption=None if names else "`cyclebound list BLOCK` (or a family) says more")
+    table = tables.Table(
+        caption=None if names else "`cyclebound list BLOCK` (or a family) says more")
     for heading in ("block", "configurations", "bounds", *(["evidence"] if names else []),
                     "what it is"):
         table.add_column(heading, overflow="fold")
@@ -196,7 +205,7 @@ def list_blocks(
     console().print(table)
 
 
-def _evidence(block: Block) -> list[str]:
+def _evidence(block: "blocks.Block") -> list[str]:
     kinds = [f"simulation: {', '.join(t.name for t in block.testbenches)}"]
     if any(o.exhaustive for o in block.bounds) and any(
             c.domain for c in block.configurations.values()):
@@ -228,7 +237,7 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
                               if k in parameters},
                "cycles": None, "problem": None}
         try:
-            row["cycles"] = cycles_of(observed.bound, parameters)
+            row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
         except NotCovered as error:
             row["problem"] = str(error)
         except Exception as error:  # a mistake in the formula, which may be the user's own
@@ -238,7 +247,7 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
-        table = Table()
+        table = tables.Table()
         for column in ("bound", "of", "cycles", "formula", "with", "source"):
             table.add_column(column, overflow="fold")
         for row in rows:
@@ -253,11 +262,10 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
 
 def main() -> None:
     """Entry point: a user's mistake is one line and status 2, Ctrl-C is status 130."""
-    warnings.simplefilter("ignore", UnusedElaboratable)  # some are made only to be asked
+    # some components are made only to be asked
+    warnings.filterwarnings("ignore", message=r"(?s).* created but never used")
     try:
-        # they add their commands
-        from cyclebound.sim import cli_dram, cli_evidence, cli_run  # noqa: F401
-
+        _add_commands(sys.argv[1:])
         status = app(standalone_mode=False)
         sys.stdout.flush()
         if status == 130:  # typer's answer to Ctrl-C
@@ -277,6 +285,17 @@ def main() -> None:
             sys.exit(2)
         fail(f"{error.format_message()} See `cyclebound --help`.")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _add_commands(words: list[str]) -> None:
+    """Import the modules that add commands; of a family's, only if the command line names it."""
+    importlib.import_module("cyclebound.sim.cli_run")
+    importlib.import_module("cyclebound.sim.cli_evidence")
+    for name, (module, says) in GROUPS.items():
+        if name in words:
+            importlib.import_module(module)
+        elif name not in {group.name for group in app.registered_groups}:
+            app.add_typer(typer.Typer(help=says), name=name)
 
 
 def fail(message: str, status: int = 2) -> None:

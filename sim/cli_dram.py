@@ -27,12 +27,11 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
-from cyclebound.sim.cli import AsJson, app, console, progress_bars, status
+from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, status
 from cyclebound.sim.drawing import write
 from cyclebound.sim.errors import UserError
 
-dram = typer.Typer(no_args_is_help=True, help="DRAM requests: their commands and issue delays, "
-                                              "from the golden model.")
+dram = typer.Typer(no_args_is_help=True, help=GROUPS["dram"][1])
 app.add_typer(dram, name="dram")
 
 PartName = Annotated[str, typer.Option(

@@ -11,7 +11,6 @@ from rich.text import Text
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim import cli
-from cyclebound.sim.block import Block
 from cyclebound.sim.cli import (
     AsJson,
     BlockName,
@@ -25,11 +24,14 @@ from cyclebound.sim.cli import (
     the_catalogue,
 )
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import TARGETS, Figures, area_of_parts, place_and_route
-from cyclebound.sim.regress import prove_blocks
-from cyclebound.sim.results import unproved
-from cyclebound.sim.verdict import cycles_of
-from cyclebound.sim.verilog import export, lint, module_name
+from cyclebound.sim.lazy import lazy
+
+blocks = lazy("cyclebound.sim.block")
+fpgas = lazy("cyclebound.sim.fpga")
+regression = lazy("cyclebound.sim.regress")
+run_results = lazy("cyclebound.sim.results")
+verdicts = lazy("cyclebound.sim.verdict")
+verilogs = lazy("cyclebound.sim.verilog")
 
 
 @app.command()
@@ -38,8 +40,8 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             configuration: ConfigurationName = None, settings: Settings = None) -> int:
     """Verilog for FPGA tools, checked with `verilator --lint-only`."""
     found = the_catalogue().find(block)
-    text = export(found, parameters_of(found, configuration, settings))
-    problems = lint(text, module_name(found), found.unread)
+    text = verilogs.export(found, parameters_of(found, configuration, settings))
+    problems = verilogs.lint(text, verilogs.module_name(found), found.unread)
     if str(output) == "-":
         print(text)
     else:
@@ -57,14 +59,14 @@ def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) ->
     """Prove the block's properties with SymbiYosys: bounded, then by induction.
 
     Exit status 1 if one has a counterexample, or holds no further than its bounded check although
-    induction was asked for. The first proof on a machine compiles yosys for it, which takes a
-    minute.
+    induction was asked for.
     """
     found = the_catalogue().find(block)
     if not found.properties:
         raise UserError(f"{found.name} has no properties to prove")
     with progress_bars() as report:
-        proofs = prove_blocks([found], pages=tuple(cli.pages), workers=workers, report=report)
+        proofs = regression.prove_blocks([found], pages=tuple(cli.pages), workers=workers,
+                                         report=report)
     if as_json:
         print(json.dumps([asdict(proof) for proof in proofs], indent=2))
     else:
@@ -80,13 +82,14 @@ def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) ->
                 f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
                 proof.says if proof.status == "proved" else f"{proof.says}: {proof.detail}")
         console().print(table)
-    return int(bool(unproved(map(asdict, proofs))))
+    return int(bool(run_results.unproved(map(asdict, proofs))))
 
 
 @app.command()
 def fpga(block: BlockName, configuration: ConfigurationName = None,
          target: Annotated[str | None, typer.Option(
-             metavar="T", help=f"One of {', '.join(TARGETS)}; the default is the block's own.")
+             metavar="T", help="ecp5-12k, ecp5-25k, ecp5-45k or ecp5-85k; the default is the "
+             "block's own.")
          ] = None,
          settings: Settings = None, seed: Annotated[int, typer.Option(
              "--seed", metavar="S", help="Of the placement.")] = 1,
@@ -105,7 +108,7 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
         _parts(found, configuration, as_json)
         return
     with cli.status(f"{found.name}") as tell:
-        figures = place_and_route(found, configuration,
+        figures = fpgas.place_and_route(found, configuration,
                                   target or (own.device if own else "ecp5-85k"), seed=seed,
                                   progress=tell)
     bounds = _bounds_in_ns(found, figures, settings)
@@ -123,10 +126,10 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     console().print(table)
 
 
-def _parts(block: Block, configuration: str | None, as_json: bool) -> None:
+def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> None:
     """The areas of a block's parts, and their sum."""
     with cli.status(block.name) as tell:
-        parts = area_of_parts(block, configuration, progress=tell)
+        parts = fpgas.area_of_parts(block, configuration, progress=tell)
     if as_json:
         print(json.dumps([asdict(part) for part in parts], indent=2))
         return
@@ -140,7 +143,8 @@ def _parts(block: Block, configuration: str | None, as_json: bool) -> None:
     console().print(table)
 
 
-def _bounds_in_ns(block: Block, figures: Figures, settings: list[str] | None) -> list[dict]:
+def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",
+                  settings: list[str] | None) -> list[dict]:
     """Every bound at the clock rate reached; where it needs more of a request, which."""
     more = tuple(name for observed in block.bounds for name in observed.bound.parameters)
     parameters = parameters_of(block, figures.configuration, settings, more=more)
@@ -148,7 +152,7 @@ def _bounds_in_ns(block: Block, figures: Figures, settings: list[str] | None) ->
     for observed in block.bounds:
         row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None}
         try:
-            row["cycles"] = cycles_of(observed.bound, parameters)
+            row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
             row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
             row["words"] = f"{row['cycles']:,} cycles, {row['ns']:,} ns"
         except NotCovered as error:

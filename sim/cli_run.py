@@ -22,16 +22,18 @@ from cyclebound.sim.cli import (
     the_catalogue,
 )
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import run_job
-from cyclebound.sim.live import teller
-from cyclebound.sim.markdown import tables
-from cyclebound.sim.merge import merge as merge_runs
-from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of, left_to_full
-from cyclebound.sim.regress import regress as regress_plan
-from cyclebound.sim.results import Results
+from cyclebound.sim.lazy import lazy
 from cyclebound.sim.shape import misfit, shown
-from cyclebound.sim.stop import on_sigterm
-from cyclebound.sim.table import differences, print_differences, print_run, read, write_junit
+
+jobs = lazy("cyclebound.sim.job")
+live = lazy("cyclebound.sim.live")
+markdown_tables = lazy("cyclebound.sim.markdown")
+merging = lazy("cyclebound.sim.merge")
+plans = lazy("cyclebound.sim.plan")
+regression = lazy("cyclebound.sim.regress")
+run_results = lazy("cyclebound.sim.results")
+stopping = lazy("cyclebound.sim.stop")
+run_table = lazy("cyclebound.sim.table")
 
 Simulator = Annotated[str, typer.Option(
     "--simulator", metavar="NAME", help="verilator, or icarus as a second opinion.")]
@@ -68,9 +70,9 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
 
     Its folder is data, and names no code: pages of the user's own have to be named again.
     """
-    with contextlib.closing(Results(folder)) as results:
+    with contextlib.closing(run_results.Results(folder)) as results:
         before = results.meta.get("options", {})
-    kinds = {**get_type_hints(Plan), "blocks": list[str]}
+    kinds = {**get_type_hints(plans.Plan), "blocks": list[str]}
     for name, value in before.items():
         wrong = (misfit(value, kinds[name], f"option {name}") if name in kinds
                  else f"no option is called {shown(name)}")
@@ -89,7 +91,7 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
             if sources[name] is not None and sources[name].name == "DEFAULT"}
 
 
-def _resuming(plan: Plan) -> str:
+def _resuming(plan: "plans.Plan") -> str:
     """The command that continues a run; pages that are found without being named are not in it."""
     named = [word for page in plan.pages if page not in catalogue.more_pages()
              for word in ("--catalogue", page)]
@@ -159,16 +161,17 @@ def regress(
     options["blocks"] = the_catalogue().select(options["blocks"])
     options |= {"scheduler": scheduler, "pages": tuple(cli.pages),
                 **({"workers": workers} if workers else {})}
-    check(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
-    plan = Plan(folder=resume or output or _new_folder(), **options)
-    with on_sigterm() as terminated:
+    # a mistake shows before a folder is made
+    plans.check(plans.Plan(folder=Path("."), **options))
+    plan = plans.Plan(folder=resume or output or _new_folder(), **options)
+    with stopping.on_sigterm() as terminated:
         try:
             with progress_bars() as report:
-                regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
+                regression.regress(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
                              created=datetime.datetime.now().isoformat(timespec="seconds"),
                              report=report,
-                             tell=(lambda found: None) if as_json else teller(report.console))
-        except Interrupted:
+                             tell=(lambda found: None) if as_json else live.teller(report.console))
+        except regression.Interrupted:
             cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept "
                      f"(`{shlex.join(['cyclebound', 'compare', str(plan.folder)])}` shows it), "
                      "continue with "
@@ -181,21 +184,21 @@ def regress(
 
 def _show(folder: Path, *, as_json: bool, page: bool) -> int:
     """Print a finished run, write its JUnit XML and report; the exit status."""
-    run = read(folder)
-    write_junit(run, folder / "junit.xml")
+    run = run_table.read(folder)
+    run_table.write_junit(run, folder / "junit.xml")
     if as_json:
         print(run.as_json())
     else:
-        print_run(run, console())
+        run_table.print_run(run, console())
         if page:
             from cyclebound.sim.report import write_report  # matplotlib takes a second to load
             console().print(f"report: {write_report(folder)}", soft_wrap=True, markup=False)
     return 1 if run.problems else 0
 
 
-def _what_is_left(plan: Plan) -> None:
+def _what_is_left(plan: "plans.Plan") -> None:
     """Say what the full level would add."""
-    simulations, configurations, proved = left_to_full(plan)
+    simulations, configurations, proved = plans.left_to_full(plan)
     if simulations or proved:
         console().print(f"quick level; `cyclebound regress --full` adds {simulations} simulations "
                         f"({configurations} more configurations), {proved} proofs, and waveforms "
@@ -219,7 +222,7 @@ def merge(folders: Annotated[list[Path], typer.Argument(
               "--report/--no-report", help="Write the HTML report into the run's folder.")] = True,
           as_json: AsJson = False) -> int:
     """Put the shards of a regression together: one table, one report, verdicts found anew."""
-    merge_runs(folders, output)
+    merging.merge(folders, output)
     return _show(output, as_json=as_json, page=page)
 
 
@@ -237,13 +240,13 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     found = the_catalogue().find(block)
     name, _ = found.configuration(configuration)
     bench = found.testbench(testbench) if testbench else found.testbenches[0]
-    plan = Plan([found], Path("."), seed=seed, configurations=[name],
+    plan = plans.Plan([found], Path("."), seed=seed, configurations=[name],
                 testbenches=[bench.name], waves=waves,
                 simulator=_simulator(simulator), wall_limit=wall_limit, pages=tuple(cli.pages))
-    check(plan)
+    plans.check(plan)
     folder = output or _new_folder()
-    job, *_ = jobs_of(Plan(**{**vars(plan), "folder": folder}))
-    outcome = run_job(type(job)(**{**vars(job), "test": test}))
+    job, *_ = plans.jobs_of(plans.Plan(**{**vars(plan), "folder": folder}))
+    outcome = jobs.run_job(type(job)(**{**vars(job), "test": test}))
     log = Path(job.folder) / "log.txt"
     if log.exists():
         print(log.read_text(errors="replace"))
@@ -266,21 +269,21 @@ def compare(folder: Folder,
                 "unless there are two runs.")] = False,
             as_json: AsJson = False) -> int:
     """The verdict table of a finished run; of two runs, what changed."""
-    first = read(folder)
+    first = run_table.read(folder)
     if other is None:
         if as_json:
             print(first.as_json())
         elif markdown:
-            print(tables(first))
+            print(markdown_tables.tables(first))
         else:
-            print_run(first, console())
+            run_table.print_run(first, console())
         return 1 if first.problems else 0
-    changed = differences(first, read(other))
+    changed = run_table.differences(first, run_table.read(other))
     if as_json:
         import json
         print(json.dumps(changed, indent=2))
     else:
-        print_differences(changed, console())
+        run_table.print_differences(changed, console())
     return 1 if changed else 0
 
 
@@ -299,13 +302,13 @@ def picture(block: BlockName,
     found = the_catalogue().find(block)
     wanted = found.picture(name)
     if wanted.kept and kept is None:
-        plan = Plan([found], _new_folder(), seed=seed, testbenches=wanted.testbenches,
+        plan = plans.Plan([found], _new_folder(), seed=seed, testbenches=wanted.testbenches,
                     configurations=[configuration] if configuration else (),
                     wall_limit=wall_limit, pages=tuple(cli.pages))
-        check(plan)
-        job = min(jobs_of(plan), key=lambda job: wanted.testbenches.index(job.testbench))
+        plans.check(plan)
+        job = min(plans.jobs_of(plan), key=lambda job: wanted.testbenches.index(job.testbench))
         with cli.status(f"{job.name} runs"):
-            outcome = run_job(job)
+            outcome = jobs.run_job(job)
         if not outcome.passed:
             raise UserError(f"{job.name} failed: {outcome.reason}")
         kept = Path(job.folder) / wanted.kept

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.regress import Plan, judge_places
+from cyclebound.sim.plan import Plan
+from cyclebound.sim.regress import judge_places
 from cyclebound.sim.results import FILE, Results
 from cyclebound.sim.verdict import Verdict
 

@@ -76,11 +76,6 @@ def models_and_bounds(path):
     return found
 
 
-def lines_too_many(path):
-    lines = len(path.read_text().splitlines())
-    return {lines} if lines >= 400 else set()
-
-
 def offenders(rule, paths):
     """What is against the rule, by file."""
     return {named(path): sorted(said) for path in paths if (said := rule(path))}
@@ -103,10 +98,6 @@ def test_hardware_knows_no_model_and_no_bound():
     assert offenders(models_and_bounds, sorted((ROOT / "hdl").rglob("*.py"))) == {}
 
 
-def test_files_are_short():
-    assert offenders(lines_too_many, WRITTEN) == {}
-
-
 @pytest.mark.parametrize(("rule", "folder", "text", "says"), [
     (against_the_grain, "golden", "import cyclebound.hdl.noc.arbiter", ["hdl"]),
     (against_the_grain, "tb", "def f():\n    from cyclebound.sim import job", ["sim"]),
@@ -117,8 +108,6 @@ def test_files_are_short():
      ["cyclebound.golden.noc.arbiter.RoundRobinModel"]),
     (models_and_bounds, "hdl", "from cyclebound.golden.sram.bounds import eq1",
      ["cyclebound.golden.sram.bounds.eq1"]),
-    (lines_too_many, "tb", "\n" * 399, []),
-    (lines_too_many, "tb", "\n" * 400, [400]),
 ])
 def test_a_rule_names_what_is_against_it(tmp_path, monkeypatch, rule, folder, text, says):
     path = tmp_path / folder / "made.py"

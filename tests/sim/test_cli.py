@@ -76,9 +76,11 @@ def test_no_command_shows_the_help(call):
 COMMANDS = {
     "list": ["--json"],
     "bound": ["--configuration", "-c", "--set", "--json"],
-    "regress": ["-j", "--configuration", "--testbench", "--seed", "--waves", "--no-proofs",
+    "regress": ["-j", "--configuration", "--testbench", "--full", "--shard", "--seed",
+                "--waves", "--no-proofs",
                 "--no-pictures", "--fpga", "--scheduler", "--resume", "--output", "-o",
                 "--simulator", "--wall-limit", "--json"],
+    "merge": ["--output", "-o", "--no-report", "--json"],
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
             "--wall-limit", "--output"],
     "compare": ["--json", "--markdown"],

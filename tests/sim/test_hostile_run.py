@@ -13,7 +13,7 @@ import pytest
 from cyclebound.sim import results as results_module
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Group, Job, Outcome, run_job
-from cyclebound.sim.regress import Plan, jobs_of
+from cyclebound.sim.plan import Plan, jobs_of
 from cyclebound.sim.report import write_report
 from cyclebound.sim.results import FILE, ROWS, VERSION, JobRow, Results
 from cyclebound.sim.table import read

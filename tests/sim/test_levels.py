@@ -16,8 +16,8 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Group, Job, Outcome
 from cyclebound.sim.live import line_of, teller
 from cyclebound.sim.merge import merge
+from cyclebound.sim.plan import Plan, jobs_of, left_to_full, proofs_of
 from cyclebound.sim.prove import Proof
-from cyclebound.sim.regress import Plan, jobs_of, left_to_full, proofs_of
 from cyclebound.sim.results import Results
 from cyclebound.sim.table import read
 from cyclebound.sim.verdict import Verdict

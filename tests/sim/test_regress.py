@@ -17,7 +17,7 @@ from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Job, Outcome, run_job
-from cyclebound.sim.regress import Plan, check, jobs_of
+from cyclebound.sim.plan import Plan, check, jobs_of
 from cyclebound.sim.results import Results
 from cyclebound.sim.table import read, write_junit
 from cyclebound.sim.verdict import Verdict
@@ -110,8 +110,8 @@ def good(command, command_environment, tmp_path_factory):
     """A run in which all is well."""
     folder = tmp_path_factory.mktemp("good")
     said = subprocess.run([*command, "--catalogue", "faults", "regress", "test.good",
-                           "test.counted", "-o", "run"], cwd=folder, env=command_environment,
-                          capture_output=True, text=True, timeout=180)
+                           "test.counted", "--pictures", "-o", "run"], cwd=folder,
+                          env=command_environment, capture_output=True, text=True, timeout=180)
     return folder / "run", said
 
 
@@ -140,7 +140,7 @@ def test_what_has_finished_is_not_run_again(good, cyclebound):
     folder = good[0]
     before = rows_of(folder)
     written = {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")}
-    said = cyclebound("regress", "--resume", folder)
+    said = cyclebound("--catalogue", "faults", "regress", "--resume", folder)
     assert (said.returncode, said.stderr) == (0, "")
     assert rows_of(folder) == before
     assert {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")} == written
@@ -150,7 +150,7 @@ def test_what_has_finished_is_not_run_again(good, cyclebound):
 @system
 def test_a_part_of_a_run_can_be_resumed(good, cyclebound, tmp_path):
     folder = shutil.copytree(good[0], tmp_path / "copy")
-    said = cyclebound("regress", "test.good", "--resume", folder)
+    said = cyclebound("--catalogue", "faults", "regress", "test.good", "--resume", folder)
     assert (said.returncode, said.stderr) == (0, "")
     assert "did not finish" not in said.stdout
     with closing(Results(folder)) as results:
@@ -165,7 +165,7 @@ def test_what_other_code_had_shown_is_forgotten(good, cyclebound, tmp_path):
     with closing(Results(folder)) as results:
         results.note(code="another")
         results.verdict(Verdict("test.gone", "d3", "delay", "delay", "", "", "exact"))
-    said = cyclebound("regress", "test.good", "--resume", folder, *QUICK)
+    said = cyclebound("--catalogue", "faults", "regress", "test.good", "--resume", folder, *QUICK)
     assert (said.returncode, said.stderr) == (0, "")
     run = read(folder)
     assert {row.block for row in run.verdicts} == {"test.good"}
