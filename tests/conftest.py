@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import fcntl
 import gc
 import os
 import re
@@ -99,6 +100,29 @@ def call(monkeypatch, capfd, tmp_path):
 
     yield run
     gc.collect()  # Amaranth warns where a component that was only made is collected
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """``once(name, make)``: a folder that ``make(folder)`` fills once for all pytest's workers.
+
+    Tests read it, or copy it.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent  # of all workers of this session
+
+    def made(name, make):
+        folder, done = root / f"once-{name}", root / f"once-{name}.done"
+        with (root / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                folder.mkdir()
+                make(folder)
+                done.touch()
+        return folder
+
+    return made
 
 
 @pytest.fixture

@@ -52,14 +52,29 @@ REASONS = {
 
 
 @pytest.fixture(scope="session")
-def faulty(command, command_environment, tmp_path_factory):
+def a_run(command, command_environment, once):
+    """``a_run(name, *words)``: the folder of a regression, and what the command said."""
+
+    def run(name, *words):
+        def make(folder):
+            said = subprocess.run([*command, "--catalogue", "faults", "regress", *words, "-o",
+                                   "run"], cwd=folder, env=command_environment,
+                                  capture_output=True, text=True)
+            (folder / "said.json").write_text(json.dumps(
+                [said.returncode, said.stdout, said.stderr]))
+
+        folder = once(name, make)
+        return folder / "run", subprocess.CompletedProcess(
+            words, *json.loads((folder / "said.json").read_text()))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def faulty(a_run):
     """One run of all blocks that go wrong, and what the command said."""
-    folder = tmp_path_factory.mktemp("faulty")
-    said = subprocess.run(
-        [*command, "--catalogue", "faults", "regress", *(f"test.{name}" for name in REASONS),
-         *QUICK, "--wall-limit", "30", "-o", "run", "--json"],
-        cwd=folder, env=command_environment, capture_output=True, text=True, timeout=180)
-    return folder / "run", said
+    return a_run("faulty", *(f"test.{name}" for name in REASONS), *QUICK, "--wall-limit", "30",
+                 "--json")
 
 
 @system
@@ -106,13 +121,9 @@ def test_faults_in_the_table(faulty, cyclebound):
 
 
 @pytest.fixture(scope="session")
-def good(command, command_environment, tmp_path_factory):
+def good(a_run):
     """A run in which all is well."""
-    folder = tmp_path_factory.mktemp("good")
-    said = subprocess.run([*command, "--catalogue", "faults", "regress", "test.good",
-                           "test.counted", "--pictures", "-o", "run"], cwd=folder,
-                          env=command_environment, capture_output=True, text=True, timeout=180)
-    return folder / "run", said
+    return a_run("good", "test.good", "test.counted", "--pictures")
 
 
 def rows_of(folder):
@@ -135,9 +146,9 @@ def test_a_regression_without_faults_has_status_0(good):
 
 
 @system
-def test_what_has_finished_is_not_run_again(good, cyclebound):
+def test_what_has_finished_is_not_run_again(good, cyclebound, tmp_path):
     """Not with the options that the run began with, which --resume remembers."""
-    folder = good[0]
+    folder = shutil.copytree(good[0], tmp_path / "copy")
     before = rows_of(folder)
     written = {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")}
     said = cyclebound("--catalogue", "faults", "regress", "--resume", folder)
