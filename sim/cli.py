@@ -225,7 +225,7 @@ def main() -> None:
     warnings.simplefilter("ignore", UnusedElaboratable)  # some are made only to be asked
     try:
         # they add their commands
-        from cyclebound.sim import cli_dram, cli_evidence, cli_run  # noqa: F401
+        from cyclebound.sim import cli_dram, cli_evidence, cli_run, cli_systolic  # noqa: F401
 
         status = app(standalone_mode=False)
         sys.stdout.flush()

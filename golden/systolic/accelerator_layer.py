@@ -196,8 +196,9 @@ class Layer:
                              shortcut if self.shortcut else self.zero, **own)
         return max_pool(results.transpose(1, 2, 0), self.window).transpose(2, 0, 1)
 
-    def _check(self, thing: str, tensor: Tensor, shape: tuple[int, ...],
-               kind: type = np.int8) -> None:
+    def check(self, thing: str, tensor: Tensor, shape: tuple[int, ...],
+              kind: type = np.int8) -> None:
+        """Raise unless an operand has the layer's shape and elements of ``kind``."""
         check_array(f"{self.name}: {thing}", tensor, kind)
         if tensor.shape != shape:
             raise ValueError(f"{self.name}: {thing} must be {' x '.join(map(str, shape))}, not "
@@ -212,7 +213,7 @@ class Layer:
         elements or shape are not the layer's.
         """
         layer = self.convolution
-        self._check("image", image, (layer.channels, layer.height, layer.width))
+        self.check("image", image, (layer.channels, layer.height, layer.width))
         planes, channels = self.planes(size)
         padded = np.pad(image, ((0, planes * channels - image.shape[0]), (0, 0), (0, 0)))
         split = padded.reshape(planes, channels, *image.shape[1:]).transpose(0, 2, 3, 1)
@@ -225,7 +226,7 @@ class Layer:
         """
         conv = self.convolution
         own, per_group = conv.channels // conv.groups, conv.filters // conv.groups
-        self._check("weights", weights, (conv.filters, own, *conv.kernels))
+        self.check("weights", weights, (conv.filters, own, *conv.kernels))
         _, channels = self.planes(size)
         firsts, seen = self.seen(size)
         strips = []
@@ -243,7 +244,7 @@ class Layer:
 
     def bias_beats(self, bias: Tensor, size: int) -> Tensor:
         """The words of all biases, int32: four beats for each strip of filters."""
-        self._check("bias", bias, (self.convolution.filters,), np.int32)
+        self.check("bias", bias, (self.convolution.filters,), np.int32)
         padded = np.pad(bias.astype("<i4"), (0, -len(bias) % size))
         return padded.view(np.int8).astype(np.int64).reshape(-1, size)
 
@@ -262,7 +263,7 @@ class Layer:
     def shortcut_beats(self, shortcut: Tensor, size: int) -> Tensor:
         """The words of a shortcut of int8, as those of the result."""
         filters = self.convolution.filters
-        self._check("shortcut", shortcut, (filters, *self.output))
+        self.check("shortcut", shortcut, (filters, *self.output))
         padded = np.pad(shortcut, ((0, -filters % size), (0, 0), (0, 0)))
         return padded.reshape(-1, size, *self.output).transpose(0, 2, 3, 1).reshape(-1, size)
 

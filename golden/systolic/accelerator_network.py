@@ -14,8 +14,8 @@ from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, Place
 from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product, attention_head, mlp
 from cyclebound.golden.systolic.post_processing import Scale
 
-__all__ = ["ATTENTION", "MOBILENET_224", "NETWORKS", "Program", "Step", "chained",
-           "product_step", "program_of", "random_layer", "random_steps"]
+__all__ = ["ATTENTION", "MOBILENET_224", "NETWORKS", "Program", "Step", "Trained", "chained",
+           "product_step", "program_of", "random_layer", "random_steps", "steps_of"]
 
 Tensor = NDArray[np.integer]
 _RELU = Scale(1, 9, low=0)  # of sums of a hundred or so products of int8
@@ -108,6 +108,65 @@ def chained(layers: Sequence[Layer], size: int) -> list[Layer]:
         flattens = shape != (conv.channels, conv.height, conv.width)
         found.append(_flat(layer, before, size) if flattens else layer)
     return found
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A layer with its weights of int8 and biases of int32, as a user gives them.
+
+    Attributes
+    ----------
+    layer : Layer
+        With the channels, the height and the width of its own image; a fully connected one behind
+        an image of several pixels has an image of one, and its weights are in the image's order:
+        channel, row, pixel.
+    weights, bias : array
+        As of `Layer.reference`.
+    """
+
+    layer: Layer
+    weights: Tensor
+    bias: Tensor
+
+
+def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list[Step]:
+    """A network with its operands, as it lies in memory, and what numpy makes of each layer.
+
+    ``image`` is the first layer's, of int8; None: zeros, and nothing is expected. Raises
+    `TypeError` and `ValueError`, which name the layer, where an operand is another than the
+    layer's, or a layer's image is not what the one before makes.
+    """
+    steps: list[Step] = []
+    made: Tensor | None = None
+    in_memory = chained([each.layer for each in layers], size)
+    for number, (each, stored) in enumerate(zip(layers, in_memory, strict=True)):
+        layer, weights, conv = each.layer, each.weights, each.layer.convolution
+        shape = conv.channels, conv.height, conv.width
+        given = np.zeros(shape, dtype=np.int8) if image is None and number == 0 else image
+        if number:
+            before = layers[number - 1].layer
+            came = (before.convolution.filters, *before.output)
+            if came != shape and (np.prod(came), 1, 1) != shape:
+                raise ValueError(f"{layer.name}: its image must be what {before.name} makes, "
+                                 f"{' x '.join(map(str, came))}, not "
+                                 f"{' x '.join(map(str, shape))}")
+            if layer.shortcut:
+                raise ValueError(f"{layer.name}: shortcut must be 0 in a network of a user's own, "
+                                 f"not {layer.shortcut}")
+            if came != shape:
+                layer.check("weights", weights, (conv.filters, *shape))
+                weights = flat_weights(weights.reshape(conv.filters, *came), size)
+        else:
+            layer.check("image", given, shape)
+        layer.check("bias", each.bias, (conv.filters,), np.int32)
+        stored.check("weights", weights, (conv.filters, stored.convolution.channels
+                                           // conv.groups, *conv.kernels))
+        if image is not None:
+            own = (given if made is None else made).reshape(shape)
+            made = layer.reference(own, each.weights, each.bias).astype(np.int8)
+        result = np.zeros((conv.filters, *layer.output), dtype=np.int8) if made is None else made
+        steps.append(Step(stored, given if number == 0 else None, weights, each.bias, result))
+    return steps
 
 
 def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:

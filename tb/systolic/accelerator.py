@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.systolic.memory_server import MemoryServer
 
-_DEVICE = ("size", "a_depth", "b_depth", "bias_depth", "c_depth", "sums_depth")
+_DEVICE = ("size", "a_depth", "b_depth", "bias_depth", "c_depth", "sums_depth", "pool_depth",
+           "address_width", "memory_width")
 Commands = Sequence[Mapping[str, int]]
 
 
@@ -36,8 +37,8 @@ class Scene:
         self.device = Device(**{name: value for name, value in bench.parameters.items()
                                 if name in _DEVICE})
 
-    async def run(self, commands: Commands, server: MemoryServer, *,
-                  chance: float = 1.0) -> tuple[int, int]:
+    async def run(self, commands: Commands, server: MemoryServer, *, chance: float = 1.0,
+                  given_so_far: Callable[[int], None] | None = None) -> tuple[int, int]:
         """All commands; the first cycle, and the last one that is not idle."""
         bench = self.bench
         words = [bench.inputs.pack({"command.valid": 1} | {
@@ -55,6 +56,8 @@ class Scene:
             if offer and seen & ready:
                 first = now if given == 0 else first
                 given, gone = given + 1, now
+                if given_so_far is not None:
+                    given_so_far(given)
 
     async def program(self, steps: Sequence[Step], *, memory: Memory | None = None,
                       rng: random.Random | None = None,
