@@ -29,6 +29,9 @@ verdicts = lazy("cyclebound.sim.verdict")
 GROUPS = {
     "dram": ("cyclebound.sim.cli_dram",
              "DRAM requests: their commands and issue delays, from the golden model."),
+    "systolic": ("cyclebound.sim.cli_systolic",
+                 "The systolic accelerator: your own layers and networks, as planned, on the "
+                 "model, or the RTL."),
 }
 """Commands of one family: the module that has them, imported when the command line names it, and
 what `--help` says of them."""
@@ -266,6 +269,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", message=r"(?s).* created but never used")
     try:
         _add_commands(sys.argv[1:])
+
         status = app(standalone_mode=False)
         sys.stdout.flush()
         if status == 130:  # typer's answer to Ctrl-C
