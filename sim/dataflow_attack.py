@@ -1,4 +1,4 @@
-"""An attack on the bound of mapped kernels: random graphs, and memories that are slow where it hurts.
+"""An attack on the bound of mapped kernels: random graphs, memories that are slow where it hurts.
 
     python -m cyclebound.sim.dataflow_attack RUNS SEED
 
@@ -180,10 +180,11 @@ class Scene:
     def patterns(self, best: list[tuple[int, Pattern]], rng: random.Random) -> Iterator[Pattern]:
         """All late, fresh ones, and changed ones of the best so far."""
         accesses = self.accesses
-        yield {each: (self.stall, self.memory - self.stall) for each in accesses}
+        yield dict.fromkeys(accesses, (self.stall, self.memory - self.stall))
         while True:
             if len(best) < 4 or rng.random() < 0.25:
-                share, period = rng.choice((0.1, 0.3, 0.6, 0.9)), rng.choice((1, 2, 64)) * self.depth
+                share = rng.choice((0.1, 0.3, 0.6, 0.9))
+                period = rng.choice((1, 2, 64)) * self.depth
                 drawn = {each: self.access(rng, share) for each in accesses}
                 yield {(unit, number): drawn[unit, number % period]
                        for unit, number in accesses}

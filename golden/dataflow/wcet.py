@@ -19,8 +19,8 @@ thread is number *n* of an epoch depends on memory, how many have passed does no
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
+from cyclebound.golden.bound import NotCovered, check_count
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Memory, Special, Task, Token
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
@@ -39,14 +39,25 @@ class Estimate:
     fill : int
         Cycles from the start until the first epoch has ended.
     interval : int
-        The most cycles from the end of an epoch to the end of the next.
-    cycles : int
-        From start to done, both included; ``fill + (epochs - 1) * interval`` at most.
+        Cycles from the end of an epoch to the end of the next, on average, rounded down.
+    rest : int
+        The cycles by which all epochs together exceed their averages: less than there are epochs.
     """
 
     fill: int
     interval: int
-    cycles: int
+    rest: int
+    epochs: int
+
+    @property
+    def cycles(self) -> int:
+        """From start to done, both included."""
+        return self.fill + (self.epochs - 1) * self.interval + self.rest
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """For `golden.dataflow.fabric_bounds.fabric_completion`."""
+        return {"fill": self.fill, "interval": self.interval, "rest": self.rest}
 
 
 @dataclass
@@ -305,7 +316,7 @@ class _Times:
 
 def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
              stall: int = 0) -> Estimate:
-    """Greatest number of cycles from start to done.
+    """Greatest number of cycles from start to done. Raises `NotCovered` where there is no bound.
 
     Parameters
     ----------
@@ -318,9 +329,15 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
     stall : int
         The most cycles that a request waits until it is taken.
     """
+    check_count("threads", threads)
+    check_count("depth", depth, least=2)
+    check_count("memory", memory, least=2)
+    check_count("stall", stall, least=0)
+    if not mapped.graph.ends:
+        raise NotCovered("a graph must have tokens with which threads end, not none")
     ends = [end + 2 for end in _Times(mapped, threads, depth, memory, stall).ends()]
-    intervals = [after - before for before, after in pairwise(ends)]
-    return Estimate(ends[0], max(intervals, default=0), ends[-1])
+    interval, rest = divmod(ends[-1] - ends[0], max(1, len(ends) - 1))
+    return Estimate(ends[0], interval, rest, len(ends))
 
 
 def longest_way(mapped: Mapped) -> int:

@@ -163,5 +163,6 @@ async def an_epoch_with_a_younger_one_after_it(bench: Bench) -> None:
         await scene.drain()
         # threads come in order, with both operands in one cycle
         last = scene.taken[len(scene.queues) * depth - 1]
-        bench.observe("epoch", last, max(scene.shown[tid] for tid in range(depth)), depth=depth, blocks=scene.blocks, block=longest(scene.function), operands=1,
+        bench.observe("epoch", last, max(scene.shown[tid] for tid in range(depth)), depth=depth,
+                      blocks=scene.blocks, block=longest(scene.function), operands=1,
                       younger=depth)

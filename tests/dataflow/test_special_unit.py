@@ -201,5 +201,5 @@ def test_the_search_finds_what_was_forgotten():
     assert found > special_epoch(depth=8, blocks=8, operands=1, younger=0,
                                  block=special_timing.longest(Special.FSQRT))
     assert found == dataflow_special.residence(threads, function=Special.FSQRT, depth=8, blocks=8)
-    with pytest.raises(ValueError, match="^fsqrt must have 1 operand, not 2$"):
+    with pytest.raises(ValueError, match=r"^fsqrt must have 1 operand, not 2$"):
         dataflow_special.search(Special.FSQRT, 1, depth=8, operands=2)
