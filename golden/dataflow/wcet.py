@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cyclebound.golden.bound import NotCovered, check_count
+from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Memory, Special, Task, Token
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
@@ -74,6 +75,7 @@ class _Operand:
     """Where a net ends; ``taken``: by token, the latest cycle in which it is taken."""
 
     user: int
+    source: int = -1
     order: int | None = None
     taken: list[int] = field(default_factory=list)
 
@@ -144,7 +146,9 @@ class _Unit:
     sent : list of int
         When all consumers have its result, and its enable token.
     held : list of int
-        Until when the result of this thread, or an older one, may hold up a pipeline.
+        Until when this thread's result, or an older one, may wait for consumers.
+    without : dict of int to list of int
+        By unit before this one: when a thread is chosen as far as that unit is not the reason.
     """
 
     def __init__(self, number: int, task: Task, trees: Sequence[Sequence[_Queue | _Operand]],
@@ -155,14 +159,22 @@ class _Unit:
         self.left: list[int] = []
         self.sent: list[int] = []
         self.held: list[int] = []
+        self.without: dict[int, list[int]] = {}
         self.in_order = all(operand.order is None for operand in takes)
         own = not self.in_order or isinstance(task.function, (Memory, Special))
         self.order = number if own else None
         self.ends = [end for tree in trees for end in _operands(tree)]
+        # by consumer: places and queues on the ways to it
+        self.ways: dict[int, list[tuple[int, int]]] = {}
+        for operand, places, queues in self.ends:
+            self.ways.setdefault(operand.user, []).append((places, queues))
+        # fires one thread in a cycle, if nobody but its consumers is in the way
+        self.prompt = isinstance(task.function, (Operation, Control))
         self.narrow = any(queue.places < PLACES for tree in trees for queue in _queues(tree))
 
     def lists(self) -> Iterator[list[int]]:
         yield from (self.chosen, self.fired, self.left, self.sent, self.held)
+        yield from self.without.values()
         for tree in self.trees:
             yield from (queue.gone for queue in _queues(tree))
             yield from (end.taken for end, _, _ in _operands(tree))
@@ -183,8 +195,11 @@ class _Times:
             unit = _Unit(number, task, own, takes.get(number, []))
             self.units[number] = unit
             for operand, _, _ in unit.ends:
-                operand.order = unit.order
+                operand.order, operand.source = unit.order, number
                 takes.setdefault(operand.user, []).append(operand)
+        for unit in self.units.values():
+            if unit.in_order and unit.prompt:
+                unit.without = {operand.source: [] for operand in unit.takes}
         self.sinks = takes[SINK]
         # steps that a step depends on are no older than this, in threads
         self.reach = depth + max(BLOCKS, *(places for unit in self.units.values()
@@ -213,11 +228,24 @@ class _Times:
         return last
 
     def held(self, unit: _Unit, n: int) -> int:
-        """Until when the result of thread n may hold up the unit's pipeline."""
+        """Until when the result of thread n may wait for consumers, apart from those that wait for
+        this unit themselves."""
         if unit.narrow:
             return unit.sent[n]
-        return max((self.free(end, n - places) + queues
-                    for end, places, queues in unit.ends if n >= places), default=0)
+        last = 0
+        for end, places, queues in unit.ends:
+            if end.user == SINK or n < places + self.depth:
+                continue
+            user = self.units[end.user]
+            if unit.number in user.without and all(
+                    queues - others + room + 2 <= places + self.depth
+                    and room <= places + self.depth + 1
+                    for room, others in unit.ways[end.user]):
+                free = user.without[unit.number][n - places - self.depth] + 1
+            else:
+                free = self.free(end, n - places)
+            last = max(last, free + queues)
+        return last
 
     def complete(self, unit: _Unit, begin: int, count: int) -> list[int]:
         """By number in the epoch: when so many threads are complete."""
@@ -247,13 +275,17 @@ class _Times:
         """All of thread number n's steps in one unit, up to its consumers."""
         function, chosen, fired, left = unit.task.function, unit.chosen, unit.fired, unit.left
         older = n - n % self.depth - 1  # the last thread of the epoch before
+        for source, without in unit.without.items():
+            others = [operand.taken[n] for operand in unit.takes if operand.source != source]
+            register = 1 + isinstance(function, Operation)  # the pipeline is behind the register
+            without.append(max(max(others, default=-1) + 1, without[-1] + 1 if n else 0,
+                               unit.held[n - register] if n >= register else 0))
         # chosen once the thread before has left the register
         chosen.append(max(complete + 1, fired[-1] if n else 0))
         if isinstance(function, Operation):
             held = unit.held[-1] if n else 0
             fired.append(max(chosen[n] + 1, held))
             self.send(unit, n, fired[n] + PIPELINE_STAGES)
-            unit.held.append(max(held, self.held(unit, n)))
         elif isinstance(function, (Memory, Special)):
             again, entry = fired[-1] + 1 if n else 0, left[older] + 1 if older >= 0 else 0
             if isinstance(function, Memory):
@@ -273,6 +305,8 @@ class _Times:
         else:
             self.send(unit, n, chosen[n] + 1)
             fired.append(unit.sent[n])
+        if unit.prompt:
+            unit.held.append(max(unit.held[-1] if n else 0, self.held(unit, n)))
 
     def period(self) -> int:
         """By how many cycles all that later steps depend on is later than an epoch ago; 0: not all
