@@ -30,8 +30,7 @@ GROUPS = {
     "dram": ("cyclebound.sim.cli_dram",
              "DRAM requests: their commands and issue delays, from the golden model."),
     "systolic": ("cyclebound.sim.cli_systolic",
-                 "The systolic accelerator: your own layers and networks, as planned, on the "
-                 "model, or the RTL."),
+                 "Your own layers and networks on the systolic accelerator: plan, model or RTL."),
 }
 """Commands of one family: the module that has them, imported when the command line names it, and
 what `--help` says of them."""

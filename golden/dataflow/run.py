@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
+from cyclebound.golden.dataflow.cache_bounds import access_times
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import Graph
 from cyclebound.golden.dataflow.grid import Grid, Node
@@ -111,7 +112,7 @@ class Run:
     Attributes
     ----------
     cycles, allowed : int
-        From start to done, added up, and the bound for the slowest access that there was.
+        From start to done, added up, and the bound for this memory.
     parts : list of Mapped
         The configurations.
     arrays : dict of str to numpy.ndarray
@@ -161,11 +162,11 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
     layout = Layout.of(arrays)
     words = layout.words(arrays)
     for part in run.parts:
+        longest, stall = access_times(users=sum(map(bool, part.accesses())), **memory)
+        run.allowed += estimate(part, threads=threads, depth=depth, memory=longest,
+                                stall=stall).cycles
         found = run_mapped(part, words, layout, threads=threads, depth=depth, **memory)
         run.cycles += found.cycles
-        run.allowed += estimate(part, threads=threads, depth=depth,
-                                memory=max(found.cache.worst, 2),
-                                stall=found.cache.longest_wait).cycles
         run.busy.append(found.busy)
         run.faults += found.faults
     run.arrays = layout.arrays(words)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
+from cyclebound.golden.dataflow.cache_bounds import access_times
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task
 from cyclebound.golden.dataflow.grid import Grid, Kind
@@ -150,14 +151,13 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
 
 async def measure(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
                   *, compare: bool, **memory) -> int:
-    """Play, and observe it against the bound for the memory that there was."""
-    cycles, cache = await (play if compare else run)(bench, mapped, words, layout, threads,
-                                                     **memory)
-    banks = memory.get("banks", 0)
-    found = estimate(mapped, threads=threads, depth=bench.parameters["depth"],
-                     memory=max(cache.worst, 2), stall=cache.longest_wait if banks else 0)
+    """Play, and observe it against the bound for this memory, made before."""
+    longest, stall = access_times(users=sum(map(bool, mapped.accesses())), **memory)
+    allowed = estimate(mapped, threads=threads, depth=bench.parameters["depth"], memory=longest,
+                       stall=stall)
+    cycles, _ = await (play if compare else run)(bench, mapped, words, layout, threads, **memory)
     bench.observe("completion", bench.cycle - cycles, bench.cycle - 1, threads=threads,
-                  fill=found.fill, interval=found.interval)
+                  **allowed.parameters)
     return cycles
 
 

@@ -15,5 +15,13 @@ async def every_kernel(bench: Bench) -> None:
 
 
 @testbench
+async def accesses_of_many_cycles(bench: Bench) -> None:
+    """Each access takes 20 cycles: consumers that a net reaches by common switches are late."""
+    for name in ("fan2", "compute_step_factor", "time_step"):
+        await kernel(bench, name, THREADS, size=1024, constants=CONSTANTS.get(name),
+                     compare=False, hit=20, miss=20)
+
+
+@testbench
 async def one_thread_per_cycle_where_no_memory_is_involved(bench: Bench) -> None:
     await streams(bench, (1, THREADS))

@@ -244,8 +244,8 @@ def test_where_no_memory_is_involved_the_bound_is_exact(threads):
     cycles = run_mapped(mapped, [], Layout({}), threads=threads, depth=4).cycles
     assert cycles == fabric_bounds.fabric_stream(threads=threads, way=longest_way(mapped))
     found = estimate(mapped, threads=threads, depth=4)
-    assert cycles <= found.cycles <= fabric_bounds.fabric_completion(
-        threads=threads, depth=4, fill=found.fill, interval=found.interval)
+    assert cycles == found.cycles == fabric_bounds.fabric_completion(
+        threads=threads, depth=4, **found.parameters)
     with pytest.raises(ValueError, match=r"^load x has no fixed time$"):
         longest_way(map_graph(compile_kernel(KERNELS["vector_add"]), FIVE_BY_FIVE))
 

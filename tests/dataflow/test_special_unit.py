@@ -14,6 +14,7 @@ from cyclebound.golden.dataflow.special_bounds import special_epoch
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
+from cyclebound.sim import dataflow_special
 
 unit = pytest.mark.unit
 
@@ -114,5 +115,44 @@ def test_an_epochs_bound_is_exact(function, depth, blocks, operands):
                 shown[found.result[0]] = cycle
             cycle += 1
         worst = max(worst, max(shown.values()) - last + 1)
-    assert worst == special_epoch(depth=depth, blocks=blocks, operands=operands,
+    assert worst == special_epoch(depth=depth, blocks=blocks, operands=operands, younger=0,
                                   block=special_timing.longest(function))
+
+
+@unit
+@pytest.mark.parametrize(("depth", "quick", "cycles"), [(16, 1, 60), (8, 3, 39)])
+def test_younger_threads_are_collected_before_an_older_epochs(depth, quick, cycles):
+    """All roots long but one of the first epoch and all of the second, in order, without a pause:
+    an epoch alone takes 56 cycles and 34 at most."""
+    order = tuple(range(2 * depth))
+    threads = dataflow_special.Threads(
+        (order,), tuple(tid < depth and tid != quick for tid in order), (0,) * len(order))
+    taken = dataflow_special.residence(threads, function=Special.FSQRT, depth=depth, blocks=8)
+    alone, allowed = (special_epoch(depth=depth, blocks=8, operands=1, younger=younger,
+                                    block=special_timing.longest(Special.FSQRT))
+                      for younger in (0, depth))
+    assert alone < taken == cycles <= allowed <= cycles + 3
+
+
+@unit
+@pytest.mark.parametrize(("function", "depth", "blocks", "tries"), [
+    (Special.FSQRT, 8, 8, 250), (Special.FDIV, 4, 2, 60), (Special.IDIV, 2, 8, 60),
+    *(pytest.param(function, depth, blocks, 20_000, marks=pytest.mark.thorough)
+      for function in Special for depth in (2, 4, 8, 16) for blocks in (2, 4, 8))])
+def test_no_younger_epoch_exceeds_the_bound(function, depth, blocks, tries):
+    for operands in range(1, 2 + (function != Special.FSQRT)):
+        found, _ = dataflow_special.search(function, tries, depth=depth, blocks=blocks,
+                                           operands=operands)
+        assert found <= special_epoch(depth=depth, blocks=blocks, operands=operands, younger=depth,
+                                      block=special_timing.longest(function))
+
+
+@unit
+def test_the_search_finds_what_was_forgotten():
+    """That younger threads take turns: the bound of an epoch alone is exceeded."""
+    found, threads = dataflow_special.search(Special.FSQRT, 250, depth=8)
+    assert found > special_epoch(depth=8, blocks=8, operands=1, younger=0,
+                                 block=special_timing.longest(Special.FSQRT))
+    assert found == dataflow_special.residence(threads, function=Special.FSQRT, depth=8, blocks=8)
+    with pytest.raises(ValueError, match=r"^fsqrt must have 1 operand, not 2$"):
+        dataflow_special.search(Special.FSQRT, 1, depth=8, operands=2)
