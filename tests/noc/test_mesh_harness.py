@@ -48,7 +48,7 @@ def test_converts_again(make):
 
 @unit
 def test_transfer_is_made_of_its_parts():
-    known = {"payload": 5, "period": 40, "length": 14}
+    known = {"payload": 5, "period": 40, "length": 14, "offset": 0}
     alone = bounds.transfer(words=5, routers=3, delta=1, **known)
     assert alone == bounds.injection(words=5, crossing=0, **known) + 6 + 8 - 1
     assert bounds.transfer(words=6, routers=3, delta=1, **known) > alone
