@@ -58,6 +58,8 @@ def _regime(part: Part) -> Callable[[Part, int], int] | None:
         return None
     if part.nRC > closing + min(row + 26, (8 if part.bank_groups == 1 else 16) * short):
         return None
+    if part.banks < 8 or part.bursts_per_row < 16:
+        return None
     if part.bank_groups == 1:
         return _one if first == short + 1 and 8 <= row <= 32 else None
     if again > 2 * short:
@@ -118,14 +120,16 @@ def tile_chains(*, part: str | Part, bursts: int, write: int) -> int:
     hidden. When the fourth activate would meet a column command (3 nRRD_S = nRCD + nCCD_S) it
     comes one clock later, and so does the end of its nRC.
 
-    **Covered**: nBURST = nCCD_S = 4; and numbers for which no activate meets a column command
+    **Covered**: eight banks or more, and 128 columns or more, so that a pair of banks holds more
+    bursts than wait in its FIFOs, and a tile leaves one only after the end of another was over;
+    nBURST = nCCD_S = 4; and numbers for which no activate meets a column command
     (nRCD other than 2 or 3 nRRD_S; greater than 2 nRRD_S + 1, nRRD_S + 2, 8 and 7 in the four
     cases), activates alternate freely (nRRD_L < 2 nRRD_S with two
     groups), and none that waits for its burst comes so late that its nRC outlasts the column
     commands (nRC <= nRTP + nRP + nRCD + 26, for a pair that begins with the tenth burst, and
     nRC <= nRTP + nRP + 16 nCCD_S, 8 with one group, for one that waits for room in a FIFO).
-    Others: `NotCovered`, and ``worst_case.py`` simulates. Within these conditions formula and
-    model were compared for all alignments: equal, for the named parts and for random ones.
+    Others: `NotCovered`. Within these conditions formula and `tile_issue_delay` were compared:
+    equal, for the named parts and for random ones.
     """
     known = part_named(part)
     check_request(bursts, write)

@@ -140,7 +140,7 @@ def test_indexed_requests_that_exceed_eq16(part, write, banks, rows, printed, ta
 @directions
 @parts
 def test_tile_issue_delay_is_the_worst_of_all_alignments(part, write):
-    for bursts in (*range(1, 33), 48, 64):
+    for bursts in (5, 18, 33):
         assert tile_issue_delay(part=part, bursts=bursts, write=write) == worst_issue_delay(
             part=part, bursts=bursts, write=write)[0]
 

@@ -19,13 +19,25 @@ X16, X8, SLOW, DDR3 = "ddr4-3200aa-x16", "ddr4-3200aa-x8", "ddr4-1866m-x16", "dd
 NAMED = (X16, X8, SLOW, DDR3)
 
 
+def agree(part, sizes, *, write):
+    for bursts in sizes:
+        request = {"part": part, "bursts": bursts, "write": write}
+        assert tile_chains(**request) == tile_issue_delay(**request), request
+
+
+@pytest.mark.parametrize("part", NAMED)
+def test_two_derivations_agree(part):
+    small = replace(PARTS[part], columns=128)
+    for write in (0, 1):
+        agree(small, [*range(1, 41), 64, *range(tile_limit(small) - 8, tile_limit(small) + 1)],
+              write=write)
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("write", [0, 1], ids=["read", "write"])
 @pytest.mark.parametrize("part", NAMED)
-def test_two_derivations_agree(part, write):
-    limit = tile_limit(PARTS[part])
-    for bursts in (*range(1, 70), 128, 255, 256, 259, 260, 516, 517, limit - 1, limit):
-        request = {"part": part, "bursts": bursts, "write": write}
-        assert tile_chains(**request) == tile_issue_delay(**request)
+def test_two_derivations_agree_on_whole_parts(part, write):
+    agree(PARTS[part], range(1, tile_limit(PARTS[part]) + 1), write=write)
 
 
 def synthetic(kind, rng):
@@ -54,9 +66,9 @@ def synthetic(kind, rng):
 @pytest.mark.parametrize("kind", ["wide", "narrow", "four", "one"])
 def test_the_conditions_of_the_closed_formula(kind):
     rng = random.Random(kind)
-    for _ in range(6):
-        part = synthetic(kind, rng)
-        for bursts, write in itertools.product((*range(1, 13), 21, 22), (0, 1)):
+    for _ in range(5):
+        part = replace(synthetic(kind, rng), columns=128)
+        for bursts, write in itertools.product((*range(1, 11), 22), (0, 1)):
             request = {"part": part, "bursts": bursts, "write": write}
             assert tile_chains(**request) == tile_issue_delay(**request), request
 
@@ -66,6 +78,7 @@ NO_KIND = ("tile_chains must have timing numbers of a kind that it was derived f
 
 
 @pytest.mark.parametrize(("part", "change"), [
+    (X16, {"columns": 8}), (X16, {"columns": 64}), (X8, {"banks": 4}),
     (X16, {"nRCD": 18}), (X16, {"nRCD": 27}), (X16, {"nRCD": 19}), (X16, {"nRCD": 40}),
     (X16, {"nRRD_S": 10, "nRRD_L": 11}), (X16, {"nRRD_L": 18}), (X16, {"nRRD_L": 9}),
     (X16, {"nCCD_S": 5}), (X16, {"nCCD_L": 9}), (X16, {"nRC": 34 + 22 + 27}),

@@ -41,7 +41,7 @@ def odd_part(rng: random.Random, *, columns: tuple[int, ...] = (8, 16, 32, 64)) 
     row, closing = rng.randint(1, 30 * much), rng.randint(1, 26 * much)
     active = row + rng.randint(0, 40 * much)
     return dataclasses.replace(
-        PARTS[X16], name="odd", numbers={}, banks=banks, bank_groups=groups, rows=64,
+        PARTS[X16], name="odd", numbers={}, banks=banks, bank_groups=groups, rows=4096,
         columns=rng.choice(columns), nBURST=min(short, 4), nCCD_S=short, nCCD_L=short + longer,
         nRRD_S=first, nRRD_L=first + further, nRCD=row, nRP=closing, nRAS=active,
         nRC=active + closing + rng.choice((0, 0, 5)), nRTP=rng.randint(1, 16),
@@ -62,9 +62,9 @@ def odd_lines(rng: random.Random, part: Part) -> Lines:
 # -- what was found in the formulas before ---------------------------------------------------------
 
 @pytest.mark.parametrize(("part", "address", "lines", "takes"), [
-    (X8, 60948, Lines(284, 65504, 40), 5216),   # a row cycle beyond the sum of lines, and 22 more
-    (X8, 60948, Lines(284, 65504, 60), 7836),   # and it grows with lines
-    (DDR3, 64788, Lines(190, 16384, 9), 772)])
+    (DDR3, 64788, Lines(190, 16384, 9), 772),   # sum of lines and a row cycle: 741
+    pytest.param(X8, 60948, Lines(284, 65504, 40), 5216, marks=pytest.mark.thorough),  # 5,194
+    pytest.param(X8, 60948, Lines(284, 65504, 60), 7836, marks=pytest.mark.thorough)])  # 7,754
 def test_lines_that_exceeded_their_sum_and_a_row_cycle(part, address, lines, takes):
     assert delay(PARTS[part], address // 4, lines, 0) == takes
     assert takes == tile_2d_issue_delay(part=part, words=lines.words, period=lines.period,
@@ -72,17 +72,19 @@ def test_lines_that_exceeded_their_sum_and_a_row_cycle(part, address, lines, tak
 
 
 @pytest.mark.parametrize(("change", "write", "takes"), [
-    ({"columns": 8}, 0, 98), ({"columns": 8}, 1, 130), ({"banks": 2}, 0, None),
-    ({"columns": 32}, 1, None)])
+    ({"columns": 8}, 0, 149), ({"columns": 8}, 1, 163), ({"columns": 16}, 1, 146),
+    ({"banks": 2}, 0, 92), ({"columns": 32}, 1, 124)])
 def test_few_columns_or_banks(change, write, takes):
-    """A pair of banks that holds a few bursts only is left and met again within one tile."""
+    """A pair of banks that holds a few bursts only is left and met again within one tile.
+
+    For 1,024 columns and eight banks, 101 clocks are the most, and 126 of writes.
+    """
     part = dataclasses.replace(PARTS[X16], **change)
-    for bursts in (1, 2, 4, 8, 9, 16, 33):
+    for bursts in (1, 4, 8, 9, 33) if part.columns < 1024 else (8,):
         bound = tile_issue_delay(part=part, bursts=bursts, write=write)
         assert bound == worst_issue_delay(part=part, bursts=bursts, write=write)[0]
-    if takes is not None:
-        assert delay(part, 0x80 // 4, Lines(128, 128, 1), write) == takes
-        assert takes <= tile_issue_delay(part=part, bursts=8, write=write)
+    assert delay(part, 0x80 // 4, Lines(128, 128, 1), write) == takes
+    assert takes <= tile_issue_delay(part=part, bursts=8, write=write)
 
 
 # -- exact, wherever it begins ---------------------------------------------------------------------
@@ -92,7 +94,7 @@ def test_runs_on_any_part(seed):
     rng = random.Random(f"runs {seed}")
     for _ in range(6):
         part, write = odd_part(rng), rng.randrange(2)
-        for bursts in (*range(1, 8), rng.randint(8, 40), rng.randint(41, 90)):
+        for bursts in (*range(1, 6), rng.randint(6, 40), rng.randint(41, 90)):
             found = longest_run(part, bursts=bursts, write=bool(write))
             assert found.delay == worst_issue_delay(part=part, bursts=bursts, write=write)[0], part
             lines = Lines(BURST_WORDS * bursts, BURST_WORDS * bursts, 1)
@@ -104,10 +106,10 @@ def test_runs_of_many_rows():
     rng = random.Random("rows")
     for _ in range(5):
         part, write = odd_part(rng, columns=(8, 16)), rng.randrange(2)
-        bursts = min(part.bursts, rng.randint(6, 9) * part.bursts_per_sweep + rng.randint(0, 40))
+        bursts = rng.randint(6, 9) * part.bursts_per_sweep + rng.randint(0, 40)
         found = longest_run(part, bursts=bursts, write=bool(write))
         taken = [delay(part, BURST_WORDS * first, Lines(BURST_WORDS * bursts, 1 << 19, 1), write)
-                 for first in range(min(part.bursts_per_sweep, part.bursts - bursts + 1))]
+                 for first in range(part.bursts_per_sweep)]
         assert found.delay == max(taken)
 
 
@@ -120,9 +122,7 @@ def test_every_word_of_small_parts(write):
         if part.banks > 4:
             part = dataclasses.replace(part, banks=4)
         lines = odd_lines(rng, part)
-        row = part.bursts_per_sweep * BURST_WORDS
-        words = np.arange(min(row, part.bursts * BURST_WORDS - lines.words
-                              - (lines.count - 1) * lines.period + 1))
+        words = np.arange(part.bursts_per_sweep * BURST_WORDS)
         taken = [delay(part, int(word), lines, write) for word in words]
         assert issue_delays(part, lines, words, write=bool(write)).tolist() == taken
         chosen = first_words(part, lines)
@@ -232,7 +232,7 @@ def test_the_attack_finds_faults_of_the_search(monkeypatch, fault):
     else:
         real_words = tile_search.first_words
         monkeypatch.setattr(tile_search, "first_words",
-                            lambda part, lines: real_words(part, lines)[::2])
+                            lambda part, lines: real_words(part, lines)[:3])
     uncached = longest_lines.__wrapped__
     found = attacked(random.Random("short"), rounds, lambda part, lines, write: uncached(
         part, words=lines.words, period=lines.period, count=lines.count, write=bool(write)).delay,
@@ -263,7 +263,7 @@ def test_runs_find_states_that_forget_something(monkeypatch):
      r"period must be at least the words of a line \(2\), not 1"),
     ({"words": 1, "period": 1, "count": 0}, r"count must be a whole number of at least 1, not 0"),
     ({"words": 1, "period": 100, "count": 24_962},
-     r"a tile must take 8 nREFI \(99840 clocks\) at most, or a refresh is late, not the 99848 .*"),
+     r"a tile must take 8 nREFI \(99840 clocks\) at most, or a refresh is late, not the 99844 .*"),
     ({"words": 1, "period": 1 << 29, "count": 3},
      r"a tile must end by word 1073741824, the end of DDR4-3200AA x16 .*, not 1073741825"),
     ({"words": 1 << 20, "period": 1 << 20, "count": 1025},
