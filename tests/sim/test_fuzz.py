@@ -290,17 +290,16 @@ OPTIONS = (
 @searches(50, 6000)
 def test_command_lines(run, tmp_path, monkeypatch, rounds):
     """No traceback; a status from 0 to 2; a mistake is one line."""
-    from cyclebound.sim import cli_dram, cli_evidence, cli_run
+    from cyclebound.sim import cli_dram
 
     def stub(*_, **__):
         raise UserError("it would begin")
 
     monkeypatch.chdir(tmp_path)
-    for module, names in ((cli_run, ("regress_plan", "run_job", "jobs_of")),
-                          (cli_evidence, ("export", "prove_blocks", "place_and_route",
-                                          "area_of_parts")), (cli_dram, ("schedule",))):
-        for name in names:
-            monkeypatch.setattr(module, name, stub)
+    monkeypatch.setattr(cli_dram, "schedule", stub)
+    for name in ("regress.regress", "job.run_job", "plan.jobs_of", "verilog.export",
+                 "regress.prove_blocks", "fpga.place_and_route", "fpga.area_of_parts"):
+        monkeypatch.setattr(f"cyclebound.sim.{name}", stub)
     monkeypatch.setattr("cyclebound.golden.dram.worst_case.worst_issue_delay", stub)
     monkeypatch.setattr("cyclebound.golden.dram.index_search.longest_order", stub)
     monkeypatch.setattr("cyclebound.golden.dram.index_exact.longest_request", stub)
