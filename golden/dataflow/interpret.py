@@ -4,7 +4,7 @@ The reference of whatever runs the graph. Threads share no memory (SGMF, section
 order does not matter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from cyclebound.golden.dataflow.graph import (
     Task,
     Token,
 )
+from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import FLOAT_NAN, Operation
 
-__all__ = ["interpret"]
+__all__ = ["interpret", "interpret_all"]
 
 _FLOAT = {Operation.FADD: np.add, Operation.FSUB: np.subtract, Operation.FMUL: np.multiply,
           Special.FDIV: np.divide}
@@ -74,6 +75,8 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray],
 
     Returns the accesses outside of their arrays, which are not made: array, thread, index.
     """
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
     tokens: dict[Token, np.ndarray] = {}
     faults: list[tuple[str, int, int]] = []
 
@@ -108,3 +111,12 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray],
             tokens[result] = (_control(task, values) if isinstance(task.function, Control)
                               else _operate(task.function, values))
     return faults
+
+
+def interpret_all(graphs: Sequence[Graph], arrays: Mapping[str, np.ndarray], threads: int
+                  ) -> tuple[dict[str, np.ndarray], list[tuple[str, int, int]]]:
+    """Run a kernel's graphs, one after the other. Returns all arrays afterwards, as uint32, and the
+    accesses outside of them; ``arrays`` are not changed."""
+    names = [task.array for graph in graphs for task in graph.tasks.values() if task.array]
+    memory = {name: array.copy() for name, array in with_spills(names, arrays, threads).items()}
+    return memory, [fault for graph in graphs for fault in interpret(graph, memory, threads)]

@@ -8,13 +8,14 @@ from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task
 from cyclebound.golden.dataflow.grid import Grid, Kind
-from cyclebound.golden.dataflow.interpret import interpret
-from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.golden.dataflow.interpret import interpret_all
+from cyclebound.golden.dataflow.kernel import Floats, Kernel
+from cyclebound.golden.dataflow.kernels import KERNELS, LOOPS
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph
+from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
-from cyclebound.golden.dataflow.partition import map_parts
-from cyclebound.golden.dataflow.run import Layout
+from cyclebound.golden.dataflow.run import Layout, map_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.golden.dataflow.wcet import estimate, longest_way
 from cyclebound.tb.bench import Bench, testbench
@@ -161,12 +162,12 @@ async def measure(bench: Bench, mapped: Mapped, words: list[int], layout: Layout
     return cycles
 
 
-def random_arrays(bench: Bench, name: str, size: int) -> dict[str, np.ndarray]:
+def random_arrays(bench: Bench, kernel: Kernel, size: int) -> dict[str, np.ndarray]:
     """Floats around 1 and small integers, as bits."""
     rng = np.random.default_rng(bench.rng.getrandbits(32))
     arrays = {}
-    for array in KERNELS[name].arrays:
-        floats = KERNELS[name].parameters[array].__name__ == "Floats"
+    for array in kernel.arrays:
+        floats = kernel.parameters[array] is Floats
         numbers = rng.standard_normal(size).astype(np.float32).view(np.uint32)
         arrays[array] = numbers if floats else rng.integers(0, 2, size).astype(np.uint32)
     return arrays
@@ -177,14 +178,13 @@ def prepared(bench: Bench, name: str, threads: int, *, size: int | None = None,
     """A kernel on the grid: its parts, arrays with what parts have in common, where they lie, and
     the reference's arrays afterwards."""
     grid = Grid(tuple(bench.parameters["rows"]))
-    (graph,) = compile_segments(KERNELS[name], **(constants or {}))
-    parts = map_parts(graph, grid, depth=bench.parameters["depth"])
-    arrays = random_arrays(bench, name, size or threads)
-    wanted = {each: array.copy() for each, array in arrays.items()}
-    interpret(graph, wanted, threads)
-    for part in parts:
-        for array in part.arrays:
-            arrays.setdefault(array, np.zeros(threads, np.uint32))
+    kernel = (KERNELS | LOOPS)[name]
+    graphs = compile_segments(kernel, **(constants or {}))
+    parts = map_graphs(graphs, grid, depth=bench.parameters["depth"])
+    arrays = random_arrays(bench, kernel, size or threads)
+    after, _ = interpret_all(graphs, arrays, threads)
+    wanted = {each: after[each] for each in arrays}
+    arrays = with_spills([each for part in parts for each in part.arrays], arrays, threads)
     return parts, arrays, Layout.of(arrays), wanted
 
 
