@@ -225,7 +225,12 @@ def main() -> None:
     warnings.simplefilter("ignore", UnusedElaboratable)  # some are made only to be asked
     try:
         # they add their commands
-        from cyclebound.sim import cli_dram, cli_evidence, cli_run  # noqa: F401
+        from cyclebound.sim import (  # noqa: F401
+            cli_dataflow,
+            cli_dram,
+            cli_evidence,
+            cli_run,
+        )
 
         status = app(standalone_mode=False)
         sys.stdout.flush()

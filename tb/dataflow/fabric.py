@@ -1,6 +1,6 @@
 """Testbench of the fabric: kernels, every load/store unit's ports compared in every cycle."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -24,8 +24,13 @@ from cyclebound.tb.bench import Bench, testbench
 async def configure(bench: Bench, mapped: Mapped, layout: Layout, threads: int) -> None:
     """Load a configuration, a word in each cycle."""
     p = bench.parameters
-    for word in mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
-                             address_width=p["address_width"]):
+    await load(bench, mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
+                                   address_width=p["address_width"]))
+
+
+async def load(bench: Bench, words: Iterable[int]) -> None:
+    """Load a configuration that is words already."""
+    for word in words:
         await bench.step(bench.inputs.pack({"configuration.valid": 1,
                                             "configuration.payload": word}))
 
@@ -37,8 +42,19 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
     Returns the cycles from start to done, and the memory. No access may be outside its array.
     """
     await configure(bench, mapped, layout, threads)
+    return await run_loaded(bench, words, len(mapped.grid.of_kind(Kind.LOAD_STORE)), **memory)
+
+
+async def run_loaded(bench: Bench, words: list[int], count: int, *,
+                     faults_of: Callable[[int, int, int], None] | None = None,
+                     tell: Callable[[int], None] | None = None,
+                     **memory) -> tuple[int, CacheModel]:
+    """Let the threads of a fabric with ``count`` load/store units run, when it is configured.
+
+    ``faults_of`` is told unit, thread and index of each access outside of its array; without it
+    there may be none. ``tell`` is told the cycle, now and then.
+    """
     outputs, inputs = bench.outputs, bench.inputs
-    count = len(mapped.grid.of_kind(Kind.LOAD_STORE))
     cache = random_cache(words, units=count, **memory)
     asks = [outputs[f"memory.{k}.request.valid"].mask for k in range(count)]
     says = [tuple(outputs[f"memory.{k}.request.payload.{name}"] for name in
@@ -48,6 +64,9 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
     answers = [tuple(inputs[f"memory.{k}.response.payload.{name}"] for name in ("tag", "data"))
                for k in range(count)]
     faults = sum(outputs[f"memory.{k}.fault.valid"].mask for k in range(count))
+    reports = [(outputs[f"memory.{k}.fault.valid"].mask,
+                *(outputs[f"memory.{k}.fault.payload.{name}"] for name in ("tid", "data")))
+               for k in range(count)]
     done = outputs["done"].mask
     start, seen, word = bench.cycle, 0, inputs["start"].mask
     while not seen & done:
@@ -64,7 +83,15 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
         for k, taken in enumerate(cache.step(requests)):
             if taken:
                 word |= takes[k]
-        bench.check(await bench.step(word), 0, faults)
+        ended = await bench.step(word)
+        if faults_of is None:
+            bench.check(ended, 0, faults)
+        elif ended & faults:
+            for k, (valid, tid, index) in enumerate(reports):
+                if ended & valid:
+                    faults_of(k, tid.of(ended), index.of(ended))
+        if tell is not None and not (bench.cycle - start) % 1000:
+            tell(bench.cycle - start)
         word = 0
     return bench.cycle - start, cache
 
