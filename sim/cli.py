@@ -27,6 +27,8 @@ tables = lazy("rich.table")
 verdicts = lazy("cyclebound.sim.verdict")
 
 GROUPS = {
+    "dataflow": ("cyclebound.sim.cli_dataflow",
+                 "Kernels of your own, written in Python, on a grid of units."),
     "dram": ("cyclebound.sim.cli_dram",
              "DRAM requests: their commands and issue delays, from the golden model."),
     "systolic": ("cyclebound.sim.cli_systolic",

@@ -47,7 +47,7 @@ BLOCKS = (
             ),
             Property(
                 name="fit",
-                quick=1,
+                quick=0,
                 says="in a network that never stalls, no packet begins that does not arrive within "
                      "the window",
                 checker=InterfaceFitProof,
