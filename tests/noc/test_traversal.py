@@ -80,7 +80,8 @@ def test_the_rest_of_a_long_packet_is_in_the_way():
     ends = {"a": (4, 2), "b": (2, 0), "c": (3, 1), "d": (3, 2), "e": (2, 1)}
     network = Network(Mesh(1, 5), {name: Stream(xy_route(Mesh(1, 5), (0, here), (0, there)), 27)
                                    for name, (here, there) in ends.items()}, 2, 3)
-    begins = {2: [(0, "b"), (0, "b"), (2, "e")], 3: [(0, "d"), (27, "c")], 4: [(21, "a"), (23, "a")]}
+    begins = {2: [(0, "b"), (0, "b"), (2, "e")], 3: [(0, "d"), (27, "c")],
+              4: [(21, "a"), (23, "a")]}
     plan = {(0, tile): [Planned(begin, name, 27) for begin, name in each]
             for tile, each in begins.items()}
     worst = max(last - first + 1 for name, first, last in play(network, plan) if name == "a")
