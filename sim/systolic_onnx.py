@@ -26,6 +26,7 @@ __all__ = ["SUPPORTED", "load_onnx"]
 
 Tensor = NDArray[np.generic]
 _DOMAINS = {"QGemm": ("com.microsoft",)}
+_KINDS = {tuple: "whole numbers", int: "a whole number", float: "a number", str: "a word"}
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class _Chain:
         if found is None or found.dtype not in (np.int8, np.uint8):
             raise node.refuse(f"{thing} must be of int8 or uint8, not "
                               f"{'left out' if found is None else found.dtype}")
+        if not found.size:
+            raise node.refuse(f"{thing} must not be empty")
         if zeros is None:
             zeros = np.zeros((), dtype=found.dtype)
         if zeros.dtype != found.dtype:
@@ -187,6 +190,13 @@ def _attributes(node: _Node, **known: object) -> dict[str, object]:
         if name not in known:
             raise node.refuse(f"attribute {name} is not supported; known are "
                               f"{', '.join(sorted(known)) or 'none'}")
+        value, kind = node.attributes[name], type(known[name])
+        if kind is tuple:
+            right = isinstance(value, list) and all(isinstance(each, int) for each in value)
+        else:
+            right = isinstance(value, (int, float) if kind is float else kind)
+        if not right:
+            raise node.refuse(f"attribute {name} must be {_KINDS[kind]}, not {value!r}")
     return {**known, **node.attributes}
 
 
@@ -393,21 +403,23 @@ def _read(path: Path):
     except ImportError:
         raise UserError("reading .onnx takes the package onnx: pip install 'cyclebound[onnx]'"
                         ) from None
-    from google.protobuf.message import DecodeError
-
     try:
         graph = onnx.load(path).graph
         constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except (DecodeError, ValueError, TypeError, RuntimeError) as error:
-        raise UserError(f"{path} is no ONNX model: {error}") from error
+    except Exception as error:  # of protobuf, of onnx's checker, of numpy: the file is to blame
+        raise UserError(f"{path} is no ONNX model: {' '.join(str(error).split())}") from error
     nodes = []
     for each in graph.node:
         plain = {}
         for attribute in each.attribute:
             value = onnx.helper.get_attribute_value(attribute)
-            plain[attribute.name] = value.decode() if isinstance(value, bytes) else value
+            if isinstance(value, bytes):
+                value = value.decode(errors="replace")
+            elif not isinstance(value, int | float | str) and hasattr(value, "__iter__"):
+                value = list(value)
+            plain[attribute.name] = value
         if each.op_type == "Constant" and each.domain in ("", "ai.onnx") and "value" in plain:
             constants[each.output[0]] = numpy_helper.to_array(plain["value"])
             continue
@@ -446,6 +458,8 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
             raise node.refuse(f"it must read {chain.tensor!r}, and no other node, for layers to "
                               f"follow each other; it reads {read!r}, and {chain.tensor!r} is "
                               f"read by {', '.join(readers) or 'none'}")
+        if not node.outputs or not node.outputs[0]:
+            raise node.refuse("it must have an output")
         if chain.offset < 0 and node.op != "QuantizeLinear":
             raise node.refuse("its input must be quantised, not in floating point")
         if chain.dequantise:

@@ -220,6 +220,10 @@ REFUSED = {
         "node qgemm_0 (QGemm): operator QGemm is not supported; supported"),
     "an attribute": (lambda m: m.conv(4, 4, bogus=1),
         "node qlinearconv_0 (QLinearConv): attribute bogus is not supported; known are auto_pad,"),
+    "an attribute of another kind": (lambda m: m.conv(4, 4, strides=2),
+        "node qlinearconv_0 (QLinearConv): attribute strides must be whole numbers, not 2"),
+    "another word": (lambda m: m.conv(4, 4, group="all"),
+        "node qlinearconv_0 (QLinearConv): attribute group must be a whole number, not 'all'"),
     "auto_pad": (lambda m: m.conv(4, 4, auto_pad="SAME"),
         "node qlinearconv_0 (QLinearConv): auto_pad 'SAME' is not supported"),
     "pooling that overlaps": (lambda m: m.node("MaxPool", kernel_shape=[3, 3], strides=[2, 2]),
@@ -277,6 +281,7 @@ def test_constants_that_are_not_supported(tmp_path):
     refused(node + "x_zero_point must be of int8, as its tensor is, not uint8",
             c1=np.array(0, dtype=np.uint8))
     refused(node + "w must be of int8 or uint8, not int16", c2=np.zeros((4, 4, 3, 3), np.int16))
+    refused(node + "w must not be empty", c2=np.zeros((0, 4, 3, 3), np.int8))
     refused(node + "w less zero point must be -128 to 127, not",
             c4=np.array(-100, dtype=np.int8))
     refused(node + "w must be filters x channels x height x width, with 1 scale or one for each "
@@ -335,6 +340,24 @@ def test_rows_of_arrays():
     done = run_model(model_of_arrays({"weights": b, "shift": np.array(8)}, x), x, device=Device(2))
     assert np.array_equal(done.result, np.clip(np.floor(
         x.astype(int) @ b.T.astype(int) / 256 + 0.5), -128, 127))
+
+
+def test_random_bytes_are_refused(tmp_path):
+    """Of a file that was right, anything may be wrong: one error, and never another exception."""
+    rng = np.random.default_rng(7)
+    right = network().save(tmp_path / "right.onnx").read_bytes()
+    path, said = tmp_path / "wrong.onnx", []
+    for _ in range(60):
+        wrong = bytearray(right)
+        for place in rng.integers(0, len(wrong), int(rng.integers(1, 4))):
+            wrong[place] = int(rng.integers(256))
+        path.write_bytes(bytes(wrong))
+        try:
+            load_model(path)
+        except UserError as error:
+            said.append(str(error))
+    assert said
+    assert not any("\n" in each for each in said)
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -418,6 +441,31 @@ def test_mistakes_are_one_line_and_status_2(words, call, tmp_path):
     status, out, err = call("systolic", "run", *words.split())
     assert (status, out) == (2, "")
     assert re.fullmatch(f"cyclebound: (?:{WRONG[words]})\n", err), err
+
+
+@pytest.mark.cosim
+def test_the_command_on_the_rtl(call):
+    """Sums kept between commands, groups, dilation, scales of filters, zero points: on the RTL of
+    the catalogue's smallest accelerator."""
+    rng = np.random.default_rng(4)
+    np.savez("net.npz", **{
+        "first.weights": rng.integers(-128, 128, (4, 6, 3, 2), dtype=np.int8),
+        "first.padding": [1, 0, 2, 1], "first.pad": -9, "first.shift": [9, 10, 11, 10],
+        "first.zero": 5, "first.bias": rng.integers(-999, 999, 4, dtype=np.int32),
+        "second.weights": rng.integers(-128, 128, (4, 2, 2, 2), dtype=np.int8),
+        "second.groups": 2, "second.dilation": [1, 2], "second.shift": 8, "second.window": 2,
+        "third.weights": rng.integers(-128, 128, (3, 4 * 2), dtype=np.int8), "third.shift": 9})
+    np.save("x.npy", rng.integers(-128, 128, (6, 5, 5), dtype=np.int8))
+    small = [f"--set={name}" for name in ("a_depth=32", "b_depth=32", "bias_depth=8", "c_depth=32",
+                                          "sums_depth=16")]
+    words = ["systolic", "run", "net.npz", "--input", "x.npy", "--device", 2, *small, "--delay", 3]
+    status, out, err = call(*words, "--engine", "rtl", "-o", "rtl.npy")
+    assert status == 0, out + err
+    assert "cycles, as predicted" in out
+    assert "equal to numpy's" in out
+    assert call(*words, "-o", "model.npy")[0] == 0
+    assert np.array_equal(np.load("rtl.npy"), np.load("model.npy"))
+    assert len(np.unique(np.load("rtl.npy"))) > 1
 
 
 def test_a_wrong_result_is_status_1(call, monkeypatch):
