@@ -17,7 +17,7 @@ regress: $(READY)  ## simulate, check and prove every block; print measured agai
 test: $(READY)  ## all tests but those that take minutes each
 	@$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
-test-thorough: $(READY)  ## all tests
+test-thorough: $(READY)  ## all tests (a quarter of them with ARGS="--shard 1/4")
 	@$(BIN)/pytest -n auto --dist worksteal --thorough $(ARGS)
 
 test-unit: $(READY)  ## models, bounds and components by themselves: seconds
