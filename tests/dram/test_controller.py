@@ -324,8 +324,9 @@ def test_every_cycle_is_the_models(tmp_path):
     assert outcome.passed, outcome.reason
     assert outcome.compared > 150_000
     seen = {group.what for group in outcome.groups}
-    assert seen == {"tile", "tile_anywhere", "indexed", "completion", "completion_anywhere",
-                    "completion_indexed", "refusal"}
+    assert seen == {"tile", "tile_anywhere", "tile_lines", "tile_lines_anywhere",
+                    "completion_lines", "completion_lines_anywhere", "indexed", "completion",
+                    "completion_anywhere", "completion_indexed", "refusal"}
 
 
 @cosim
