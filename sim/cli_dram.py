@@ -210,6 +210,25 @@ def use(words: Annotated[int, typer.Argument(
 
 
 @dram.command()
+def bins(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)]) -> None:
+    """The longest issue delays of a tile of so many bursts, for all speed bins of JEDEC."""
+    table = Table(title=f"longest issue delay of {bursts} bursts, read / write, in clocks",
+                  title_justify="left")
+    table.add_column("speed bin")
+    for width in ("x4", "x8", "x16"):
+        table.add_column(width, justify="right")
+    delays: dict[str, list[str]] = {}
+    with status("following tiles") as tell:
+        for part in jedec_parts().values():
+            tell(part.name)
+            both = [bounds.tile_issue_delay(part=part, bursts=bursts, write=way) for way in (0, 1)]
+            delays.setdefault(part.name.split()[0], []).append("{} / {}".format(*both))
+    for name, row in delays.items():
+        table.add_row(name, *row)
+    console().print(table)
+
+
+@dram.command()
 def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
               rows: Annotated[int, typer.Argument(metavar="ROWS", min=1)],
               part: PartName = _DEFAULT, write: Write = False,
