@@ -56,6 +56,35 @@ def test_what_4_kib_use_of_the_data_bus(cyclebound):
                                 "(81.0 % of the data bus)\n")
 
 
+def test_what_any_4_kib_use_of_the_data_bus(cyclebound):
+    """That begin with a burst, or at any word; and with refreshes."""
+    done = cyclebound("dram", "use", "1024")
+    assert done.returncode == 0, done.stderr
+    rows = [[each.strip() for each in line.split("│")[1:-1]] for line in done.stdout.splitlines()
+            if line.startswith("│")]
+    assert rows == [["read", "with a burst", "64", "318", "80.5 %", "76.9 %", "83.1 %"],
+                    ["read", "anywhere", "65", "325", "78.8 %", "75.2 %", "82.1 %"],
+                    ["write", "with a burst", "64", "350", "73.1 %", "69.9 %", "75.3 %"],
+                    ["write", "anywhere", "65", "357", "71.7 %", "68.5 %", "74.4 %"]]
+
+
+def test_lines_and_their_bound(cyclebound):
+    done = cyclebound("dram", "tile", "-p", "ddr3-1600-module", "--address", "64788", "--words",
+                      "190", "--period", "16384", "--count", "9", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["issue_delay"] == 772
+    assert found["bounds"] == {"tile_2d_issue_delay": 772}
+
+
+def test_a_bound_that_takes_a_while_is_computed_if_asked_for(cyclebound):
+    done = cyclebound("dram", "tile", "--words", "1000", "--period", "1001", "--count", "20",
+                      "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bounds"] == {}
+    assert done.stderr == "bound tile_2d_issue_delay: takes a while; --bound computes it\n"
+
+
 def test_a_tile_of_a_buffer(cyclebound):
     """Lines 3 and 4 of a buffer of 64 words a line, from its column 16 on."""
     done = cyclebound("dram", "tile", "--address", "0x1000", "--buffer", "64x5", "--column", "16",
@@ -107,8 +136,9 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--address", "0xfffffffc", "--words", "2"),
      "the tile must end by word 1073741824, not 1073741825"),
     (("tile", "--part", "ddr5"),
-     ("part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, or a "
-      "file that ends in .toml, not 'ddr5'")),
+     ("part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, a "
+      "speed bin such as ddr4-2400r-x16 (`cyclebound dram parts` lists them), or a file that ends "
+      "in .toml, not 'ddr5'")),
     (("tile", "--part", "nowhere.toml"), "nowhere.toml: cannot be read: No such file or directory"),
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
