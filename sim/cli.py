@@ -35,6 +35,9 @@ ConfigurationName = Annotated[str | None, typer.Option(
     "--configuration", "-c", metavar="C", help="One configuration; the default is the first.")]
 Settings = Annotated[list[str] | None, typer.Option(
     "--set", metavar="NAME=VALUE", help="Another value for a parameter; may be repeated.")]
+PartFile = Annotated[str | None, typer.Option(
+    "--part", metavar="PART", help="Another DRAM part, by name or as a .toml file: the same as "
+    "--set part=PART.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for a program, on standard output.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
 Workers = Annotated[int | None, typer.Option(
@@ -134,6 +137,14 @@ def parameters_of(block: Block, configuration: str | None, settings: list[str] |
     return parameters
 
 
+def changes_of(block: Block, configuration: str | None, settings: list[str] | None,
+               part: str | None) -> dict[str, object]:
+    """The parameters that ``--set`` and ``--part`` name, with their values. Raises `UserError`."""
+    settings = [*(settings or ()), *([f"part={part}"] if part else ())]
+    found = parameters_of(block, configuration, settings)
+    return {name: found[name] for name in (each.partition("=")[0] for each in settings)}
+
+
 @app.command("list")
 def list_blocks(
     names: Annotated[list[str] | None, typer.Argument(
@@ -201,6 +212,7 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
                "cycles": None, "problem": None}
         try:
             row["cycles"] = observed.bound.of(parameters)
+            row["source"] = observed.bound.source_of(parameters)
         except NotCovered as error:
             row["problem"] = str(error)
         rows.append(row)

@@ -16,9 +16,11 @@ from cyclebound.sim.cli import (
     AsJson,
     BlockName,
     ConfigurationName,
+    PartFile,
     Settings,
     Workers,
     app,
+    changes_of,
     console,
     parameters_of,
     progress_bars,
@@ -26,8 +28,10 @@ from cyclebound.sim.cli import (
 )
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import TARGETS, Figures, area_of_parts, place_and_route
+from cyclebound.sim.prove import prove as prove_claim
 from cyclebound.sim.regress import prove_blocks
 from cyclebound.sim.results import unproved
+from cyclebound.sim.variant import proofs_with
 from cyclebound.sim.verilog import export, lint, module_name
 
 
@@ -52,8 +56,12 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
 
 
 @app.command()
-def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) -> int:
+def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
+          part: PartFile = None, as_json: AsJson = False) -> int:
     """Prove the block's properties with SymbiYosys: bounded, then by induction.
+
+    --set and --part prove those that depend on such a parameter for another value of it, one after
+    the other.
 
     Exit status 1 if one has a counterexample, or holds no further than its bounded check although
     induction was asked for. The first proof on a machine compiles yosys for it, which takes a
@@ -62,8 +70,16 @@ def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) ->
     found = the_catalogue().find(block)
     if not found.properties:
         raise UserError(f"{found.name} has no properties to prove")
+    changes = changes_of(found, None, settings, part)
     with progress_bars() as report:
-        proofs = prove_blocks([found], pages=tuple(cli.pages), workers=workers, report=report)
+        if changes:
+            proofs = []
+            wanted = proofs_with(found, changes)
+            for number, (claim, parameters) in enumerate(wanted):
+                report("proofs", number, len(wanted))
+                proofs.append(prove_claim(found, claim, parameters))
+        else:
+            proofs = prove_blocks([found], pages=tuple(cli.pages), workers=workers, report=report)
     if as_json:
         print(json.dumps([asdict(proof) for proof in proofs], indent=2))
     else:

@@ -9,24 +9,30 @@ from typing import Annotated
 import typer
 
 from cyclebound.sim import cli
+from cyclebound.sim.block import Block
 from cyclebound.sim.cli import (
     AsJson,
     BlockName,
     ConfigurationName,
     Folder,
+    PartFile,
+    Settings,
     Workers,
     app,
+    changes_of,
     console,
     progress_bars,
     the_catalogue,
 )
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import run_job
+from cyclebound.sim.job import Outcome, run_job, simulate
 from cyclebound.sim.markdown import tables
 from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of
 from cyclebound.sim.regress import regress as regress_plan
 from cyclebound.sim.results import Results
 from cyclebound.sim.table import differences, print_differences, print_run, read, write_junit
+from cyclebound.sim.variant import variant
+from cyclebound.sim.verdict import judge
 
 Simulator = Annotated[str, typer.Option(
     "--simulator", metavar="NAME", help="verilator, or icarus as a second opinion.")]
@@ -146,14 +152,19 @@ def run(block: BlockName, configuration: ConfigurationName = None,
         testbench: Annotated[str | None, typer.Option(
             metavar="T", help="The testbench; the default is the first.")] = None,
         test: Annotated[str, typer.Option(metavar="NAME", help="Only this test of it.")] = "",
-        seed: Seed = 1, waves: Waves = False, simulator: Simulator = "verilator",
-        wall_limit: WallLimit = 900,
+        settings: Settings = None, part: PartFile = None, seed: Seed = 1, waves: Waves = False,
+        simulator: Simulator = "verilator", wall_limit: WallLimit = 900,
         output: Annotated[Path | None, typer.Option(
             "--output", "-o", metavar="DIR", help="The folder; the default is runs/<time>.")
         ] = None) -> int:
-    """One block, one configuration, one testbench, with its log on the terminal."""
+    """One block, one configuration, one testbench, with its log on the terminal.
+
+    Behind it, for each bound, the longest request against what the bound allows. --set and --part
+    take other parameters than the configuration's. Exit status 1: a mismatch, a violated bound, or
+    a request without a bound.
+    """
     found = the_catalogue().find(block)
-    name, _ = found.configuration(configuration)
+    found, name = variant(found, configuration, changes_of(found, configuration, settings, part))
     bench = found.testbench(testbench) if testbench else found.testbenches[0]
     plan = Plan([found], Path("."), seed=seed, configurations=[name],
                 testbenches=[bench.name], waves=waves,
@@ -161,7 +172,9 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     check(plan)
     folder = output or _new_folder()
     job, *_ = jobs_of(Plan(**{**vars(plan), "folder": folder}))
-    outcome = run_job(type(job)(**{**vars(job), "test": test}))
+    job = type(job)(**{**vars(job), "test": test})
+    outcome = run_job(job) if name in the_catalogue().find(block).configurations else simulate(
+        found, job)
     log = Path(job.folder) / "log.txt"
     if log.exists():
         print(log.read_text(errors="replace"))
@@ -172,7 +185,19 @@ def run(block: BlockName, configuration: ConfigurationName = None,
           f"{outcome.run_seconds:.2f} s; folder {job.folder}")
     if outcome.waveform:
         print(f"waveform: {outcome.waveform}")
-    return 0 if outcome.passed else 1
+    return 0 if _judged(found, name, outcome) and outcome.passed else 1
+
+
+def _judged(block: Block, name: str, outcome: Outcome) -> bool:
+    """Print what was observed against the bounds; whether each request has kept one."""
+    rows = [row for row in judge(block, name, [(outcome.name, each) for each in outcome.groups])
+            if row.requests]
+    for row in rows:
+        of = f"{row.what}: {row.bound}" if row.bound != "-" else row.what
+        print(f"{of}: {row.verdict}, {row.detail}" if row.failed else
+              f"{of}: {row.verdict}, closest {row.worst} of {row.allowed} cycles in "
+              f"{row.requests:,} requests")
+    return not any(row.failed for row in rows)
 
 
 @app.command()

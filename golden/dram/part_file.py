@@ -31,6 +31,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NoReturn
 
+from cyclebound.golden.dram.request import BEATS
 from cyclebound.golden.dram.timing import TIMINGS, Number, Part, part_of
 
 __all__ = ["PartFileError", "load_part"]
@@ -141,6 +142,10 @@ def load_part(path: str | PathLike[str]) -> Part:
     counts = {name: file.count(name, part[name], 1) for name in _COUNTS}
     numbers = {name: file.number(name, value) for name, value in timing.items()}
     try:
-        return part_of(name=part["name"], generation=part["generation"], numbers=numbers, **counts)
+        found = part_of(name=part["name"], generation=part["generation"], numbers=numbers, **counts)
     except ValueError as error:
         file.refuse(str(error))
+    if found.nBURST != BEATS:
+        file.refuse(f"nBURST must be {BEATS} clocks, for a burst is eight beats at double data "
+                    f"rate, not {found.nBURST}")
+    return found

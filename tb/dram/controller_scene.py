@@ -58,12 +58,14 @@ class Wanted:
     """A request, its indexes, and when things happened to it.
 
     ``alone``: nothing else was under way when it was taken, and it was not made to
-    wait. ``starved``: it had to wait for an index. ``first``: cycle of its first command.
-    ``delay``: to the first command behind it, if that came at once.
+    wait. ``pauses``: so many cycles, one for each element, its source takes before it offers that;
+    none by default. ``starved``: it had to wait for an index that was promised earlier. ``first``:
+    cycle of its first command. ``delay``: to the first command behind it, if that came at once.
     """
 
     request: BufferRequest
     elements: Sequence[Element] = ()
+    pauses: Sequence[int] = ()
     bursts: Sequence[Burst] = ()
     refusal: Refusal = Refusal.NONE
     taken: int = 0
@@ -99,7 +101,7 @@ class Scene:
         self.idle = self.starve = 0.0  # how often nothing is offered, though there is something
         self.counts: Counter[str] = Counter()
         self.model_cycle = 0
-        self._elements: deque[Element] = deque()
+        self._elements: deque[tuple[int, Element]] = deque()  # behind so many cycles
         self._offered: Element | None = None
         self._mapping: Mapping | None = None
         self._request: Wanted | None = None
@@ -135,8 +137,13 @@ class Scene:
             self._mapping = self.mappings.popleft()
         if self._request is None and self.requests and rng.random() >= self.idle:
             self._request = self.requests.popleft()
-        if self._offered is None and self._elements and rng.random() >= self.starve:
-            self._offered = self._elements.popleft()
+        paused = False
+        if self._offered is None and self._elements:
+            pause, element = self._elements[0]
+            if paused := pause > 0:
+                self._elements[0] = pause - 1, element
+            elif rng.random() >= self.starve:
+                self._offered = self._elements.popleft()[1]
 
         read = self.device.data_out(now)
         dq = rng.getrandbits(_BUS_BITS) if read is None else int.from_bytes(read, "little")
@@ -150,7 +157,7 @@ class Scene:
         taken = None
         if self._offered is not None and self._ready.of(seen):
             taken, self._offered = self._offered, None
-        elif self._ready.of(seen) and self._current is not None:
+        elif self._ready.of(seen) and self._current is not None and not paused:
             self._current.starved = True
         alone = self.model.idle
         request = None if self._request is None else self._request.request
@@ -288,7 +295,8 @@ class Scene:
         if not answer.refusal:
             wanted.bursts = bursts_moved(answer, request, wanted.elements)
             if request.indexed:
-                self._elements.extend(wanted.elements)
+                pauses = wanted.pauses or [0] * len(wanted.elements)
+                self._elements.extend(zip(pauses, wanted.elements, strict=True))
                 if any(each.index >= answer.limit for each in wanted.elements if not each.end):
                     wanted.refusal = Refusal.INDEX
             self._fill(wanted.bursts)
@@ -310,11 +318,14 @@ class Scene:
 
     def _shape(self, wanted: Wanted) -> dict[str, int] | None:
         """What its bounds need to know of a request; None if no bound speaks of it."""
-        if not wanted.bursts or wanted.refusal:  # an index that is refused leaves a gap
+        if not wanted.bursts or wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
             return None
         shape = {"bursts": len(wanted.bursts), "write": int(wanted.request.write)}
         if wanted.request.indexed:
-            return {**shape, "rows": self._rows([burst.address for burst in wanted.bursts])}
+            gaps = {"refused": len(wanted.elements) - 1 - len(wanted.bursts),
+                    "starved": sum(wanted.pauses)}
+            return {**shape, "rows": self._rows([burst.address for burst in wanted.bursts]),
+                    **{name: clocks for name, clocks in gaps.items() if clocks}}
         span = wanted.bursts[-1].address - wanted.bursts[0].address + 1
         return shape if span == len(wanted.bursts) else None
 
@@ -349,7 +360,8 @@ class Scene:
                                refusal=int(wanted.refusal))
             return
         shape = self._shape(wanted)
-        if shape is not None and not wanted.starved:
+        late = wanted.refusal or any(wanted.pauses)  # gaps may be in front of the first command
+        if shape is not None and not wanted.starved and not late:
             self.bench.observe("completion_indexed" if wanted.request.indexed
                                else self._tile("completion"),
                                at + wanted.taken, at + now, **shape)
