@@ -28,6 +28,7 @@ from cyclebound.sim.cli import (
 )
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import TARGETS, Figures, area_of_parts, place_and_route
+from cyclebound.sim.prove import Proof
 from cyclebound.sim.prove import prove as prove_claim
 from cyclebound.sim.regress import prove_blocks
 from cyclebound.sim.results import unproved
@@ -77,7 +78,11 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
             wanted = proofs_with(found, changes)
             for number, (claim, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
-                proofs.append(prove_claim(found, claim, parameters))
+                try:
+                    proofs.append(prove_claim(found, claim, parameters))
+                except UserError as error:
+                    proofs.append(Proof(found.name, claim.name, claim.says, parameters,
+                                        detail=str(error)))
         else:
             proofs = prove_blocks([found], pages=tuple(cli.pages), workers=workers, report=report)
     if as_json:

@@ -25,7 +25,7 @@ from cyclebound.sim.cli import (
     the_catalogue,
 )
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Outcome, run_job, simulate
+from cyclebound.sim.job import Job, Outcome, run_job, simulate
 from cyclebound.sim.markdown import tables
 from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of
 from cyclebound.sim.regress import regress as regress_plan
@@ -173,8 +173,8 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     folder = output or _new_folder()
     job, *_ = jobs_of(Plan(**{**vars(plan), "folder": folder}))
     job = type(job)(**{**vars(job), "test": test})
-    outcome = run_job(job) if name in the_catalogue().find(block).configurations else simulate(
-        found, job)
+    known = name in the_catalogue().find(block).configurations
+    outcome = run_job(job) if known else _simulated(found, job)
     log = Path(job.folder) / "log.txt"
     if log.exists():
         print(log.read_text(errors="replace"))
@@ -186,6 +186,16 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     if outcome.waveform:
         print(f"waveform: {outcome.waveform}")
     return 0 if _judged(found, name, outcome) and outcome.passed else 1
+
+
+def _simulated(block: Block, job: Job) -> Outcome:
+    """What becomes of a job whose configuration no catalogue knows."""
+    try:
+        return simulate(block, job)
+    except (TypeError, ValueError) as error:  # what is around the block refuses its parameters
+        raise UserError(f"{job.name}: {error}") from error
+    except OSError as error:
+        raise UserError(f"{error.filename or job.folder}: {error.strerror or error}") from error
 
 
 def _judged(block: Block, name: str, outcome: Outcome) -> bool:

@@ -106,10 +106,13 @@ async def refused_and_late_indexes(bench: Bench) -> None:
         pauses[rng.randrange(len(pauses)) if before is None else before] += pause
         offered.append(Wanted(BufferRequest(0, indexed=True, write=bool(write)), elements, pauses))
     await scene.drain()
-    scene.requests.extend([*offered, Wanted(BufferRequest(0, words=1))])
+    for each in offered:  # with a follower whose first command is there at once
+        scene.requests.extend([each, Wanted(BufferRequest(0, words=1))])
     await scene.drain()
     scene.finish()
-    assert all(each.delay is not None and not each.starved for each in offered)
+    for each in offered:
+        assert not each.starved, each
+        assert each.delay is not None, each
     assert scene.counts["refused 6"] == sum(each[2] > 0 for each in requests)
 
 
