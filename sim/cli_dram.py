@@ -20,7 +20,6 @@ from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
-    BEATS,
     BURST_WORDS,
     COUNT_BITS,
     WORD_BYTES,
@@ -32,9 +31,9 @@ from cyclebound.golden.dram.tile_lanes import Lines
 from cyclebound.golden.dram.tile_search import effort
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
 from cyclebound.golden.dram.utilisation import use_of_bus
-from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, status
+from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, say, status
 from cyclebound.sim.drawing import write
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.errors import UserError, unknown
 
 dram = typer.Typer(no_args_is_help=True, help=GROUPS["dram"][1])
 app.add_typer(dram, name="dram")
@@ -173,7 +172,7 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
     found = _part(part)
 
     def used(delay: float) -> str:
-        return f"{100 * BEATS * bursts / delay:.1f} % of the data bus"
+        return f"{100 * found.nBURST * bursts / delay:.1f} % of the data bus"
 
     _refreshed(found, bursts)
     with progress_bars() as report:
@@ -240,20 +239,27 @@ def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
               rows: Annotated[int, typer.Argument(metavar="ROWS", min=1)],
               part: PartName = _DEFAULT, write: Write = False,
               steps: Annotated[int, typer.Option(metavar="N", min=1)] = 2000,
-              seed: Annotated[int, typer.Option(metavar="N")] = 1) -> None:
-    """Search for the longest indexed request of so many words, in a buffer of so many rows."""
+              seed: Annotated[int, typer.Option(metavar="N")] = 1) -> int:
+    """Search for the longest indexed request of so many words, in a buffer of so many rows.
+
+    Exit status 1 if one takes longer than the bound.
+    """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay
     from cyclebound.golden.dram.index_search import longest_order
     found = _part(part)
     try:
+        bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
         delay, order = longest_order(part=found, bursts=bursts, rows=rows, write=int(write),
                                      steps=steps, rng=random.Random(seed))
     except ValueError as error:
         raise UserError(str(error)) from error
-    bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
     console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} "
                     f"rows takes {delay} cycles, bound {bound}; banks "
                     f"{' '.join(map(str, order.banks))}", highlight=False, soft_wrap=True)
+    if delay > bound:
+        say(f"cyclebound: indexed_issue_delay is violated: {delay} cycles, bound {bound}")
+        return 1
+    return 0
 
 
 @dram.command()
@@ -283,6 +289,52 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
         console().print(f"{what} takes {known.delay} cycles at most; banks "
                         f"{' '.join(map(str, known.order.banks))} ({took})", highlight=False,
                         soft_wrap=True)
+
+
+@dram.command("table")
+def searched_table(
+        part: Annotated[str | None, typer.Option(
+            "--part", "-p", metavar="PART", help="Only entries of this part.")] = None,
+        rows: Annotated[int | None, typer.Option(
+            metavar="ROWS", help="Only entries of up to so many rows.")] = None,
+        words: Annotated[int | None, typer.Option(
+            metavar="WORDS", help="Only entries of up to so many words.")] = None,
+        file: Annotated[Path | None, typer.Option(
+            "--write", metavar="FILE", help="Write the table with what was found.")] = None,
+        check: Annotated[bool, typer.Option(
+            "--check", help="Compare with the table, which is the default.")] = True) -> int:
+    """Derive the searched table behind `indexed_issue_delay` anew: all requests of each kind.
+
+    Hours in all; what is done is kept in the cache, so that the same command goes on where it
+    was stopped. Exit status 1 if a request takes longer than the table says, or no known one so
+    long.
+    """
+    from cyclebound.golden.dram.index_table import known_delays
+    from cyclebound.sim.dram_table import search_all, write_table
+    if part is not None and part not in PARTS:
+        raise unknown("part", part, PARTS)
+    chosen = [each for each in known_delays() if part in (None, each.part)
+              and (rows is None or each.rows <= rows) and (words is None or each.bursts <= words)]
+    if not chosen:
+        raise UserError("the table has no such entry")
+    found, problems = {}, 0
+    with status("searching") as tell:
+        for number, each in enumerate(search_all(chosen, tell), 1):
+            known, found[each.known] = each.known, each
+            says = each.problem or f"nothing takes {known.delay + 1} cycles"
+            problems += bool(each.problem)
+            print(f"[{number}/{len(chosen)}] {known.part}: "
+                  f"{'write' if known.write else 'read'} of {known.bursts} words over "
+                  f"{known.rows} rows: {says} ({'done before' if each.cached else ''}"
+                  f"{'' if each.cached else f'{each.steps:,} steps'})", flush=True)
+    if file is not None:
+        try:
+            write_table(file, [found[each] for each in chosen])
+        except OSError as error:
+            raise UserError(f"cannot write {file}: {error.strerror}") from error
+    if problems:
+        say(f"cyclebound: {problems} of {len(chosen)} entries are wrong")
+    return int(bool(problems))
 
 
 def _of_buffer(part: Part, buffer: str, period: int, request: BufferRequest,

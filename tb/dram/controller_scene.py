@@ -61,12 +61,15 @@ class Wanted:
     """A request, its indexes, and when things happened to it.
 
     ``period``: words from line to line. ``alone``: nothing else was under way when it was taken,
-    and it was not made to wait. ``starved``: it had to wait for an index. ``first``: cycle of its
-    first command. ``delay``: to the first command behind it, if that came at once.
+    and it was not made to wait. ``pauses``: so many cycles, one for each element, its source takes
+    before it offers that; none by default. ``starved``: it had to wait for an index that was
+    promised earlier. ``first``: cycle of its first command. ``delay``: to the first command behind
+    it, if that came at once.
     """
 
     request: BufferRequest
     elements: Sequence[Element] = ()
+    pauses: Sequence[int] = ()
     bursts: Sequence[Burst] = ()
     refusal: Refusal = Refusal.NONE
     period: int = 0
@@ -103,7 +106,7 @@ class Scene:
         self.idle = self.starve = 0.0  # how often nothing is offered, though there is something
         self.counts: Counter[str] = Counter()
         self.model_cycle = 0
-        self._elements: deque[Element] = deque()
+        self._elements: deque[tuple[int, Element]] = deque()  # behind so many cycles
         self._offered: Element | None = None
         self._mapping: Mapping | None = None
         self._request: Wanted | None = None
@@ -139,8 +142,13 @@ class Scene:
             self._mapping = self.mappings.popleft()
         if self._request is None and self.requests and rng.random() >= self.idle:
             self._request = self.requests.popleft()
-        if self._offered is None and self._elements and rng.random() >= self.starve:
-            self._offered = self._elements.popleft()
+        paused = False
+        if self._offered is None and self._elements:
+            pause, element = self._elements[0]
+            if paused := pause > 0:
+                self._elements[0] = pause - 1, element
+            elif rng.random() >= self.starve:
+                self._offered = self._elements.popleft()[1]
 
         read = self.device.data_out(now)
         dq = rng.getrandbits(_BUS_BITS) if read is None else int.from_bytes(read, "little")
@@ -154,7 +162,7 @@ class Scene:
         taken = None
         if self._offered is not None and self._ready.of(seen):
             taken, self._offered = self._offered, None
-        elif self._ready.of(seen) and self._current is not None:
+        elif self._ready.of(seen) and self._current is not None and not paused:
             self._current.starved = True
         alone = self.model.idle
         request = None if self._request is None else self._request.request
@@ -294,7 +302,8 @@ class Scene:
             wanted.period = mapping.x
             wanted.bursts = bursts_moved(answer, request, wanted.elements)
             if request.indexed:
-                self._elements.extend(wanted.elements)
+                pauses = wanted.pauses or [0] * len(wanted.elements)
+                self._elements.extend(zip(pauses, wanted.elements, strict=True))
                 if any(each.index >= answer.limit for each in wanted.elements if not each.end):
                     wanted.refusal = Refusal.INDEX
             self._fill(wanted.bursts)
@@ -319,13 +328,16 @@ class Scene:
 
         Bounds of lines take a while: of those that nobody chose, only the small ones are observed.
         """
-        if not wanted.bursts or wanted.refusal:  # an index that is refused leaves a gap
+        if not wanted.bursts or wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
             return None
         request, write = wanted.request, int(wanted.request.write)
         size = len(wanted.bursts)
         if request.indexed:
-            return "indexed", {"bursts": size, "write": write, "rows": self._rows(
-                [burst.address for burst in wanted.bursts])}
+            gaps = {"refused": len(wanted.elements) - 1 - size, "starved": sum(wanted.pauses)}
+            return "indexed", {
+                "bursts": size, "write": write,
+                "rows": self._rows([burst.address for burst in wanted.bursts]),
+                **{name: clocks for name, clocks in gaps.items() if clocks}}
         if wanted.bursts[-1].address - wanted.bursts[0].address + 1 == size:
             return "tile", {"bursts": size, "write": write}
         lines = Lines(request.words, wanted.period, request.count)
@@ -368,7 +380,8 @@ class Scene:
                                refusal=int(wanted.refusal))
             return
         known = self._shape(wanted)
-        if known is not None and not wanted.starved:
+        late = wanted.refusal or any(wanted.pauses)  # gaps may be in front of the first command
+        if known is not None and not wanted.starved and not late:
             kind, shape = known
             self.bench.observe(self._name("completion", kind), at + wanted.taken, at + now, **shape)
 

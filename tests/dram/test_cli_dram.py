@@ -1,8 +1,12 @@
 """The command line's face of DRAM requests."""
 
 import json
+from pathlib import Path
 
 import pytest
+
+from cyclebound.golden.dram import index_bounds
+from cyclebound.sim import cli_dram
 
 pytestmark = pytest.mark.system
 
@@ -98,6 +102,22 @@ def test_an_adversary(cyclebound):
     done = cyclebound("dram", "adversary", "2", "2", "--steps", "50")
     assert done.returncode == 0, done.stderr
     assert "read of 2 words over 2 rows takes 83 cycles, bound 83; banks " in done.stdout
+
+
+def test_an_adversary_that_exceeds_the_bound(monkeypatch, capsys):
+    monkeypatch.setattr(index_bounds, "indexed_issue_delay", lambda **_: 82)
+    assert cli_dram.adversary(2, 2, steps=50) == 1
+    assert "takes 83 cycles, bound 82; banks " in capsys.readouterr().out
+
+
+def test_a_burst_is_four_clocks(cyclebound, tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "parts" / "ddr4-2400.toml").read_text()
+    lines = ["nBURST = 2" if line.startswith("nBURST") else line for line in text.splitlines()]
+    (tmp_path / "two.toml").write_text("\n".join(lines))
+    done = cyclebound("dram", "worst", "16", "--part", "two.toml")
+    assert done.returncode == 2
+    assert done.stderr == ("cyclebound: two.toml: nBURST must be 4 clocks, for a burst is eight "
+                           "beats at double data rate, not 2\n")
 
 
 def test_the_longest(cyclebound):
