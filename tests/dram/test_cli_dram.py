@@ -179,7 +179,8 @@ def test_a_picture(cyclebound, tmp_path):
     (("indexed", "--", "-1"), "an index must be from 0 to 1048575, not -1"),
     (("indexed", "1048576"), "an index must be from 0 to 1048575, not 1048576"),
     (("tile", "--words", "1048575"),
-     ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, and 65535 bursts take 262140 at least")),
+     ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, and 65535 bursts "
+      "take 262140 at least")),
     (("adversary", "2", "9"), "rows must be from 1 to 8, not 9"),
     (("longest", "2", "9"), "rows must be from 1 to 8, not 9"),
     (("indexed", "--address", "0xfffffffc", "1"),
