@@ -24,7 +24,7 @@ def test_a_first_layer_in_a_few_lines_of_shell(tmp_path, command_environment):
     (tmp_path / "from_python.py").write_text(python)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(["sh", "-e", "-c", f"{shell}\npython from_python.py"], cwd=tmp_path,
-                          capture_output=True, text=True, timeout=300,
+                          capture_output=True, text=True, timeout=1200,
                           env={**command_environment, "PATH": path})
     assert done.returncode == 0, done.stderr
     assert "result: 16 x 12 x 12 int8, equal to numpy's; in y.npy" in done.stdout
