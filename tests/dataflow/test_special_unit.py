@@ -203,3 +203,13 @@ def test_the_search_finds_what_was_forgotten():
     assert found == dataflow_special.residence(threads, function=Special.FSQRT, depth=8, blocks=8)
     with pytest.raises(ValueError, match=r"^fsqrt must have 1 operand, not 2$"):
         dataflow_special.search(Special.FSQRT, 1, depth=8, operands=2)
+
+
+@unit
+def test_the_search_says_what_it_found(capsys):
+    dataflow_special.main(["fdiv", "2", "8", "3", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[::2]] == [
+        f"fdiv, 2 entries, 8 blocks, {operands} streams" for operands in (1, 2)]
+    with pytest.raises(SystemExit, match="FUNCTION DEPTH BLOCKS TRIES SEED"):
+        dataflow_special.main([])
