@@ -15,7 +15,6 @@ from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.sim import dataflow_special
-from cyclebound.sim.job import Job, run_job
 
 unit = pytest.mark.unit
 
@@ -85,52 +84,6 @@ def test_a_block_is_exact_and_takes_its_time(simulate, function):
                 function)
             await ctx.tick()
     simulate(dut, bench)
-
-
-@unit
-@pytest.mark.parametrize(("function", "literals"), [
-    (Special.IDIV, {}), (Special.FDIV, {0: 0x3F800000}), (Special.FSQRT, {})])
-def test_rtl_is_the_model_in_every_cycle(simulate, function, literals):
-    dut = SpecialUnit(function=function, depth=4, tid_width=5, blocks=2)
-    model = SpecialUnitModel(function=function, depth=4, literals=literals, blocks=2)
-    rng, got = random.Random(function), []
-    operands = [k for k in range(1 if function == Special.FSQRT else 2) if k not in literals]
-
-    async def bench(ctx):
-        ctx.set(dut.configuration, {"literals": sum(1 << k for k in literals),
-                                    "value": next(iter(literals.values()), 0)})
-        queues = {k: [(tid, rng.choice(HARD)) for epoch in range(4) for tid in
-                      rng.sample(range(4 * epoch, 4 * epoch + 4), 4)] for k in operands}
-        for _ in range(450):
-            ready = rng.random() < 0.7
-            ctx.set(dut.result.ready, ready)
-            offers = [queues[k][0] if queues.get(k) else None for k in range(2)]
-            for k, port in enumerate(dut.operands):
-                ctx.set(port.valid, offers[k] is not None)
-                if offers[k] is not None:
-                    ctx.set(port.payload, {"tid": offers[k][0], "data": offers[k][1]})
-            found = model.step(offers, ready)
-            assert ctx.get(dut.result.valid) == (found.result is not None)
-            if found.result is not None:
-                p = dut.result.payload
-                assert (ctx.get(p.tid), ctx.get(p.data)) == found.result
-                got.extend([found.result[0]] * ready)
-            for k in operands:
-                if offers[k] is not None:
-                    assert ctx.get(dut.operands[k].ready) == found.taken[k]
-                if found.taken[k]:
-                    queues[k].pop(0)
-            await ctx.tick()
-    simulate(dut, bench)
-    assert sorted(got) == list(range(16))
-    assert [tid // 4 for tid in got] == sorted(tid // 4 for tid in got)
-
-
-@pytest.mark.cosim
-def test_blocks_that_share_a_module_do_the_same_on_verilator(tmp_path):
-    outcome = run_job(Job("dataflow.special_unit", "two", "cycle", 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    assert outcome.compared > 4000
 
 
 @pytest.mark.parametrize(("function", "depth", "blocks", "operands"), [
