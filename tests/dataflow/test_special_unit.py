@@ -137,7 +137,7 @@ def test_younger_threads_are_collected_before_an_older_epochs(depth, quick, cycl
 @unit
 @pytest.mark.parametrize(("function", "depth", "blocks", "tries"), [
     (Special.FSQRT, 8, 8, 250), (Special.FDIV, 4, 2, 60), (Special.IDIV, 2, 8, 60),
-    *(pytest.param(function, depth, blocks, 20_000, marks=pytest.mark.thorough)
+    *(pytest.param(function, depth, blocks, 2_000, marks=pytest.mark.thorough)
       for function in Special for depth in (2, 4, 8, 16) for blocks in (2, 4, 8))])
 def test_no_younger_epoch_exceeds_the_bound(function, depth, blocks, tries):
     for operands in range(1, 2 + (function != Special.FSQRT)):
