@@ -259,7 +259,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         sys.exit(__doc__)
     found, nearest = attack(int(arguments[0]), seed=int(arguments[1]))
-    print(*found, sep="\n")
+    for each in found:
+        print(each)
     print(f"{arguments[0]} runs, {len(found)} over the bound, the nearest {nearest:.3f} of it")
     return int(bool(found))
 

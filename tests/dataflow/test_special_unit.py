@@ -137,7 +137,7 @@ def test_younger_threads_are_collected_before_an_older_epochs(depth, quick, cycl
 @unit
 @pytest.mark.parametrize(("function", "depth", "blocks", "tries"), [
     (Special.FSQRT, 8, 8, 250), (Special.FDIV, 4, 2, 60), (Special.IDIV, 2, 8, 60),
-    *(pytest.param(function, depth, blocks, 20_000, marks=pytest.mark.thorough)
+    *(pytest.param(function, depth, blocks, 2_000, marks=pytest.mark.thorough)
       for function in Special for depth in (2, 4, 8, 16) for blocks in (2, 4, 8))])
 def test_no_younger_epoch_exceeds_the_bound(function, depth, blocks, tries):
     for operands in range(1, 2 + (function != Special.FSQRT)):
@@ -156,3 +156,13 @@ def test_the_search_finds_what_was_forgotten():
     assert found == dataflow_special.residence(threads, function=Special.FSQRT, depth=8, blocks=8)
     with pytest.raises(ValueError, match=r"^fsqrt must have 1 operand, not 2$"):
         dataflow_special.search(Special.FSQRT, 1, depth=8, operands=2)
+
+
+@unit
+def test_the_search_says_what_it_found(capsys):
+    dataflow_special.main(["fdiv", "2", "8", "3", "1"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines[::2]] == [
+        f"fdiv, 2 entries, 8 blocks, {operands} streams" for operands in (1, 2)]
+    with pytest.raises(SystemExit, match="FUNCTION DEPTH BLOCKS TRIES SEED"):
+        dataflow_special.main([])

@@ -1,6 +1,7 @@
 """The worst-case time of a mapped kernel: nothing exceeds it, and something comes near."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -80,6 +81,18 @@ def test_the_attack_finds_private_rooms(private_rooms):
     assert found
     assert str(found[0]).startswith(f"{found[0].cycles} cycles of {found[0].scene.allowed}: ")
     assert found[0].scene.cycles(found[0].pattern) == found[0].cycles
+
+
+def test_the_attack_says_what_it_found(capsys, monkeypatch):
+    monkeypatch.setattr(dataflow_attack, "GRIDS", dataflow_attack.GRIDS[:1])
+    assert dataflow_attack.main(["2", "2"]) == 0
+    assert re.match(r"^2 runs, 0 over the bound, the nearest [01]\.\d{3} of it\n$",
+                    capsys.readouterr().out)
+    monkeypatch.setattr(dataflow_attack.Scene, "cycles", lambda self, pattern: 100_000)
+    assert dataflow_attack.main(["1", "2"]) == 1
+    assert capsys.readouterr().out.startswith("100000 cycles of ")
+    with pytest.raises(SystemExit, match="RUNS SEED"):
+        dataflow_attack.main([])
 
 
 @pytest.mark.thorough
