@@ -101,7 +101,7 @@ WRONG = {
     f"{BASE} --tid-width 31": "tid width must be from 1 to 30, not 31",
     f"{BASE} --address-width 3 --on rtl":
         "arrays must have 8 words at most, with addresses of 3 bits, not 18",
-    f"{BASE} --grid smal": "no grid 'smal'; did you mean small?",
+    f"{BASE} --grid smal": "no grid 'smal'; did you mean small\\?",
     f"{BASE} --grid SL/LL/LTX": "grid must be two rows or more of one length, .*",
     f"{BASE} --miss 3": "a miss must take as long as a hit .4 cycles. or longer, not 3",
     f"{BASE} --miss-rate 2": "the share of misses must be from 0 to 1, not 2.0",
