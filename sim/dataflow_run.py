@@ -8,9 +8,7 @@ The command ``cyclebound dataflow run`` does the same.
 """
 
 import contextlib
-import importlib.util
 import json
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -33,6 +31,7 @@ from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Configuration, Observed, Testbench
 from cyclebound.sim.cache import key_of
+from cyclebound.sim.dataflow_files import load_kernel, read_array
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.job import Job, simulate
 from cyclebound.sim.sources import sources
@@ -171,73 +170,6 @@ def hardware(grid: str = "five_by_five", *, depth: int | None = None, tid_width:
                address_width=found.address_width)
     except ValueError as error:
         raise UserError(str(error)) from None
-    return found
-
-
-def load_kernel(path: str | Path, name: str | None = None) -> Kernel:
-    """The kernel of a file, or the one of that name. Raises `UserError`."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(f"kernel_in_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise UserError(f"{path} is no Python file: its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))  # a file may import its neighbours
-    try:
-        spec.loader.exec_module(module)
-    except KernelError as error:
-        raise UserError(str(error)) from None
-    except SyntaxError as error:
-        raise UserError(f"{path}, line {error.lineno}: {error.msg}") from None
-    except (Exception, SystemExit) as error:
-        raise UserError(f"{path}: {type(error).__name__}: {error}") from None
-    finally:
-        sys.path.pop(0)
-    kernels = {each.name: each for each in vars(module).values() if isinstance(each, Kernel)}
-    own = {each.name: each for each in kernels.values()
-           if each.function.__module__ == module.__name__} or kernels
-    if name is not None:
-        if name not in kernels:
-            raise unknown(f"kernel in {path}", name, kernels)
-        return kernels[name]
-    if not own:
-        raise UserError(f"{path} has no kernel: a function with @kernel before it")
-    if len(own) > 1:
-        raise UserError(f"{path} has several kernels; name one: {', '.join(own)}")
-    return next(iter(own.values()))
-
-
-def read_array(path: str | Path, *, floats: bool) -> np.ndarray:
-    """An array from a file: .npy, or .csv with numbers between commas and line ends, which are
-    rounded to single precision if they are floats. Raises `UserError`."""
-    path = Path(path)
-    try:
-        if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
-        if path.suffix != ".csv":
-            raise UserError(f"{path} must be an .npy or a .csv file")
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, EOFError) as error:
-        raise UserError(f"cannot read {path}: {error}") from None
-    numbers = []
-    for place, line in enumerate(lines, 1):
-        for cell in line.split(",") if line.strip() else ():
-            try:
-                numbers.append(float(cell) if floats else int(cell))
-            except ValueError:
-                what = "number" if floats else "integer"
-                raise UserError(f"{path}, line {place}: {cell.strip()!r} is no {what}") from None
-    if not floats:
-        return np.array(numbers, dtype=object if any(abs(n) >= 1 << 63 for n in numbers)
-                        else np.int64)
-    with np.errstate(over="ignore"):
-        found = np.array(numbers, dtype=np.float32)
-    wrong = np.isinf(found) & ~np.isinf(np.array(numbers))
-    if wrong.any():
-        raise UserError(f"{path}: {np.array(numbers)[wrong][0]} is too large for single precision")
     return found
 
 

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from cyclebound.golden.dataflow.expressions import emit
 from cyclebound.golden.dataflow.graph import Graph, Memory, Task, Token
 from cyclebound.golden.dataflow.kernel import FUNCTIONS, Float, Kernel
 from cyclebound.golden.dataflow.operands import Value, constant, float_bits, operand, unify
 from cyclebound.golden.dataflow.returns import HIDDEN, RETURNED, without_returns
-from cyclebound.golden.dataflow.values import Scope, Valuer, construct
+from cyclebound.golden.dataflow.values import Place, Scope, Valuer, construct, symbol
 
 __all__ = ["Compiler", "check_constants", "compile_kernel", "finished"]
 
@@ -41,10 +42,9 @@ class Compiler(Valuer):
                 self._assign(target, self.expression(
                     ast.copy_location(ast.BinOp(load, operator, value), node), scope), node, scope)
             case ast.AugAssign(target=ast.Subscript() as target, op=operator, value=value):
-                load = ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()),
-                                         target)
-                both = ast.copy_location(ast.BinOp(load, operator, value), node)
-                self.store(target, self.expression(both, scope), scope)
+                place = self.place(target, scope)  # once, as in Python
+                both = (self.load(target, scope, place), self.expression(value, scope))
+                self.store(target, emit(self, node, symbol(operator), *both), scope, place)
             case ast.If():
                 self.branch(node, scope)
             case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
@@ -78,8 +78,9 @@ class Compiler(Valuer):
             case _:
                 raise self.fail(node, f"'{ast.unparse(node)}' cannot be mapped")
 
-    def store(self, target: ast.Subscript, value: Value, scope: Scope) -> None:
-        name, kind, index = self._place(target, scope)
+    def store(self, target: ast.Subscript, value: Value, scope: Scope,
+              place: Place | None = None) -> None:
+        name, kind, index = place or self.place(target, scope)
         if unify(value, Value(0, kind)) not in (kind, "bool"):
             raise self.fail(target, f"{value.kind} cannot be stored in {name}, an array of {kind}")
         bits = operand(self, target, value, kind, wide=True)

@@ -25,7 +25,7 @@ from cyclebound.golden.dataflow.operands import (
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
 from cyclebound.golden.dataflow.spans import Span
 
-__all__ = ["Guard", "Scope", "Valuer", "construct", "spill_array"]
+__all__ = ["Guard", "Place", "Scope", "Valuer", "construct", "spill_array", "symbol"]
 
 _THREADS: Span = (0, (1 << 30) - 1)  # of a thread's number
 
@@ -42,6 +42,7 @@ class _Access:
     store: bool
 
 
+Place = tuple[str, str, Token | int]
 Guard = tuple[str, bool]  # a hidden variable, and what it is
 
 
@@ -134,12 +135,13 @@ class Valuer:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def load(self, target: ast.Subscript, scope: Scope) -> Value:
-        name, kind, index = self._place(target, scope)
+    def load(self, target: ast.Subscript, scope: Scope, place: Place | None = None) -> Value:
+        name, kind, index = place or self.place(target, scope)
         return Value(self._access(Task(Memory.LOAD, [index, None, None], array=name,
                                        line=target.lineno), scope), kind)
 
-    def _place(self, target: ast.Subscript, scope: Scope):
+    def place(self, target: ast.Subscript, scope: Scope) -> Place:
+        """Array, its kind, and the index."""
         if not isinstance(target.value, ast.Name) or \
                 self.kernel.parameters.get(target.value.id) not in (Ints, Floats):
             raise self.fail(target, f"{ast.unparse(target.value)} is no array of the kernel")
@@ -217,7 +219,7 @@ class Valuer:
                     result = self.condition(value, scope)
                     continue
                 other = self.condition(value, self._under(result, stops, scope, value))
-                result = emit(self, node, _symbol(node.op), result, other)
+                result = emit(self, node, symbol(node.op), result, other)
             return result
         return self.truth(node, self.expression(node, scope))
 
@@ -262,9 +264,9 @@ class Valuer:
             case ast.UnaryOp(op=ast.Not(), operand=inner):
                 return emit(self, node, "not", self.condition(inner, scope))
             case ast.UnaryOp(op=operator, operand=inner):
-                return emit(self, node, _symbol(operator), self.expression(inner, scope))
+                return emit(self, node, symbol(operator), self.expression(inner, scope))
             case ast.BinOp(left=left, op=operator, right=right):
-                return emit(self, node, _symbol(operator), self.expression(left, scope),
+                return emit(self, node, symbol(operator), self.expression(left, scope),
                             self.expression(right, scope))
             case ast.Compare(left=left, ops=operators, comparators=others):
                 return self._compare(node, left, operators, others, scope)
@@ -298,7 +300,7 @@ class Valuer:
                 return result
             under = scope if result is None else self._under(result, False, scope, other)
             two = self.expression(other, under)
-            found = emit(self, node, _symbol(operator), one, two)
+            found = emit(self, node, symbol(operator), one, two)
             if result is None or result.known:
                 result = found
             elif found.known:
@@ -322,9 +324,9 @@ class Valuer:
             other = self.expression(each, self._under(condition, stops, scope, each))
             kind = unify(result, other)
             if kind is None:
-                raise self.fail(node, f"{_symbol(node.op)} of {result.kind} and {other.kind}")
+                raise self.fail(node, f"{symbol(node.op)} of {result.kind} and {other.kind}")
             if kind == "bool":
-                result = emit(self, node, _symbol(node.op), result, other)
+                result = emit(self, node, symbol(node.op), result, other)
             else:
                 both = (result, other) if stops else (other, result)
                 result = self.choose(condition, *both, kind, node)
@@ -344,7 +346,7 @@ def construct(node: ast.AST) -> str:
     return names.get(type(node), f"'{ast.unparse(node)}'")
 
 
-def _symbol(operator: ast.AST) -> str:
+def symbol(operator: ast.AST) -> str:
     return {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
             ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
             ast.RShift: ">>", ast.Mod: "%", ast.Pow: "**", ast.Eq: "==", ast.NotEq: "!=",

@@ -140,6 +140,7 @@ BODIES = {
     "an index outside": "c[tid] = a[tid - 3] + b[tid * 9]\nz[tid + 8] = 1",
     "only constants": "c[3] = 5\nz[0] = 2",
     "comparisons of what is loaded": "c[tid] = 0 < a[tid] < b[tid + 9]",
+    "an index is worked out once": "c[tid + (b[tid + 250] & 0)] += 3\nc[tid] += b[tid + 251]",
     "elements twice": "c[tid] += 3\nc[tid] *= 2\nc[tid] -= c[tid] // 2",
 }
 

@@ -1,0 +1,140 @@
+"""The page about dataflow: the kernel of one's own does what the page says, in either way."""
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cyclebound.sim import cli
+
+PAGE = (Path(__file__).parents[2] / "docs" / "dataflow.md").read_text()
+SECTION = PAGE.split("## A kernel of your own")[1].split("### What a kernel means")[0]
+pytestmark = [pytest.mark.system,
+              pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the page's kernel and its data."""
+    monkeypatch.chdir(tmp_path)
+    Path("polynomial.py").write_text(re.search(r"```python\n(.*?)```", SECTION, re.DOTALL)[1])
+    for text, name in re.findall(r'^echo "(.*?)" > (\S+)$', SECTION, re.MULTILINE):
+        Path(name).write_text(text + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def cyclebound(monkeypatch, capsys):
+    def run(arguments):
+        monkeypatch.setattr(sys, "argv", ["cyclebound", *shlex.split(arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        return caught.value.code, *capsys.readouterr()
+
+    return run
+
+
+COMMANDS = re.findall(r"^cyclebound (dataflow run .*)$", SECTION, re.MULTILINE)
+
+
+def test_the_commands_of_the_page(folder, cyclebound):
+    assert len(COMMANDS) == 2
+    status, said, _ = cyclebound(COMMANDS[0])
+    assert status == 0
+    assert "y: 0.5 2.5 10.5 24.5 44.5\n" in said
+    status, said, _ = cyclebound(COMMANDS[1])
+    assert status == 0, said
+    assert np.load("out/y.npy").tolist() == [0.5, 2.5, 10.5, 24.5, 44.5]
+    rows = re.findall(r"^configuration \d: \d+ of 25 units, (\d+) cycles, bound (\d+)$", said,
+                      re.MULTILINE)
+    assert len(rows) == len(list(folder.glob("grid-*.svg"))) > 1
+    assert all(int(took) <= int(most) for took, most in rows)
+
+
+def test_the_function_of_the_page(folder):
+    code = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)[1]
+    exec(compile(code, "page", "exec"), {})
+
+
+BASE = "dataflow run polynomial.py --data x=x.csv --data c=c.csv --zeros y=5 --set degree=2"
+WRONG = {
+    "dataflow run nowhere.py": "there is no file nowhere.py",
+    "dataflow run x.csv": "x.csv is no Python file: its name must end in .py",
+    "dataflow run bad.py": "bad.py, line 1: .*",
+    "dataflow run raises.py": "raises.py: ValueError: no luck",
+    "dataflow run none.py": "none.py has no kernel: a function with @kernel before it",
+    "dataflow run two.py": "two.py has several kernels; name one: one, two",
+    "dataflow run two.py -k three": "no kernel in two.py 'three'; known are one, two",
+    "dataflow run loops.py --zeros a=3": "loops.py, line 6: kernel k: while cannot be mapped",
+    "dataflow run polynomial.py": ("kernel polynomial needs array x: --data x=FILE or "
+                                   "--zeros x=COUNT"),
+    "dataflow run polynomial.py --zeros x=1 --zeros y=1 --zeros c=1":
+        "kernel polynomial needs a value for degree: --set degree=VALUE",
+    "dataflow run polynomial.py --zeros x": "--zeros takes NAME=COUNT, not 'x'",
+    "dataflow run polynomial.py --zeros x=-1": ("--zeros x takes a number of elements, not "
+                                                "'-1'"),
+    "dataflow run polynomial.py --data z=x.csv":
+        "no array of kernel polynomial 'z'; known are c, x, y",
+    "dataflow run polynomial.py --data x=x.csv --zeros x=3": "array x is given twice",
+    "dataflow run polynomial.py --data x=nowhere.npy":
+        "cannot read nowhere.npy: No such file or directory",
+    "dataflow run polynomial.py --data x=polynomial.py":
+        "polynomial.py must be an .npy or a .csv file",
+    "dataflow run polynomial.py --data x=words.csv":
+        "words.csv, line 2: 'three' is no number",
+    "dataflow run polynomial.py --data x=huge.csv":
+        r"huge.csv: 1e\+39 is too large for single precision",
+    "dataflow run polynomial.py --data x=junk.npy": "cannot read junk.npy: .*",
+    f"{BASE} --set degree=2.5": "--set degree takes a whole number, not '2.5'",
+    f"{BASE} --set size=3": "no constant of kernel polynomial 'size'; known are degree",
+    f"{BASE} --data q=x.csv": "no array of kernel polynomial 'q'; known are c, x, y",
+    f"{BASE} --on fpga": "no engine 'fpga'; known are golden, interpreter, rtl",
+    f"{BASE} --threads 0": ("threads must be from 1 to 2048, with identifiers of 11 bits, "
+                            "not 0"),
+    f"{BASE} --threads 300 --grid small --on rtl":
+        "threads must be from 1 to 256, with identifiers of 8 bits, not 300",
+    f"{BASE} --depth 5": "depth must be 2, 4, 8 or 16, not 5",
+    f"{BASE} --tid-width 31": "tid width must be from 1 to 30, not 31",
+    f"{BASE} --address-width 3 --on rtl":
+        "arrays must have 8 words at most, with addresses of 3 bits, not 18",
+    f"{BASE} --grid smal": "no grid 'smal'; did you mean small\\?",
+    f"{BASE} --grid SL/LL/LTX": "grid must be two rows or more of one length, .*",
+    f"{BASE} --miss 3": "a miss must take as long as a hit .4 cycles. or longer, not 3",
+    f"{BASE} --miss-rate 2": "the share of misses must be from 0 to 1, not 2.0",
+    f"{BASE} --picture grid.gif": ("--picture takes a file that ends in .svg, .png, .pdf, not "
+                                   "grid.gif"),
+    f"{BASE} --picture grid.svg --on interpreter": "--picture shows a mapped grid, .*",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_a_mistake_is_one_line_and_status_2(folder, cyclebound, arguments):
+    head = "from cyclebound.golden.dataflow.kernel import Ints, kernel\n\n@kernel\n"
+    Path("bad.py").write_text("def k(:\n")
+    Path("raises.py").write_text("raise ValueError('no luck')\n")
+    Path("none.py").write_text("def k(tid): pass\n")
+    Path("two.py").write_text(head + "def one(tid, a: Ints): pass\n@kernel\ndef two(tid): pass\n")
+    Path("loops.py").write_text(head + "def k(tid, a: Ints):\n    x = 1\n    while x: pass\n")
+    Path("words.csv").write_text("1,2\nthree\n")
+    Path("huge.csv").write_text("1,1e39\n")
+    Path("junk.npy").write_text("junk")
+    status, said, problem = cyclebound(arguments)
+    assert status == 2
+    assert not said
+    assert re.fullmatch(f"cyclebound: {WRONG[arguments]}\n", problem), problem
+
+
+def test_json_and_what_depends_on_the_order_of_threads(folder, cyclebound):
+    Path("shift.py").write_text(
+        "from cyclebound.golden.dataflow.kernel import Ints, kernel\n\n@kernel\n"
+        "def shift(tid, a: Ints):\n    a[tid] = a[tid + 1]\n")
+    status, said, _ = cyclebound("dataflow run shift.py --data a=x.csv --on interpreter --json")
+    found = json.loads(said)
+    assert status == 0
+    assert found["arrays"] == {"a": [1, 2, 3, 4, 0]}
+    assert found["faults"] == ["a: thread 4 at index 5"]
+    assert found["shared"] == ["a[1]: threads 0 and 1"]
