@@ -134,10 +134,12 @@ def first_words(part: Part, lines: Lines) -> np.ndarray:
     offset = np.where(first + span <= part.bursts_per_sweep * BURST_WORDS, visit, 0)
     kind, kinds = np.zeros(len(first), dtype=np.int64), 1  # equal for the tiles that are one so far
     while kinds < len(first) and (burst >= 0).any():
-        value = ((visit - offset) % pairs * 2 + burst % 2) * 2
-        burst = np.where(burst < 0, burst, lines.following(first, burst))
-        before, visit = visit, burst // pair
-        value = np.where(burst < 0, 4 * pairs, value + (visit != before))
-        kind = np.unique(kind * (4 * pairs + 1) + value, return_inverse=True)[1]
+        after = lines.following(first, burst)
+        then = np.where(after < 0, 0, 1 + (after // pair != visit))  # the last one; stays; leaves
+        bank = (visit - offset) % pairs * 2 + burst % 2
+        value = np.where(burst < 0, 0, 1 + 3 * bank + then)
+        kind = np.unique(kind * (6 * pairs + 1) + value, return_inverse=True)[1]
         kinds = int(kind.max(initial=-1)) + 1
+        burst = np.where(burst < 0, burst, after)
+        visit = burst // pair
     return first[np.unique(kind, return_index=True)[1]] if kinds < len(first) else first

@@ -1,4 +1,4 @@
-"""The longest issue delay of a 1D tile by simulation, for parts that no closed formula covers.
+"""The longest issue delay of a 1D tile by simulating each alignment, by itself.
 
 The command arbiter's model runs the tile at all alignments that can differ; the paper's WCET tool
 does the same with its own model (Sim-D, section 5.3).

@@ -330,8 +330,7 @@ class Scene:
         """
         if not wanted.bursts or wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
             return None
-        request, write = wanted.request, int(wanted.request.write)
-        size = len(wanted.bursts)
+        request, write, size = wanted.request, int(wanted.request.write), len(wanted.bursts)
         if request.indexed:
             gaps = {"refused": len(wanted.elements) - 1 - size, "starved": sum(wanted.pauses)}
             return "indexed", {
@@ -361,8 +360,7 @@ class Scene:
         """Under which name a request is observed: only directed tiles are to reach their bounds."""
         if kind == "indexed":
             return f"{what}_indexed"
-        name = what if kind == "tile" else f"{what}_lines"
-        return name if self.directed else f"{name}_anywhere"
+        return f"{what}{'_lines' * (kind == 'lines')}{'_anywhere' * (not self.directed)}"
 
     def _observe_delay(self, wanted: Wanted, last: int) -> None:
         known = self._shape(wanted)

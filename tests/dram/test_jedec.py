@@ -54,12 +54,12 @@ def test_every_number_says_how_it_is_printed():
     assert (number.clocks, number.source) == (7, "JESD79-4, tRRD_S: max(4 nCK, 5.3 ns)")
 
 
-def test_every_bin_has_a_bound():
-    for part in jedec_parts().values():
-        for write in (0, 1):
-            assert tile_issue_delay(part=part, bursts=1, write=write) == max(
-                part.nRC, part.nRCD + part.nRP + (part.nCWD + part.nBURST + part.nWR if write
-                                                  else part.nRTP))
+def test_bins_have_bounds():
+    """One burst of every fifth; the thorough test below has all of them, and more bursts."""
+    for write, part in enumerate(list(jedec_parts().values())[::5]):
+        assert tile_issue_delay(part=part, bursts=1, write=write % 2) == max(
+            part.nRC, part.nRCD + part.nRP + (part.nCWD + part.nBURST + part.nWR if write % 2
+                                              else part.nRTP))
 
 
 TEMPLATE = str(Path(__file__).parents[2] / "docs/parts/ddr4-2400.toml")
