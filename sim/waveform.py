@@ -5,6 +5,7 @@ just before the next rising edge. The band between the two marked lines is as wi
 took cycles, its first and its last included.
 """
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -49,23 +50,33 @@ _STYLE = """
 """
 
 
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Signals are read when they are first asked for; whatever is broken in them is a `UserError`.
+    """
+    try:
+        yield
+    except BaseException as error:  # a broken file is a panic, which is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        said = " ".join(str(error).split())
+        raise UserError(f"cannot read the waveform {path}: {said}") from None
+
+
 class _Trace:
     """A waveform file, read cycle by cycle."""
 
     def __init__(self, path: Path) -> None:
         if not Path(path).is_file():
             raise UserError(f"there is no waveform {path}")
-        try:
+        self._path = path
+        with _reading(path):
             file = pywellen.Waveform(str(path))
             self.variables = {v.full_name: v for v in file.all_vars()
                               if not v.full_name.startswith("$")}
             exponent = file.timescale.unit.to_exponent()
             tick = file.timescale.factor * 10.0 ** ((exponent or 0) + 9)  # in ns
-        except BaseException as error:  # a broken file is a panic, which is no Exception
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                raise
-            raise UserError(f"cannot read the waveform {path}: {error}") from None
-        self.period = round(PERIOD_NS / tick)
+            self.period = round(PERIOD_NS / tick)
         if self.period < 4:
             raise UserError(f"the waveform {path} has a time step of {tick:g} ns; "
                             f"it must be at most {PERIOD_NS / 4} ns")
@@ -96,15 +107,17 @@ class _Trace:
 
     def value(self, name: str, cycle: int) -> Value:
         """What a flip-flop would take at the end of the cycle."""
-        return self.variables[name].signal.value_at((cycle + 1) * self.period - 1)
+        with _reading(self._path):
+            return self.variables[name].signal.value_at((cycle + 1) * self.period - 1)
 
     def holds(self, cycle: int) -> bool:
         """Whether the clock ticks in this cycle, so that it was simulated to its end."""
         if cycle < 0 or self._clock is None:
             return cycle >= 0
-        start, clock = cycle * self.period, self._clock.signal
-        return (clock.value_at(start + self.period // 4)
-                != clock.value_at(start + self.period * 3 // 4))
+        with _reading(self._path):
+            start, clock = cycle * self.period, self._clock.signal
+            return (clock.value_at(start + self.period // 4)
+                    != clock.value_at(start + self.period * 3 // 4))
 
 
 def _leaf(name: str) -> str:

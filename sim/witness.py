@@ -1,5 +1,6 @@
 """The waveform of a worst request, as a picture: its test is simulated again with a trace."""
 
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.folders import inside
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform import render
@@ -44,15 +46,16 @@ class Witness:
         _, _, testbench, seed = row.job.split("/")
         folder = run / "witness" / row.block / row.configuration / row.bound
         return cls(row.block, row.configuration, row.bound, row.what, row.parameters, testbench,
-                   int(seed), row.test, row.first, row.last, str(folder.resolve()), simulator,
+                   int(seed), row.test, row.first, row.last, str(inside(run, folder)), simulator,
                    key_of(content, row.job, row.bound, row.what, row.test, row.first, row.last),
                    pages)
 
     @property
     def command(self) -> str:
         """What a person types to see it again."""
-        return (f"cyclebound run {self.block} --configuration {self.configuration} --testbench "
-                f"{self.testbench} --seed {self.seed} --test {self.test} --waves")
+        return shlex.join(["cyclebound", "run", self.block, "--configuration", self.configuration,
+                           "--testbench", self.testbench, "--seed", str(self.seed), "--test",
+                           self.test, "--waves"])
 
 
 def signals_for(witness: Witness, block: Block) -> Sequence[str]:

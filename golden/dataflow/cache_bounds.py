@@ -1,8 +1,8 @@
 """Worst-case formulas of the cache's banks."""
 
-from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.bound import NotCovered, bound, check_count
 
-__all__ = ["cache_access", "cache_crowd", "cache_hit"]
+__all__ = ["access_times", "cache_access", "cache_crowd", "cache_hit"]
 
 
 @bound(formula="hit", source="this project, from SGMF, section 5.2 and Table 1")
@@ -44,3 +44,24 @@ def cache_crowd(*, ports: int, accesses: int, miss: int) -> int:
     """
     check_count("accesses", accesses)
     return ports * accesses + cache_access(ports=1, miss=miss) - 1
+
+
+def access_times(*, users: int, banks: int = 0, hit: int = 2, miss: int = 2,
+                 miss_rate: float = 0.0) -> tuple[int, int]:
+    """What `golden.dataflow.wcet.estimate` has to know of a `CacheModel`, before anything runs.
+
+    The most cycles of an access, from its offer to its answer (`cache_access`), and the most that
+    it waits to be taken: as many as other units may want the same bank. Units with a path of their
+    own wait for nobody.
+
+    Parameters
+    ----------
+    users : int
+        Load/store units in use.
+    banks, hit, miss, miss_rate
+        As for `random_cache`.
+    """
+    if miss_rate and miss < hit:
+        raise NotCovered(f"a miss must take as long as a hit, {hit} cycles, or longer")
+    waits = max(0, users - 1) if banks else 0
+    return waits + (max(hit, miss) if miss_rate else hit), waits

@@ -55,17 +55,18 @@ def fabric_stream(*, threads: int, way: int) -> int:
     return threads + way + 1
 
 
-@bound(formula="fill + (ceil(threads / depth) - 1) * interval",
-       source="this project, from SGMF, sections 4.1 and 5.1")
-def fabric_completion(*, threads: int, depth: int, fill: int, interval: int) -> int:
+@bound(formula="fill + (ceil(threads / depth) - 1) * interval + rest",
+       source="this project, from SGMF, sections 4.1, 5.1 and 5.3")
+def fabric_completion(*, threads: int, depth: int, fill: int, interval: int, rest: int) -> int:
     """Cycles from the start to ``done``, both included, whatever memory does within its time.
 
-    ``fill``: until the first epoch of ``depth`` threads has ended; ``interval``: the most between
-    the ends of two epochs. Both come from the mapped kernel, the longest time of an access, and the
-    longest wait for its bank, by `golden.dataflow.wcet.estimate`, whose docstring holds the
-    derivation: no unit sends a thread before all of older epochs, so that an epoch meets only
-    tokens of its own and of older ones, and these are gone when it begins to be counted.
+    ``fill``: until the first epoch of ``depth`` threads has ended; ``interval``: from the end of an
+    epoch to the end of the next, on average, rounded down; ``rest``: what the averages lack. All
+    three come from the mapped kernel, the longest time of an access, and the longest wait for its
+    bank, by `golden.dataflow.wcet.estimate`, before anything runs. The derivation is
+    docs/dataflow-wcet.md: each step of a unit, switch or delay is made in the first cycle in which
+    all it waits for is there, and that are steps of older tokens, or of the same further upstream.
     """
     check_count("threads", threads)
     check_count("depth", depth, least=2)
-    return fill + (-(-threads // depth) - 1) * interval
+    return fill + (-(-threads // depth) - 1) * interval + rest

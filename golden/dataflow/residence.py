@@ -5,11 +5,11 @@ only token comes: its number, and the cycles of its access. ``python -m
 cyclebound.sim.dataflow_residence`` found it.
 """
 
-import csv
 from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
 
+from cyclebound.golden.csv_rows import read_rows
 from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
 
 __all__ = ["DEPTH", "FILE", "MEMORY", "residence", "witness"]
@@ -20,8 +20,8 @@ DEPTH, MEMORY = 16, 20  # entries, and cycles of the slowest access
 
 def witness() -> list[tuple[int, int]]:
     """Threads, and the cycles of their accesses, from request to response, both included."""
-    with FILE.open(newline="") as file:
-        return [(int(row["thread"]), int(row["cycles"])) for row in csv.DictReader(file)]
+    return [(row["thread"], row["cycles"])
+            for row in read_rows(FILE, {"thread": int, "cycles": int})]
 
 
 def residence(threads: Sequence[tuple[int, int]], *, depth: int) -> tuple[int, list[int]]:

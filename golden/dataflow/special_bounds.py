@@ -1,6 +1,7 @@
 """Worst-case formulas of the special unit."""
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.dataflow.special_timing import overtaken
 
 __all__ = ["special_epoch", "special_result", "special_stream"]
 
@@ -44,26 +45,43 @@ def special_stream(*, threads: int, depth: int, blocks: int, block: int) -> int:
 
 
 @bound(formula="floor((depth - 1) / blocks) * max(blocks, block) + (depth - 1) mod blocks + block "
-               "+ 5 - ceil(depth / operands)",
+               "+ 5 - ceil(depth / operands) + overtaken, overtaken = min(blocks - 1, younger), "
+               "and at most depth - 1 if depth <= 4",
        source="this project, from SGMF, sections 4.2 and 5.1")
-def special_epoch(*, depth: int, blocks: int, block: int, operands: int) -> int:
+def special_epoch(*, depth: int, blocks: int, block: int, operands: int, younger: int) -> int:
     """Cycles from taking the last operand of an epoch to offering its last result, both included.
 
     Whatever the operands, with a consumer that takes every result, and older epochs gone; ``block``
     is the longest operation, ``operands`` how many streams the operands come in, each in an order
-    of its own. Derivation: let c(j) be the cycle in which the last operand of the thread that is
-    complete as number j was taken, and f(j) when number j fires. No more than ``operands`` become
-    complete in a cycle, so that c(1) is ceil(depth / operands) - 1 cycles before the last operand,
-    at the latest. A thread fires two cycles after it is complete, one cycle after the thread before
-    it, or when a block is free, whichever is last. Number j's block has its result ``block - 1``
-    cycles after f(j) at the latest. That is a last moment of its own for each block, and one result
-    is collected in each cycle in which there is one; so at the last moment of number j, j results
-    have been collected, whosever they are, and j + blocks can fire in the next cycle. Hence f(j) <=
-    max(c(j) + 2, f(j - 1) + 1, f(j - blocks) + block), and the last result, collected by f(depth) +
-    block - 1, is offered two cycles later.
+    of its own, ``younger`` how many threads of younger epochs there are at most.
+
+    Firing: let c(j) be the cycle in which the last operand of the thread that is complete as number
+    j was taken, and f(j) when number j fires. No more than ``operands`` become complete in a cycle,
+    so that c(1) is ceil(depth / operands) - 1 cycles before the last operand, at the latest. A
+    thread fires two cycles after it is complete, one cycle after the thread before it, or when a
+    block is free, whichever is last. Number j's block has its result ``block - 1`` cycles after
+    f(j) at the latest. That is a last moment of its own for each block, and one result is collected
+    in each cycle in which there is one; so at the last moment of number j, j results have been
+    collected, whichever they are, and j + blocks can fire in the next cycle. Hence f(j) <= max(c(j)
+    + 2, f(j - 1) + 1, f(j - blocks) + block). No thread of a younger epoch fires before all of this
+    epoch have, so that none of them delays a firing.
+
+    Collecting: at f(depth) + block - 1, the last moment of the epoch, all its blocks have their
+    results. Those ``depth`` results that are collected by then need not be the epoch's, if younger
+    threads with short operations have fired meanwhile, into blocks that were emptied and entries
+    whose threads have left. Blocks are emptied round robin: from the last moment on, each other
+    block is emptied once at most before the epoch's last one, in a cycle each. So ``blocks - 1``
+    results go first at most, and no more of younger threads than there are. The cycles are without
+    a gap, and an entry whose result is collected has the next one collected four cycles later at
+    the earliest (it is sent on, taken, and an operation has 3 cycles at least); so if there are
+    four entries or fewer, each of the others' goes first once at most.
+
+    The epoch's results are sent on one in a cycle, as they are collected one in a cycle: the last
+    is offered two cycles after it was collected.
     """
     check_count("depth", depth, least=2)
     check_count("blocks", blocks)
     check_count("operands", operands)
+    check_count("younger", younger, least=0)
     return ((depth - 1) // blocks * max(blocks, block) + (depth - 1) % blocks + block + 5
-            - -(-depth // operands))
+            - -(-depth // operands) + overtaken(depth=depth, blocks=blocks, younger=younger))

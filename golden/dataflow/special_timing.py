@@ -7,7 +7,7 @@ division, it knows at once.
 
 from cyclebound.golden.dataflow.graph import Special
 
-__all__ = ["AT_ONCE", "BLOCKS", "cycles", "longest"]
+__all__ = ["AT_ONCE", "BLOCKS", "cycles", "longest", "overtaken"]
 
 BLOCKS = 8   # dividers or square roots of a unit
 AT_ONCE = 3  # cycles of an operation without any bit to be made
@@ -32,3 +32,9 @@ def cycles(function: Special, a: int, b: int) -> int:
     known = any(value == 0 or value >= _INFINITY for value in magnitudes)
     negative = function == Special.FSQRT and a & _SIGN
     return AT_ONCE if known or negative else longest(function)
+
+
+def overtaken(*, depth: int, blocks: int, younger: int) -> int:
+    """How many results of others are collected, at most, after a block could have been emptied."""
+    entries = depth if depth <= AT_ONCE + 1 else blocks
+    return min(blocks - 1, entries - 1, younger)

@@ -1,58 +1,31 @@
-"""Worst-case execution time of a mapped kernel, epoch by epoch.
+"""Worst-case execution time of a mapped kernel: the latest cycle of every step of every token.
 
-This project, from SGMF, sections 4.1 and 5.1. All units fire and send threads in epochs of
-``depth``, so that whoever waits, waits for an older epoch or for its own. Let n be the threads of
-epoch e. For a unit u, these are the last cycles in which, of epochs up to e,
+This project, from SGMF, sections 4.1 and 5.1. The derivation is docs/dataflow-wcet.md. In short:
+every step of a unit, a switch or a delay happens in the first cycle in which all its conditions
+hold, and a condition that holds keeps holding until the step is made. So the latest cycle of the
+step number *n* is one more than the latest of what it waits for, and what it waits for is a step of
+an older number, or of the same number further upstream. Steps are counted, not threads: which
+thread is number *n* of an epoch depends on memory, how many have passed does not.
 
-- A(u, e): a token was taken by its token buffer; A(w, e): by way w to it;
-- L(u, e): a thread was chosen to fire, so that its entry is free in the next cycle;
-- V(u, e): load/store and special units only: a thread left the reservation buffer;
-- R(u, e): a result would be taken, if nobody downstream were in the way.
-
-*Order.* Units with nothing but sources before them get, fire and send threads in order. Two
-streams of one order make threads complete in that order, one in a cycle at most; k streams of
-different orders, k in a cycle.
-
-*Whom does epoch e wait for downstream?* A way has room for two tokens in each switch and for those
-of its delays, K in all. A unit's results can leave, one in each cycle, when all of older epochs
-that do not fit into the way have been taken: after A(w, e - m), m = floor(K / depth); if K is less
-than ``depth``, when the consumer's entries are free, after L(consumer, e - 1). Then the way, of h
-cycles, fills up again. Y(w, e) is the cycle in which the last of the epoch can leave: one after
-that, if the places that it waits for become free in the order in which it needs them, as those of
-a way do, and those of a consumer that fires in order; else n after it. So A(w, e) is at most the
-latest of R(u, e) + h, what the consumer's entries allow, and Y + h for other ways, whose consumers
-can hold the token up at the fork.
-
-*When do threads fire?* One in each cycle, unless epoch e - 1 has not been chosen, or the register
-behind the buffer is not free, or none is complete. If none is in cycle z, the m that remain have
-become complete since; each stream's tokens have come by A(w, e), one in a cycle, so that m is at
-most the sum of A(w, e) - z + 1 over streams of different orders, where it is not negative, and n.
-So L(u, e) is at most the latest of L(u, e - 1) + n, the greatest z + m, and what the register
-behind allows:
-
-- compute and control units: Y(u, e), the latest of all ways; and R = max(L, Y) + 1, and the cycles
-  of the pipeline, which stands still as a whole.
-- load/store units: after V(u, e - 1) all entries are free, and a thread fires in each 1 + ``stall``
-  cycles, because a request may wait for its bank. A thread is answered ``memory`` cycles after it
-  fired, at most, and chosen to leave in the next: a last moment of its own for each thread, so
-  that, with one leaving in each cycle, none but those of epoch e leave later than the last of
-  these: V(u, e) is at most the latest of L + 1 + memory + 1, V(u, e - 1) + n, and Y; R = V + 1.
-- special units: after V(u, e - 1) too. Of threads in the order of their firing, number j takes a
-  block when number j - blocks has left one, and blocks are emptied one in each cycle, each at its
-  last moment at the latest, by the same argument (`special_epoch`).
-
-A source makes a token in each cycle, from the one after the start on. The sink takes what comes,
-and the kernel has ended in the cycle after the last token.
+- *Nets.* A channel's tokens go down a tree of queues: a switch's input has two places, a delay as
+  many as it has slots. Branches share the queues before they part. A token leaves a queue when
+  every branch has taken it, so that a slow branch holds up its siblings.
+- *Token buffers.* An operand takes a token when the thread before it in its entry has fired. Of
+  ``count`` threads, number *j* is complete when no more than ``count - j`` tokens are missing, in
+  all streams of different orders together.
+- *Units.* A pipeline stands still as a whole; a load's or division's entry is free when all of the
+  older epoch have left; blocks are taken, emptied and sent on one thread in a cycle.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
+from cyclebound.golden.bound import NotCovered, check_count
+from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Memory, Special, Task, Token
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
-from cyclebound.golden.dataflow.special_timing import BLOCKS, longest
+from cyclebound.golden.dataflow.special_timing import BLOCKS, longest, overtaken
 from cyclebound.golden.dataflow.switch import PLACES
 
 __all__ = ["Estimate", "estimate", "longest_way"]
@@ -67,25 +40,44 @@ class Estimate:
     fill : int
         Cycles from the start until the first epoch has ended.
     interval : int
-        The most cycles from the end of an epoch to the end of the next.
-    cycles : int
-        From start to done, both included; ``fill + (epochs - 1) * interval`` at most.
+        Cycles from the end of an epoch to the end of the next, on average, rounded down.
+    rest : int
+        The cycles by which all epochs together exceed their averages: less than there are epochs.
     """
 
     fill: int
     interval: int
-    cycles: int
+    rest: int
+    epochs: int
+
+    @property
+    def cycles(self) -> int:
+        """From start to done, both included."""
+        return self.fill + (self.epochs - 1) * self.interval + self.rest
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """For `golden.dataflow.fabric_bounds.fabric_completion`."""
+        return {"fill": self.fill, "interval": self.interval, "rest": self.rest}
 
 
-@dataclass(frozen=True)
-class _Way:
-    """From a unit to an operand of one that is no delay: its cycles, and tokens that it holds."""
+@dataclass
+class _Queue:
+    """A switch's input, or a delay; ``gone``: by token, the latest cycle in which it leaves."""
 
-    source: int
-    to: int
-    operand: int | None
-    cycles: int
-    room: int
+    places: int
+    after: list["_Queue | _Operand"] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Operand:
+    """Where a net ends; ``taken``: by token, the latest cycle in which it is taken."""
+
+    user: int
+    source: int = -1
+    order: int | None = None
+    taken: list[int] = field(default_factory=list)
 
 
 def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
@@ -100,123 +92,265 @@ def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
     return found
 
 
-def _ways(mapped: Mapped) -> Iterator[_Way]:
-    """Every way, through all of its delays."""
-    graph, hops = mapped.graph, _hops(mapped)
-    uses = [(token, number, k) for token, number, k in graph.edges()]
-    uses += [(token, SINK, None) for token in graph.ends]
-    for token, user, operand in uses:
-        if user != SINK and graph.tasks[user].delays:
-            continue
-        switches = hops[token, user, operand]
-        cycles, room, source = switches, PLACES * switches, token.task
-        while graph.tasks[source].delays:
-            task = graph.tasks[source]
-            switches = hops[task.operands[0], source, 0]
-            cycles, room = cycles + switches + 1, room + PLACES * switches + task.slots
-            source = task.operands[0].task
-        yield _Way(source, user, operand, cycles, room)
+def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
+    """By token: what its unit's outputs lead to. A delay's outputs are behind its queue."""
+    names = {unit: number for number, unit in mapped.places.items()}
+    trees: dict[Token, list[_Queue | _Operand]] = {}
+    delays = {number: _Queue(task.slots) for number, task in mapped.graph.tasks.items()
+              if task.delays}
+    for net in mapped.nets:
+        number = names[net.unit]
+        first = delays[number].after if number in delays else []
+        trees[Token(number, net.channel)] = first
+        queues: dict[tuple, _Queue] = {}  # by link: the switch input at its end
+        for way in net.routes:
+            after = first
+            for link in way.links[:-1]:
+                if link not in queues:
+                    queues[link] = _Queue(PLACES)
+                    after.append(queues[link])
+                after = queues[link].after
+            user = names[mapped.grid.peer(*way.links[-1])[0]]
+            after.append(delays[user] if user in delays else _Operand(user))
+    return {token: tree for token, tree in trees.items() if token.task not in delays}
+
+
+def _operands(tree: Sequence[_Queue | _Operand], places: int = 0,
+              queues: int = 0) -> Iterator[tuple[_Operand, int, int]]:
+    """Where the tree ends, and the places and queues before."""
+    for each in tree:
+        if isinstance(each, _Operand):
+            yield each, places, queues
+        else:
+            yield from _operands(each.after, places + each.places, queues + 1)
+
+
+def _queues(tree: Sequence[_Queue | _Operand]) -> Iterator[_Queue]:
+    for each in tree:
+        if isinstance(each, _Queue):
+            yield each
+            yield from _queues(each.after)
+
+
+class _Unit:
+    """A task that is no delay, with the latest cycles of its steps, by number of thread.
+
+    Attributes
+    ----------
+    chosen : list of int
+        When a thread is chosen to fire: its entries of the token buffer are free one cycle later.
+    fired : list of int
+        When it leaves the token buffer's register.
+    left : list of int
+        When it is chosen to leave the reservation buffer.
+    sent : list of int
+        When all consumers have its result, and its enable token.
+    held : list of int
+        Until when this thread's result, or an older one, may wait for consumers.
+    without : dict of int to list of int
+        By unit before this one: when a thread is chosen as far as that unit is not the reason.
+    """
+
+    def __init__(self, number: int, task: Task, trees: Sequence[Sequence[_Queue | _Operand]],
+                 takes: Sequence[_Operand]) -> None:
+        self.number, self.task, self.trees, self.takes = number, task, trees, takes
+        self.chosen: list[int] = []
+        self.fired: list[int] = []
+        self.left: list[int] = []
+        self.sent: list[int] = []
+        self.held: list[int] = []
+        self.without: dict[int, list[int]] = {}
+        self.in_order = all(operand.order is None for operand in takes)
+        own = not self.in_order or isinstance(task.function, (Memory, Special))
+        self.order = number if own else None
+        self.ends = [end for tree in trees for end in _operands(tree)]
+        # by consumer: places and queues on the ways to it
+        self.ways: dict[int, list[tuple[int, int]]] = {}
+        for operand, places, queues in self.ends:
+            self.ways.setdefault(operand.user, []).append((places, queues))
+        # fires one thread in a cycle, if nobody but its consumers is in the way
+        self.prompt = isinstance(task.function, (Operation, Control))
+        self.narrow = any(queue.places < PLACES for tree in trees for queue in _queues(tree))
+
+    def lists(self) -> Iterator[list[int]]:
+        yield from (self.chosen, self.fired, self.left, self.sent, self.held)
+        yield from self.without.values()
+        for tree in self.trees:
+            yield from (queue.gone for queue in _queues(tree))
+            yield from (end.taken for end, _, _ in _operands(tree))
 
 
 class _Times:
-    """The docstring's letters, by epoch and unit."""
+    """All units' steps, epoch by epoch."""
 
-    def __init__(self, mapped: Mapped, depth: int, memory: int, stall: int) -> None:
-        self.depth, self.memory, self.stall = depth, memory, stall
-        self.tasks = {number: task for number, task in mapped.graph.tasks.items()
-                      if not task.delays}
-        ways = list(_ways(mapped))
-        self.sends = {number: [way for way in ways if way.source == number]
-                      for number in self.tasks}
-        self.takes = {number: [way for way in ways if way.to == number]
-                      for number in [*self.tasks, SINK]}
-        # by unit: the order in which it sends; None is that of threads
-        self.order: dict[int, int | None] = {}
-        self.in_order = {SINK}  # units that fire in the order of threads
-        for number, task in self.tasks.items():
-            if all(self.order[way.source] is None for way in self.takes[number]):
-                self.in_order.add(number)
-            own = number not in self.in_order or isinstance(task.function, (Memory, Special))
-            self.order[number] = number if own else None
-        self.taken: list[dict[_Way, int]] = []  # A
-        self.chosen: list[dict[int, int]] = []  # L
-        self.left: list[dict[int, int]] = []    # V; of a source, when its last token left
+    def __init__(self, mapped: Mapped, threads: int, depth: int, memory: int, stall: int) -> None:
+        self.threads, self.depth, self.memory, self.stall = threads, depth, memory, stall
+        trees = _trees(mapped)
+        self.units: dict[int, _Unit] = {}
+        takes: dict[int, list[_Operand]] = {}
+        for number, task in mapped.graph.tasks.items():
+            if task.delays:
+                continue
+            own = [tree for token, tree in trees.items() if token.task == number]
+            unit = _Unit(number, task, own, takes.get(number, []))
+            self.units[number] = unit
+            for operand, _, _ in unit.ends:
+                operand.order, operand.source = unit.order, number
+                takes.setdefault(operand.user, []).append(operand)
+        for unit in self.units.values():
+            if unit.in_order and unit.prompt:
+                unit.without = {operand.source: [] for operand in unit.takes}
+        self.sinks = takes[SINK]
+        # steps that a step depends on are no older than this, in threads
+        self.reach = depth + max(BLOCKS, *(places for unit in self.units.values()
+                                           for _, places, _ in unit.ends))
 
-    def _before(self, what: list[dict], key, back: int = 1) -> int:
-        """Of an older epoch; before the first, nobody was in the way."""
-        return what[-back][key] if back <= len(what) else 0
-
-    def _entries(self, way: _Way, count: int) -> int:
-        """When the last token of the epoch can be taken, as to the consumer's entries."""
-        if way.to == SINK or not self.chosen:
+    def free(self, operand: _Operand, n: int) -> int:
+        """From when on the operand can take token n."""
+        if operand.user == SINK or n < self.depth:
             return 0
-        return self.chosen[-1][way.to] + (1 if way.to in self.in_order else count)
+        user = self.units[operand.user]
+        if user.in_order:
+            return user.chosen[n - self.depth] + 1
+        return user.chosen[n - n % self.depth - 1] + 1
 
-    def _room(self, way: _Way, count: int) -> int:
-        """When the last result of the epoch can leave by this way: Y."""
-        if way.to == SINK or not self.chosen:
-            return 0
-        fit = way.room // self.depth
-        return way.cycles + (self._before(self.taken, way, fit) + 1 if fit
-                             else self._entries(way, count))
+    def push(self, tree: Sequence[_Queue | _Operand], n: int, offered: int) -> int:
+        """When token n, offered from this cycle on, has been taken by all of them."""
+        last = offered
+        for each in tree:
+            if isinstance(each, _Operand):
+                each.taken.append(max(offered, self.free(each, n)))
+                last = max(last, each.taken[n])
+                continue
+            enters = max(offered, each.gone[n - each.places] + 1 if n >= each.places else 0)
+            each.gone.append(self.push(each.after, n, max(enters, each.gone[-1] if n else 0) + 1))
+            last = max(last, enters)
+        return last
 
-    def epoch(self, count: int) -> int:
-        """Work out one more epoch of so many threads; returns when its last token ended."""
-        taken, chosen, left = {}, {}, {}
-        for number, task in self.tasks.items():
-            streams: dict[int | None, int] = {}  # by order: when the last token has come
-            for way in self.takes[number]:
-                order = self.order[way.source]
-                streams[order] = max(streams.get(order, 0), taken[way])
-            rooms = {way: self._room(way, count) for way in self.sends[number]}
-            chosen[number], left[number], result = self._unit(
-                number, task, count, list(streams.values()), max(rooms.values(), default=0))
-            for way in rooms:
-                others = [room + way.cycles for other, room in rooms.items() if other != way]
-                taken[way] = max(result + way.cycles, self._entries(way, count), *others, 0)
-        self.taken.append(taken)
-        self.chosen.append(chosen)
-        self.left.append(left)
-        return max(taken[way] for way in self.takes[SINK])
+    def held(self, unit: _Unit, n: int) -> int:
+        """Until when the result of thread n may wait for consumers, apart from those that wait for
+        this unit themselves."""
+        if unit.narrow:
+            return unit.sent[n]
+        last = 0
+        for end, places, queues in unit.ends:
+            if end.user == SINK or n < places + self.depth:
+                continue
+            user = self.units[end.user]
+            if unit.number in user.without and all(
+                    queues - others + room + 2 <= places + self.depth
+                    and room <= places + self.depth + 1
+                    for room, others in unit.ways[end.user]):
+                free = user.without[unit.number][n - places - self.depth] + 1
+            else:
+                free = self.free(end, n - places)
+            last = max(last, free + queues)
+        return last
 
-    def _unit(self, number: int, task: Task, count: int, streams: list[int],
-              room: int) -> tuple[int, int, int]:
-        """L, V and R."""
-        gone = self._before(self.left, number)
-        if task.function in (NUMBER, CONSTANT):
-            last = max(gone + count, room)
-            return 0, last, last
-        idle = list(_idle(streams, count))
-        if isinstance(task.function, Memory):
-            again = 1 + self.stall
-            last = max(gone + (count - 1) * again, *(at + some * again for at, some in idle))
-            left = max(last + 1 + self.memory + 1, gone + count, room)
-            return last, left, left + 1
-        if isinstance(task.function, Special):
-            most = longest(task.function)
-            last = max(at + (some - 1) // BLOCKS * max(BLOCKS, most) + (some - 1) % BLOCKS
-                       for at, some in [(gone, count), *((at + 1, some) for at, some in idle)])
-            left = max(last + 1 + most, gone + count, room)
-            return last, left, left + 1
-        last = max(self._before(self.chosen, number) + count, room,
-                   *(at + some for at, some in idle))
-        return last, 0, max(last, room) + 1 + PIPELINE_STAGES * isinstance(task.function,
-                                                                           Operation)
+    def complete(self, unit: _Unit, begin: int, count: int) -> list[int]:
+        """By number in the epoch: when so many threads are complete."""
+        streams: dict[int | None, list[int]] = {}  # by order
+        for operand in unit.takes:
+            taken = operand.taken[begin:begin + count]
+            stream = streams.get(operand.order, taken)
+            streams[operand.order] = [max(pair) for pair in zip(stream, taken, strict=True)]
+        return sorted(cycle for stream in streams.values() for cycle in stream)[-count:]
 
+    def epoch(self, begin: int) -> None:
+        """The steps of one more epoch."""
+        count = min(self.depth, self.threads - begin)
+        for unit in self.units.values():
+            if unit.task.function in (NUMBER, CONSTANT):
+                for n in range(begin, begin + count):
+                    self.send(unit, n, unit.sent[-1] + 1 if n else 1)
+                continue
+            complete = self.complete(unit, begin, count)
+            for n in range(begin, begin + count):
+                self.step(unit, n, complete[n - begin])
 
-def _idle(streams: list[int], count: int) -> Iterator[tuple[int, int]]:
-    """Cycles in which no thread is complete, and how many can become so from then on, with streams
-    of tokens that end in these cycles."""
-    at, some = max(streams), 0
-    while some < count:
-        some = min(count, sum(max(0, end - at + 1) for end in streams))
-        yield at, some
-        at -= 1
+    def send(self, unit: _Unit, n: int, shown: int) -> None:
+        unit.sent.append(max((self.push(tree, n, shown) for tree in unit.trees), default=shown))
+
+    def step(self, unit: _Unit, n: int, complete: int) -> None:
+        """All of thread number n's steps in one unit, up to its consumers."""
+        function, chosen, fired, left = unit.task.function, unit.chosen, unit.fired, unit.left
+        older = n - n % self.depth - 1  # the last thread of the epoch before
+        for source, without in unit.without.items():
+            others = [operand.taken[n] for operand in unit.takes if operand.source != source]
+            register = 1 + isinstance(function, Operation)  # the pipeline is behind the register
+            without.append(max(max(others, default=-1) + 1, without[-1] + 1 if n else 0,
+                               unit.held[n - register] if n >= register else 0))
+        # chosen once the thread before has left the register
+        chosen.append(max(complete + 1, fired[-1] if n else 0))
+        if isinstance(function, Operation):
+            held = unit.held[-1] if n else 0
+            fired.append(max(chosen[n] + 1, held))
+            self.send(unit, n, fired[n] + PIPELINE_STAGES)
+        elif isinstance(function, (Memory, Special)):
+            again, entry = fired[-1] + 1 if n else 0, left[older] + 1 if older >= 0 else 0
+            if isinstance(function, Memory):
+                again += self.stall
+                answered = self.memory
+            else:
+                answered = longest(function) - 1
+                if n >= BLOCKS:
+                    again = max(again, fired[n - BLOCKS] + answered + 1)
+            fired.append(max(chosen[n] + 1, again, entry))
+            answered += fired[n]
+            if isinstance(function, Special):
+                younger = self.threads - older - 1 - self.depth
+                answered += overtaken(depth=self.depth, blocks=BLOCKS, younger=max(0, younger))
+            left.append(max(answered + 1, max(left[-1] + 1, unit.sent[-1]) if n else 0))
+            self.send(unit, n, left[n] + 1)
+        else:
+            self.send(unit, n, chosen[n] + 1)
+            fired.append(unit.sent[n])
+        if unit.prompt:
+            unit.held.append(max(unit.held[-1] if n else 0, self.held(unit, n)))
+
+    def period(self) -> int:
+        """By how many cycles all that later steps depend on is later than an epoch ago; 0: not all
+        by as many."""
+        reach, depth, found = self.reach, self.depth, set()
+        for steps in self.lists():
+            if steps:
+                if len(steps) < reach + depth:
+                    return 0
+                found |= {later - earlier for later, earlier in
+                          zip(steps[-reach:], steps[-reach - depth:-depth], strict=True)}
+                if len(found) > 1:
+                    return 0
+        return found.pop()
+
+    def repeat(self, epochs: int, period: int) -> None:
+        """So many epochs more, each later by the period than the one before."""
+        for steps in self.lists():
+            last = steps[-self.depth:]
+            steps.extend(cycle + period * k for k in range(1, epochs + 1) for cycle in last)
+
+    def lists(self) -> Iterator[list[int]]:
+        for unit in self.units.values():
+            yield from unit.lists()
+
+    def ends(self) -> Iterator[int]:
+        """For each epoch, when its last token has ended."""
+        begin = 0
+        while begin < self.threads:
+            self.epoch(begin)
+            begin += self.depth
+            whole = (self.threads - begin - BLOCKS) // self.depth  # with as many that follow
+            period = self.period() if whole > 0 else 0
+            if period:
+                self.repeat(whole, period)
+                begin += whole * self.depth
+        last = range(self.depth - 1, self.threads + self.depth - 1, self.depth)
+        for n in last:
+            yield max(operand.taken[min(n, self.threads - 1)] for operand in self.sinks)
 
 
 def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
              stall: int = 0) -> Estimate:
-    """Greatest number of cycles from start to done.
+    """Greatest number of cycles from start to done. Raises `NotCovered` where there is no bound.
 
     Parameters
     ----------
@@ -229,10 +363,15 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
     stall : int
         The most cycles that a request waits until it is taken.
     """
-    times = _Times(mapped, depth, memory, stall)
-    ends = [times.epoch(min(depth, threads - begin)) + 2 for begin in range(0, threads, depth)]
-    intervals = [after - before for before, after in pairwise(ends)]
-    return Estimate(ends[0], max(intervals, default=0), ends[-1])
+    check_count("threads", threads)
+    check_count("depth", depth, least=2)
+    check_count("memory", memory, least=2)
+    check_count("stall", stall, least=0)
+    if not mapped.graph.ends:
+        raise NotCovered("a graph must have tokens with which threads end, not none")
+    ends = [end + 2 for end in _Times(mapped, threads, depth, memory, stall).ends()]
+    interval, rest = divmod(ends[-1] - ends[0], max(1, len(ends) - 1))
+    return Estimate(ends[0], interval, rest, len(ends))
 
 
 def longest_way(mapped: Mapped) -> int:

@@ -8,15 +8,16 @@ touches ``(w + n - 1) // 16 + 1`` of them. ``write`` is 0 or 1; ``part`` is what
 which raises `ValueError` for an unknown one. Indexed requests are in ``index_bounds.py``.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.request import BURST_WORDS
+from cyclebound.golden.dram.tile_search import longest_lines, longest_run
 from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["check_request", "eq1", "eq15", "eq15_tool", "eq16", "eq19", "most_bursts", "recovery",
-           "tile_2d_issue_delay", "tile_issue_delay", "tile_limit"]
+           "tile_2d_issue_delay", "tile_issue_delay"]
 
 
 def check_request(bursts: object, write: object) -> None:
@@ -147,164 +148,75 @@ def eq19(*, part: str | Part, cycles: int, compute_ps: int) -> int:
 
 # -- the project's own -----------------------------------------------------------------------------
 
-def tile_limit(part: Part) -> int:
-    """Bursts of the longest 1D tile that touches no bank in two rows, at any alignment."""
-    return (part.banks // 2 - 1) * 2 * part.bursts_per_row + 1
+def _checked(part: str | Part, write: int, counts: dict[str, int]) -> Part:
+    for thing, value in counts.items():
+        check_count(thing, value)
+    check_request(1, write)
+    return part_named(part)
 
 
-def _wide(part: Part, b: int) -> int:
-    if b <= 4:
-        return (b - 1) * part.nRRD_S
-    if b <= 6:
-        return 2 * part.nRRD_S + (b - 4) * part.nCCD_L + part.nCCD_S
-    if b == 7:
-        return 3 * part.nRRD_S + part.nCCD_L + part.nCCD_S
-    if b % 2:
-        return part.nRRD_S + 2 * part.nCCD_L + (b - 4) * part.nCCD_S
-    return 2 * part.nRRD_S + part.nCCD_L + (b - 5) * part.nCCD_S
-
-
-def _narrow(part: Part, b: int) -> int:
-    if b <= 4:
-        return (b - 1) * part.nRRD_S
-    uneven = 0 if b % 2 else part.nCCD_L - part.nCCD_S
-    return 2 * part.nRRD_S + part.nCCD_L + (b - 4) * part.nCCD_S + uneven
-
-
-def _four(part: Part, b: int) -> int:
-    starved = b > 4 and b % 2 == 0 and (b - 3) // (2 * part.bursts_per_row) % 2
-    return (b - 1) * part.nCCD_S + (part.nCCD_L - part.nCCD_S if b == 5 or starved else 0)
-
-
-def _one(part: Part, b: int) -> int:
-    if b <= 4:
-        return (b - 1) * part.nRRD_S
-    if b == 6:
-        return part.nRRD_S + 4 * part.nCCD_S
-    return 2 * part.nRRD_S + (b - 3) * part.nCCD_S
-
-
-def _regime(part: Part) -> Callable[[Part, int], int] | None:
-    """The chain of column commands for a part's numbers, or None if none was derived."""
-    first, short, again, row = part.nRRD_S, part.nCCD_S, part.nCCD_L, part.nRCD
-    closing = recovery(part, 0)
-    if short != 4 or part.nBURST != 4 or row >= 40 or row in (2 * first, 3 * first):
-        return None
-    if part.nRC > closing + min(row + 26, (8 if part.bank_groups == 1 else 16) * short):
-        return None
-    if part.bank_groups == 1:
-        return _one if first == short + 1 and 8 <= row <= 32 else None
-    if again > 2 * short:
-        return None
-    if part.bank_groups == 2:
-        if again >= 7 and first == again + 1 and first < part.nRRD_L < 2 * first:
-            return _wide if row > 2 * first + 1 else None
-        if short < again == first <= 6 and part.nRRD_L < 2 * first:
-            return _narrow if row > first + 2 else None
-        return None
-    return _four if first == short < again and row > 8 else None
-
-
-@bound(formula="max(nRCD + CC(b) + nRTP + nRP, min(b - 1, 3) * nRRD_S + nRC), and "
-               "max(nRC, nRCD + nRTP + nRP) - nCCD_S for each return to banks in use; "
-               "writes: nCWD + nBURST + nWR for nRTP", source="this project")
+@bound(formula="max over first bursts s of LID(s, b), each by the arbiter's rules; for four kinds "
+               "of parts nRCD + CC(b) + nRTP + nRP or min(b - 1, 3) * nRRD_S + nRC (tile_chains)",
+       source="this project")
 def tile_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
-    """LID of a 1D tile of b bursts: the worst of all alignments, reached up to `tile_limit`.
+    """LID of a 1D tile of b bursts: the worst of all alignments, exactly, for any part.
 
-    **Two chains.** *Activates*: a tile's bursts lie in two banks of different groups by turns, and
-    when their row ends in the next two. At most four banks are activated nRRD_S apart (a fifth is
-    needed only 256 bursts later); none may be activated again within nRC. So the delay is at
-    least ``min(b - 1, 3) * nRRD_S + nRC``. *Column commands*: the first may follow its activate by
-    nRCD; from there to the last one it takes CC(b); then the bank recovers (nRTP, or nCWD +
-    nBURST + nWR) and precharges (nRP). The delay is the longer of the two.
+    What a tile of b bursts makes of the arbiter depends only on where in a row of all banks it
+    begins. From each of these first bursts the rules of generator and arbiter are followed to the
+    tile's end (`longest_run`), and the longest of these delays is the bound: no alignment takes
+    longer, and one takes as long. That it can be done for any b rests on two facts. After a few
+    bursts in a pair of banks, the arbiter is in the same state whatever came before, so that all
+    first bursts share what is left to follow; and when all of them have come to the states in
+    which they were a row of all banks before, they repeat from there on.
 
-    **CC(b), two bank groups, nRRD_S = nCCD_L + 1** (x16 at 3200). One after the other, commands
-    to alternating groups are nCCD_S apart, to the same group nCCD_L. What costs more is waiting
-    for an activate, and a last command in the same group as the one before.
-
-    - b <= 4: each burst lies in its own bank (start two bursts before the row's end) and follows
-      its own activate: ``(b - 1) * nRRD_S``.
-    - b = 5, 6, same start: the third bank opens at 2 nRRD_S, and before the fourth does, has its
-      second burst nCCD_L later; the fourth follows nCCD_S later, with one burst or (b = 6) two of
-      them, nCCD_L apart: ``2 * nRRD_S + (b - 4) * nCCD_L + nCCD_S``.
-    - b = 7, same start: rule 5 lets the fuller banks of the next pair open first; bank 1 opens
-      last, at 3 nRRD_S; the third bank has two bursts left: ``3 * nRRD_S + nCCD_S + nCCD_L``.
-    - b odd, from 9, same start: the second bank opened has its second burst nCCD_L behind its
-      first; now all alternate, nCCD_S apart; but having been ahead by one, its group is used up
-      one early, and the last two commands are nCCD_L apart:
-      ``nRRD_S + nCCD_L + (b - 4) * nCCD_S + nCCD_L``.
-    - b even, from 8, start four before the row's end: the same from the third bank on, which
-      opens at 2 nRRD_S as the fourth command: ``2 * nRRD_S + (b - 5) * nCCD_S + nCCD_L``.
-      (Eq. 15 counts b = 8 with 7: one too many.)
-
-    **Two groups, nRRD_S = nCCD_L <= 2 nCCD_S - 2** (x16 at 1866 and 2133): from b = 5 the third
-    bank's second burst, nCCD_L behind its activate's first, is always there: ``2 * nRRD_S +
-    nCCD_L + (b - 4) * nCCD_S``, and for even b the last two commands lie in one group.
-
-    **Four groups, nRRD_S = nCCD_S** (x8): banks open as fast as bursts follow: ``(b - 1) *
-    nCCD_S``. But a tile that runs over the end of the banks, into the next row of banks 0 and 1,
-    finds those nearer (rules 2 and 5): with b = 5 the one burst of bank 0 goes second, and the
-    last pair's other bank has its last two bursts in a row: nCCD_L - nCCD_S more. Likewise its
-    second bank, passed over until everything behind is done, may meet its own group at the end:
-    b even, ``(b - 3) // 256`` odd.
-
-    **One group, nRRD_S = nCCD_S + 1** (DDR3): as with two groups and nCCD_L = nCCD_S:
-    ``2 * nRRD_S + (b - 3) * nCCD_S``; for b = 6 the banks open in another order and one nRRD_S is
-    hidden. When the fourth activate would meet a column command (3 nRRD_S = nRCD + nCCD_S) it
-    comes one clock later, and so does the end of its nRC.
-
-    **Longer than** `tile_limit`, a tile comes back to banks that it has used, once in each sweep of
-    the banks. Rule 2 can pass over a burst when it leaves a pair; that bank then keeps its row, and
-    when the tile returns, has to be read or written, closed and opened again. Nothing else may be
-    left to do meanwhile, so a row cycle is added, in the place of one step of nCCD_S. That this
-    happens no more than once in each return is searched, not proved (starts and ends around the
-    banks' ends, up to four sweeps): 66 of 70 clocks were reached by reads of the x16 part in the
-    first return, 80 or 81 of 84 by writes in each. Up to the limit, the bound is exact.
-
-    **Covered**: nBURST = nCCD_S = 4; and numbers for which no activate meets a column command
-    (nRCD other than 2 or 3 nRRD_S; greater than 2 nRRD_S + 1, nRRD_S + 2, 8 and 7 in the four
-    cases), activates alternate freely (nRRD_L < 2 nRRD_S with two
-    groups), and none that waits for its burst comes so late that its nRC outlasts the column
-    commands (nRC <= nRTP + nRP + nRCD + 26, for a pair that begins with the tenth burst, and
-    nRC <= nRTP + nRP + 16 nCCD_S, 8 with one group, for one that waits for room in a FIFO).
-    Others: `NotCovered`, and ``worst_case.py`` simulates. Within these conditions formula and
-    model were compared for all alignments: equal, for the named parts and for random ones.
+    `tile_chains` says where the numbers come from for parts like those of Sim-D's Table 1, by a
+    derivation of its own; the two agree wherever it speaks (``tests/dram/test_tile_chains.py``).
     """
-    known = part_named(part)
-    check_request(bursts, write)
-    chain = _regime(known)
-    if chain is None:
-        raise NotCovered(f"{known.name}: tile_issue_delay must have timing numbers of a kind that "
-                         "it was derived for; worst_issue_delay simulates any")
-    closing = recovery(known, write)
-    returns = max(0, -(-(bursts - tile_limit(known)) // known.bursts_per_sweep))
-    again = returns * (max(known.nRC, known.nRCD + closing) - known.nCCD_S)
-    met = int(chain is _one and bursts > 4 and 3 * known.nRRD_S == known.nRCD + known.nCCD_S)
-    return max(known.nRCD + chain(known, bursts) + closing + again,
-               min(bursts - 1, 3) * known.nRRD_S + known.nRC + met)
+    known = _checked(part, write, {"bursts": bursts})
+    found = longest_run(known, bursts=bursts, write=bool(write))
+    if found is None:
+        raise NotCovered(f"bursts must be at most {known.bursts}, those of {known.name}, "
+                         f"not {bursts}")
+    return found.delay
 
 
-@bound(formula="lines * LID(b) + (max(nRC, nRCD + nRTP + nRP) if lines > 1); "
-               "writes: nCWD + nBURST + nWR for nRTP", source="this project, searched")
-def tile_2d_issue_delay(*, part: str | Part, bursts: int, lines: int, write: int) -> int:
-    """LID of a 2D tile of ``lines`` lines, each of at most ``bursts`` bursts, at any period.
+@bound(formula="max over first words a of LID(a, words, period, count), each by the arbiter's "
+               "rules", source="this project")
+def tile_2d_issue_delay(*, part: str | Part, words: int, period: int, count: int, write: int
+                        ) -> int:
+    """LID of a 2D tile of ``count`` lines, at any address: the worst of all, exactly.
 
-    LID(b) is `tile_issue_delay` of one line; where it covers no line, neither does this.
+    Lines overlap as far as their banks allow, and that is decided by where each lies: a line in
+    the bank of the one before waits for its row, one in another pair of banks does not; and a burst
+    that the arbiter passes over may keep a bank open until lines later (rule 2), which may happen
+    in each line. So there is no sum over lines that is both safe and tight, and the bound follows
+    the rules from each word at which the tile can begin (`longest_lines`): in a row of all banks
+    there are 16,384 (eight banks of 1,024 columns) or 32,768 of them, and most are like another
+    (`first_words`).
 
-    Lines whose rows lie in the same bank (a period near a multiple of the banks' rows, 2**14 words
-    for eight banks) cannot overlap: each opens its row when the one before has been closed. One
-    after the other they take ``lines * LID(b)``; with one burst each, exactly that is reached.
-    It is not quite safe, for the arbiter does not work line by line: rule 2 keeps to the current
-    pair, and a burst of an earlier line that was passed over holds its bank's row open until all
-    of the current pair is done. It then closes after what its own line's delay allows for, once, by
-    no more than a row cycle; if it cost that in each line, no two lines would have overlapped.
-
-    Evidence: searched, not proved. Random and climbing searches over starts, periods and irregular
-    lines (2 to 20 lines of 1 to 600 bursts, the four named parts) came up to 19 clocks beyond
-    ``lines * LID(b)`` (x8, lines of 3 bursts), and no further with more lines; a row cycle is 74.
+    Lines without a gap are one line, and covered however many there are. Of others, those are
+    not covered that make a refresh late, whatever their address: more bursts than 8 nREFI have room
+    for.
     """
-    known = part_named(part)
-    check_count("lines", lines)
-    line = tile_issue_delay(part=known, bursts=bursts, write=write)
-    passed_over = max(known.nRC, known.nRCD + recovery(known, write)) if lines > 1 else 0
-    return lines * line + passed_over
+    known = _checked(part, write, {"words": words, "period": period, "count": count})
+    if period < words:
+        raise NotCovered(f"period must be at least the words of a line ({words}), not {period}")
+    total = (count - 1) * period + words
+    if period == words or count == 1:
+        fewest = -(-total // BURST_WORDS)
+        found = [longest_run(known, bursts=bursts, write=bool(write))
+                 for bursts in range(fewest, most_bursts(words=total) + 1)]
+        if total <= known.bursts * BURST_WORDS and found[0] is not None:
+            return max(each.delay for each in found if each is not None)
+    else:
+        fewest = max(count * words // BURST_WORDS,
+                     min(count, total // max(period, BURST_WORDS)))
+        if fewest * known.nCCD_S > MOST_OWED * known.nREFI:
+            raise NotCovered(f"a tile must take {MOST_OWED} nREFI ({MOST_OWED * known.nREFI} "
+                             "clocks) at most, or a refresh is late, not the "
+                             f"{fewest * known.nCCD_S} that {fewest} bursts take at least")
+        longest = longest_lines(known, words=words, period=period, count=count, write=bool(write))
+        if longest is not None:
+            return longest.delay
+    raise NotCovered(f"a tile must end by word {known.bursts * BURST_WORDS}, the end of "
+                     f"{known.name}, not {total}")

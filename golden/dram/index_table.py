@@ -5,11 +5,11 @@
 is the number of words from which on each takes nCCD_L, and nothing else changes; or 0.
 """
 
-import csv
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from cyclebound.golden.csv_rows import read_rows
 from cyclebound.golden.dram.bounds import recovery
 from cyclebound.golden.dram.timing import PARTS, Part
 
@@ -32,9 +32,14 @@ class Known(NamedTuple):
 @cache
 def known_delays() -> tuple[Known, ...]:
     """All that were searched."""
-    with FILE.open(newline="") as file:
-        return tuple(Known(row["part"], *(int(row[field]) for field in Known._fields[1:]))
-                     for row in csv.DictReader(file))
+    return tuple(Known(**row) for row in read_rows(
+        FILE, {"part": _part, **dict.fromkeys(Known._fields[1:], int)}))
+
+
+def _part(name: str) -> str:
+    if name not in PARTS:
+        raise ValueError(name)
+    return name
 
 
 def longest_known(part: Part, *, bursts: int, rows: int, write: int) -> int | None:

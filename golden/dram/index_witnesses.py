@@ -5,10 +5,10 @@ what the adversary of ``index_search.py`` made of them. ``found`` is their issue
 model, in DRAM clocks; the bound is `indexed_issue_delay`.
 """
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
+from cyclebound.golden.csv_rows import read_rows
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.index_search import Order
 
@@ -41,8 +41,11 @@ class Witness:
 
 def witnesses(part: str | None = None) -> list[Witness]:
     """All of them, or those of one part; a bank is a hexadecimal digit in the file."""
-    with FILE.open(newline="") as file:
-        found = [Witness(row["part"], int(row["write"]), int(row["rows"]), int(row["found"]),
-                         Order(int(row["first"]), tuple(int(bank, 16) for bank in row["banks"])))
-                 for row in csv.DictReader(file)]
+    columns = {"part": str, "write": int, "rows": int, "found": int, "first": int, "banks": _banks}
+    found = [Witness(row["part"], row["write"], row["rows"], row["found"],
+                     Order(row["first"], row["banks"])) for row in read_rows(FILE, columns)]
     return [each for each in found if part in (None, each.part)]
+
+
+def _banks(digits: str) -> tuple[int, ...]:
+    return tuple(int(bank, 16) for bank in digits)

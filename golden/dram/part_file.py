@@ -32,13 +32,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from cyclebound.golden.dram.request import BEATS
-from cyclebound.golden.dram.timing import TIMINGS, Number, Part, part_of
+from cyclebound.golden.dram.timing import MAXIMA, TIMINGS, Number, Part, part_of
 
 __all__ = ["PartFileError", "load_part"]
 
 _TEXTS = ("name", "generation")
 _COUNTS = ("tck_ps", "banks", "bank_groups", "rows", "columns")
 _NUMBER = ("ck", "ns", "source")
+_MOST = {"tck_ps": 1_000_000, "banks": 256, "bank_groups": 256, "rows": 1 << 32, "columns": 1 << 16}
+_MOST_CLOCKS = 1 << 20
+_MOST_NS = 1_000_000_000
+_TEXT = 200  # characters of a name or a source
+"""Far beyond any part: greater numbers are slips, and would take models hours and memory."""
 
 
 class PartFileError(ValueError):
@@ -63,8 +68,11 @@ class _File:
             self.refuse("must be UTF-8")
         try:
             return tomllib.loads(text, parse_float=Decimal)
-        except tomllib.TOMLDecodeError as error:
-            self.refuse(f"must be TOML: {error}")
+        except (ArithmeticError, ValueError) as error:  # also a number too long for Python
+            said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number too long"
+            self.refuse(f"must be TOML: {said}")
+        except RecursionError:
+            self.refuse("must be TOML: too many tables or lists in each other")
 
     def names(self, where: str, found: Iterable[str], known: tuple[str, ...],
               needed: tuple[str, ...]) -> None:
@@ -74,7 +82,7 @@ class _File:
             if name not in known:
                 close = difflib.get_close_matches(name, known, 1)
                 hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-                self.refuse(f"unknown {name!r} in {where}; {hint}")
+                self.refuse(f"unknown {_shown(name)} in {where}; {hint}")
         missing = [name for name in needed if name not in found]
         if missing:
             self.refuse(f"{where} must have {', '.join(missing)}")
@@ -82,23 +90,31 @@ class _File:
     def table(self, tables: Mapping[str, object], name: str) -> dict[str, object]:
         table = tables[name]
         if not isinstance(table, dict):
-            self.refuse(f"[{name}] must be a table, not {table!r}")
+            self.refuse(f"[{name}] must be a table, not {_shown(table)}")
         return table
 
-    def count(self, thing: str, value: object, least: int) -> int:
+    def count(self, thing: str, value: object, least: int, most: int = _MOST_CLOCKS) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             self.refuse(f"{thing} must be a whole number, not {_shown(value)}")
         if value < least:
-            self.refuse(f"{thing} must be at least {least}, not {value}")
+            self.refuse(f"{thing} must be at least {least}, not {_shown(value)}")
+        if value > most:
+            self.refuse(f"{thing} must be at most {most}, not {_shown(value)}")
+        return value
+
+    def text(self, thing: str, value: object, least: int) -> str:
+        if not isinstance(value, str) or len(value) < least:
+            self.refuse(f"{thing} must be a text, not {_shown(value)}")
+        if len(value) > _TEXT or not value.isprintable():
+            self.refuse(f"{thing} must be at most {_TEXT} printable characters, "
+                        f"not {_shown(value)}")
         return value
 
     def number(self, name: str, value: object) -> Number:
         if not isinstance(value, dict):
             return Number(clocks=self.count(name, value, 0))
         self.names(name, value, _NUMBER, ())
-        source = value.get("source", "")
-        if not isinstance(source, str):
-            self.refuse(f"source of {name} must be a text, not {_shown(source)}")
+        source = self.text(f"source of {name}", value.get("source", ""), 0)
         if not {"ck", "ns"} & value.keys():
             self.refuse(f"{name} must have ck, ns, or both")
         clocks = self.count(f"ck of {name}", value.get("ck", 0), 0)
@@ -107,18 +123,36 @@ class _File:
     def picoseconds(self, thing: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
             self.refuse(f"{thing} must be a number, not {_shown(value)}")
-        value = Decimal(value)
-        if not value.is_finite():
+        if not isinstance(value, int) and not value.is_finite():
             self.refuse(f"{thing} must be finite, not {value}")
         if value < 0:
-            self.refuse(f"{thing} must not be negative, not {value}")
-        if value * 1000 % 1:
-            self.refuse(f"{thing} must be whole picoseconds, not {value}")
-        return int(value * 1000)
+            self.refuse(f"{thing} must not be negative, not {_shown(value)}")
+        if value > _MOST_NS:
+            self.refuse(f"{thing} must be at most {_MOST_NS}, not {_shown(value)}")
+        if not value:  # with whatever exponent
+            return 0
+        if isinstance(value, int):
+            return value * 1000
+        # by its digits: arithmetic would round the 29th, and expand an exponent of a million
+        _, digits, exponent = value.as_tuple()
+        whole = "".join(map(str, digits))
+        beyond = -3 - exponent  # digits below a picosecond
+        if beyond <= 0:
+            return int(whole) * 10 ** -beyond
+        if whole[-beyond:].strip("0"):
+            self.refuse(f"{thing} must be whole picoseconds, not {_shown(value)}")
+        return int(whole[:-beyond] or "0")
 
 
 def _shown(value: object) -> str:
-    return str(value) if isinstance(value, Decimal) else repr(value)
+    """As it stands in the file, but for what is too long for a line."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"one of {value.bit_length()} bits"
+    try:
+        text = str(value) if isinstance(value, Decimal) else repr(value)
+    except ValueError:  # of a number in a list, which is too long for Python
+        return "one too long to print"
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def load_part(path: str | PathLike[str]) -> Part:
@@ -137,10 +171,12 @@ def load_part(path: str | PathLike[str]) -> Part:
     file.names("[part]", part, _TEXTS + _COUNTS, _TEXTS + _COUNTS)
     file.names("[timing]", timing, TIMINGS, TIMINGS)
     for name in _TEXTS:
-        if not isinstance(part[name], str) or not part[name]:
-            file.refuse(f"{name} must be a text, not {_shown(part[name])}")
-    counts = {name: file.count(name, part[name], 1) for name in _COUNTS}
+        file.text(name, part[name], 1)
+    counts = {name: file.count(name, part[name], 1, _MOST[name]) for name in _COUNTS}
     numbers = {name: file.number(name, value) for name, value in timing.items()}
+    for name, number in numbers.items():
+        file.count(f"{name} in clocks",
+                   number.cycles(counts["tck_ps"], maximum=name in MAXIMA), 0)
     try:
         found = part_of(name=part["name"], generation=part["generation"], numbers=numbers, **counts)
     except ValueError as error:

@@ -5,13 +5,15 @@ does the same with its own model (Sim-D, section 5.3).
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from cyclebound.golden.dram.bounds import check_request
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["LEAD", "alignments", "longest_issue_delays", "mean_issue_delay", "worst_issue_delay"]
+
+Report = Callable[[int, int], None]
 
 LEAD = 3
 """Cycles from a request's first burst into the command generator to choosing its first command."""
@@ -40,30 +42,39 @@ def alignments(part: str | Part, bursts: int) -> Iterator[int]:
             yield start
 
 
-def worst_issue_delay(*, part: str | Part, bursts: int, write: int) -> tuple[int, int]:
+def worst_issue_delay(*, part: str | Part, bursts: int, write: int,
+                      report: Report = lambda done, total: None) -> tuple[int, int]:
     """LID of a 1D tile in DRAM clocks, and the first burst of an alignment that reaches it.
 
     Exact for any part and any number of bursts. The time grows with the square of ``bursts``: about
-    20 ms for 16, 4 s for 256. Raises `NotCovered` for an impossible request, and
-    `ValueError` for an unknown part.
+    20 ms for 16, 4 s for 256. ``report`` hears how many alignments are done, of how many.
+    Raises `NotCovered` for an impossible request, and `ValueError` for an unknown part.
     """
     known = part_named(part)
     check_request(bursts, write)
-    delays = ((schedule(known, range(start, start + bursts), write=bool(write)).issue_delay, start)
-              for start in alignments(known, bursts))
-    return max(delays, key=lambda found: (found[0], -found[1]))
+    starts = list(alignments(known, bursts))
+    found = _delays(known, starts, bursts, write, report)
+    return max(zip(found, starts, strict=True), key=lambda found: (found[0], -found[1]))
 
 
-def mean_issue_delay(*, part: str | Part, bursts: int, write: int) -> float:
+def mean_issue_delay(*, part: str | Part, bursts: int, write: int,
+                     report: Report = lambda done, total: None) -> float:
     """Mean LID of a 1D tile in DRAM clocks, over each of all banks' bursts that it may begin at.
 
-    Raises as `worst_issue_delay` does.
+    Reports and raises as `worst_issue_delay` does.
     """
     known = part_named(part)
     check_request(bursts, write)
-    delays = [schedule(known, range(start, start + bursts), write=bool(write)).issue_delay
-              for start in range(known.bursts_per_sweep)]
-    return sum(delays) / len(delays)
+    found = list(_delays(known, range(known.bursts_per_sweep), bursts, write, report))
+    return sum(found) / len(found)
+
+
+def _delays(part: Part, starts: Sequence[int], bursts: int, write: int,
+            report: Report) -> Iterator[int]:
+    for done, start in enumerate(starts):
+        report(done, len(starts))
+        yield schedule(part, range(start, start + bursts), write=bool(write)).issue_delay
+    report(len(starts), len(starts))
 
 
 def longest_issue_delays(part: Part, most: int) -> dict[tuple[int, int, int], int]:

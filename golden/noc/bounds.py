@@ -4,13 +4,18 @@ import functools
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
 from cyclebound.golden.noc.injection import begins, packet_sizes
+from cyclebound.golden.noc.packet import HEADER_FLITS
+from cyclebound.golden.noc.patterns import crowd as crowd_of
 from cyclebound.golden.noc.patterns import pattern as pattern_of
 from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
 from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 
-__all__ = ["injection", "packet_hop", "reception", "round_robin_wait", "t_noc", "transfer",
-           "traversal", "window_wait"]
+__all__ = ["crowd_traversal", "injection", "packet_hop", "reception", "round_robin_wait", "t_noc",
+           "transfer", "traversal", "window_wait"]
+
+_FIRST_OPEN = 2   # cycles after reset, and the offset, in which the first window opens
+_READ_AHEAD = 5  # cycles from a transaction, and one a word, until its first packet is ready
 
 
 @bound(formula="N_req", source="memory-composition, III.A (round robin)")
@@ -79,12 +84,13 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
     """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
 
     Counted from the cycle in which its source's router takes the header to the cycle in which the
-    last flit is delivered, both included; receivers are ready, senders never pause. ``pattern`` is
-    a number of `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by
-    row.
+    last flit is delivered, both included. Receivers are ready; senders may begin packets whenever
+    they like, and offer the flits of each without a pause. ``pattern`` is a number of
+    `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by row.
 
-    Derivation: in `golden.noc.traversal` and `golden.noc.traversal_alike`; both hold. The second
-    is the lesser one but for long packets behind others that go another way.
+    Derivation: docs/noc.md, "What the traversal bound is made of", and
+    `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets are behind
+    others that go another way.
     """
     for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
         check_count(name, value)
@@ -93,6 +99,35 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
         return min(each.bound(str(divmod(source, columns))) for each in found)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
+
+
+@functools.cache
+def _crowd(rows: int, columns: int, delta: int, depth: int, longest: int, crowd: int) -> Traversal:
+    mesh = Mesh(rows, columns)
+    streams, stalls = crowd_of(mesh, crowd, longest)
+    return Traversal(mesh, streams, delta=delta, depth=depth, stalls=stalls)
+
+
+@bound(formula="a recursion over the channels", source="this project, golden/noc/traversal.py")
+def crowd_traversal(*, rows: int, columns: int, delta: int, depth: int, longest: int, crowd: int,
+                    stream: int) -> int:
+    """A packet's way through a mesh with other streams of packets of other lengths, by XY routes.
+
+    Counted as in `traversal`. ``crowd`` is a number of `golden.noc.patterns.crowd`, which says
+    what streams there are, how long their packets may be, for how many cycles a sender may pause
+    within one, and for how many a receiver may stall a flit; between packets senders may pause for
+    as long as they like.
+
+    Derivation: docs/noc.md, "What the traversal bound is made of".
+    """
+    for name, value in (("delta", delta), ("depth", depth), ("longest", longest)):
+        check_count(name, value)
+    for name, value in (("crowd", crowd), ("stream", stream)):
+        check_count(name, value, least=0)
+    try:
+        return _crowd(rows, columns, delta, depth, longest, crowd).bound(str(stream))
+    except ValueError as error:
+        raise NotCovered(f"{error} (crowd {crowd})") from error
 
 
 def _check_window(flits: int, period: int, length: int, crossing: int) -> None:
@@ -105,12 +140,25 @@ def _check_window(flits: int, period: int, length: int, crossing: int) -> None:
         raise NotCovered(f"a packet of {flits} flits never fits a window of {length} cycles")
 
 
-@bound(formula="T - L + crossing + N_flits - 1, or 0 if L = T",
+def _first_opens(offset: int, period: int, opened: int) -> int:
+    """Cycles after reset in which no window has opened; 0 if the first one has by then."""
+    check_count("offset", offset, least=0)
+    if offset >= period:
+        raise NotCovered(f"offset must be less than the period of {period}, not {offset}")
+    if opened not in (0, 1):
+        raise NotCovered(f"opened must be 0 or 1, not {opened!r}")
+    return 0 if opened else offset + _FIRST_OPEN
+
+
+@bound(formula="T - L + crossing + N_flits - 1, or 0 if L = T; until the first window has opened "
+               "at least offset - N_flits - 1",
        source="this project; memory-composition, V.A.2 (Delta^max) has T - L")
-def window_wait(*, flits: int, period: int, length: int, crossing: int) -> int:
+def window_wait(*, flits: int, period: int, length: int, crossing: int, offset: int,
+                opened: int = 0) -> int:
     """Cycles that a packet waits for its window, from the one in which it could begin otherwise.
 
-    Counted in cycles of waiting: 0 for a packet that begins at once.
+    Counted in cycles of waiting: 0 for a packet that begins at once. ``opened`` is 1 if it is known
+    that a window has opened since reset when the packet could begin.
 
     Derivation: a packet takes ``crossing`` + ``flits`` cycles of a window of L. The last cycle in
     which it may begin is the one with so many left, number L - crossing - flits of the period. The
@@ -118,31 +166,49 @@ def window_wait(*, flits: int, period: int, length: int, crossing: int) -> int:
     when the window shuts wait the longest, which is crossing + flits - 1 cycles too late. See
     `composition_corrected.wait_for_packet`, which is this for packets of full size that have to
     arrive within the window.
+
+    No window is open in the ``offset`` + 2 cycles after reset, even if windows are all of the
+    period. A transaction that is taken in the first of them has a packet ready in cycle
+    ``flits`` + 3, counted from 0 (2 flits are no words; see `injection`): it waits
+    offset + 2 - (flits + 3) cycles.
     """
     _check_window(flits, period, length, crossing)
-    return 0 if length == period else period - length + crossing + flits - 1
+    first = _first_opens(offset, period, opened) - (flits - HEADER_FLITS + _READ_AHEAD)
+    return max(first, 0 if length == period else period - length + crossing + flits - 1)
 
 
 @bound(formula="words of the first packet + 5 + max over the period of begin of the last packet + "
-               "its flits", source="this project, golden/noc/injection.py")
-def injection(*, words: int, payload: int, period: int, length: int, crossing: int) -> int:
+               "its flits; until the first window has opened at least offset + 2 + begin of the "
+               "last packet, the first one in place 0, + its flits",
+       source="this project, golden/noc/injection.py")
+def injection(*, words: int, payload: int, period: int, length: int, crossing: int, offset: int,
+              opened: int = 0) -> int:
     """A transaction, from the cycle that takes it to that in which its last flit is taken.
 
-    Both included; words are offered and flits taken without a pause.
+    Both included; words are offered and flits taken without a pause. ``opened`` is 1 if it is known
+    that a window has opened since reset when the first packet is ready.
 
     Derivation: words are taken from the 4th cycle after the transaction, one in each; the first
     packet is ready 2 cycles after its last one. From there `injection.begins` follows the windows:
     the interface holds two packets, so that the next one has been read when one is out: it takes
     two cycles less to read a packet than to send it. Which place of the period the first packet is
     ready in is not known, so the bound is the greatest of all.
+
+    The first window after reset opens in cycle ``offset`` + 2, counted from 0. A first packet that
+    is ready before waits for it, and longest from a transaction taken in cycle 0; the others follow
+    from place 0 of the period.
     """
     check_count("words", words)
     check_count("payload", payload)
     sizes = packet_sizes(words, payload)
     _check_window(sizes[0], period, length, crossing)
-    worst = max(begins(sizes, at, period=period, length=length, crossing=crossing)[-1]
-                for at in range(period))
-    return min(words, payload) + 5 + worst + sizes[-1]
+    known = {"period": period, "length": length, "crossing": crossing}
+    ready = min(words, payload) + _READ_AHEAD
+    worst = ready + max(begins(sizes, at, **known)[-1] for at in range(period))
+    first = _first_opens(offset, period, opened)
+    if first > ready:
+        worst = max(worst, first + begins(sizes, 0, **known)[-1])
+    return worst + sizes[-1]
 
 
 @bound(formula="max(N_payload, before - 1) + 3", source="this project")
@@ -166,11 +232,12 @@ def reception(*, words: int, before: int) -> int:
 
 @bound(formula="injection + N_R (delta_R + 1) + reception - 1", source="this project")
 def transfer(*, words: int, payload: int, period: int, length: int, routers: int,
-             delta: int) -> int:
+             delta: int, offset: int, opened: int = 0) -> int:
     """A transaction over a network with a table, from the cycle that takes it to its last word.
 
     Both included; words are offered and taken without a pause; the table has no conflicts, and its
     windows travel with the packets (``crossing`` = 0). What other flows do does not appear.
+    ``opened`` is that of `injection`.
 
     Derivation: the last flit is taken by the first router within `injection`; since nobody is in
     its way, it leaves the last one N_R (delta_R + 1) cycles later (`t_noc`), and its packet the
@@ -180,6 +247,7 @@ def transfer(*, words: int, payload: int, period: int, length: int, routers: int
     check_count("routers", routers)
     sizes = packet_sizes(words, payload)
     own = sizes[-1] - sizes[0] + min(words, payload)
-    return (injection(words=words, payload=payload, period=period, length=length, crossing=0)
+    return (injection(words=words, payload=payload, period=period, length=length, crossing=0,
+                      offset=offset, opened=opened)
             + routers * (delta + 1)
             + reception(words=own, before=payload if len(sizes) > 1 else 0) - 1)

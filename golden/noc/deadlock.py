@@ -5,12 +5,12 @@ channels depend on the one that follows. If the graph of all routes has no cycle
 wait for each other in a ring, whatever the traffic (Dally and Seitz; memory-composition, III.B).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-
-import networkx as nx
-from ortools.sat.python import cp_model
+from typing import TYPE_CHECKING
 
 from cyclebound.golden.noc.routes import (
     Channel,
@@ -20,6 +20,10 @@ from cyclebound.golden.noc.routes import (
     channels,
     routes_between,
 )
+
+if TYPE_CHECKING:  # imported by what uses them: half a second of every command
+    import networkx as nx
+    from ortools.sat.python import cp_model
 
 __all__ = ["Deadlock", "acyclic_routes", "dependencies", "find_deadlock"]
 
@@ -52,6 +56,8 @@ class Deadlock:
 
 def dependencies(routes: Mapping[str, Route]) -> nx.DiGraph:
     """The channel dependency graph; an edge's ``flow`` is the first that makes it."""
+    import networkx as nx
+
     graph = nx.DiGraph()
     for name, route in routes.items():
         used = channels(route)
@@ -64,6 +70,8 @@ def dependencies(routes: Mapping[str, Route]) -> nx.DiGraph:
 
 def find_deadlock(routes: Mapping[str, Route]) -> Deadlock | None:
     """A shortest ring of these routes, or None if they have none."""
+    import networkx as nx
+
     graph = dependencies(routes)
     rings = []
     for part in nx.strongly_connected_components(graph):
@@ -88,6 +96,8 @@ def acyclic_routes(mesh: Mesh, flows: Mapping[str, tuple[Tile, Tile]], *,
     ``routes``, one of those. None if every choice has a cycle, which takes ``routes``: by XY alone
     there is none.
     """
+    from ortools.sat.python import cp_model
+
     model = cp_model.CpModel()
     ranks: dict[Channel, cp_model.IntVar] = {}
     most = 6 * mesh.rows * mesh.columns  # no more channels than that

@@ -5,12 +5,16 @@ from its source to its destination. A `Channel` is what two packets cannot use i
 link from one tile to a neighbour, from a tile's interface into its router, or out to it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import networkx as nx
+if TYPE_CHECKING:  # imported by what uses them: half a second of every command
+    import networkx as nx
 
 __all__ = ["Channel", "Mesh", "Port", "Route", "Tile", "channels", "check_route", "ports",
            "route_of", "routes_between", "xy_route"]
@@ -29,7 +33,7 @@ class Port(IntEnum):
     LOCAL = 4
 
     @property
-    def opposite(self) -> "Port":
+    def opposite(self) -> Port:
         """The port at the other end of a link; ``LOCAL`` has itself."""
         return self if self is Port.LOCAL else Port((self + 2) % 4)
 
@@ -72,6 +76,8 @@ class Mesh:
     @property
     def graph(self) -> nx.DiGraph:
         """Tiles and links."""
+        import networkx as nx
+
         graph = nx.DiGraph()
         graph.add_nodes_from(self.tiles)
         graph.add_edges_from((tile, other) for tile in self.tiles for port in _STEP
@@ -160,6 +166,8 @@ def xy_route(mesh: Mesh, source: Tile, destination: Tile) -> Route:
 def routes_between(mesh: Mesh, source: Tile, destination: Tile, *,
                    detour: int = 0) -> Iterator[Route]:
     """Every route at most ``detour`` links longer than the shortest, the shortest ones first."""
+    import networkx as nx
+
     check_route(mesh, [source])
     check_route(mesh, [destination])
     if source == destination:

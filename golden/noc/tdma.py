@@ -9,13 +9,14 @@ whole path for the length of a window, so that the crossing of the path is lost 
 and goes through every channel and cycle of a period: that is a proof.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-
-from ortools.sat.python import cp_model
+from typing import TYPE_CHECKING
 
 from cyclebound.golden.noc.routes import (
     Channel,
@@ -26,6 +27,9 @@ from cyclebound.golden.noc.routes import (
     check_route,
     routes_between,
 )
+
+if TYPE_CHECKING:  # imported by what uses them: half a second of every command
+    from ortools.sat.python import cp_model
 
 __all__ = ["Conflict", "Flow", "Infeasible", "Network", "Slot", "check_table", "conflicts",
            "solve"]
@@ -186,6 +190,8 @@ def solve(network: Network, flows: Iterable[Flow], *, detour: int = 0,
 def _solve(network: Network, flows: list[Flow],
            choice: Mapping[str, list[Route]]) -> dict[str, Slot] | None:
     """The integer program. A pair of routes that share a channel is apart there, modulo T."""
+    from ortools.sat.python import cp_model
+
     model = cp_model.CpModel()
     period, hop = network.period, network.hop_cycles
     length = {flow.name: flow.window(network) for flow in flows}

@@ -1,104 +1,52 @@
 """Worst-case traversal of a mesh of wormhole routers, for static routes.
 
 For packet-level round robin, FIFOs of finite depth, and routes whose channel dependencies have no
-cycle. The paper gives no such bound: it rules concurrent packets out with TDMA.
-
-Derivation. FIFO(c) is the one that channel c feeds; a packet asks for the next channel while its
-header is the head of FIFO(c), and is granted it in the cycle in which the header leaves. All times
-in cycles; d is the FIFOs' depth, F_g the flits of a packet of flow g.
-
-*Flits.* Let x_i(n) be the cycle in which flit n of a packet leaves the i-th FIFO from some place on
-its way, the header being flit 0. A flit behind the header leaves as soon as it may:
-
-    x_i(n) = max(x_i(n - 1) + 1, x_(i-1)(n) + delta + 1, x_(i+1)(n - d - 1) + 1)
-
-The last term is back-pressure: between two heads there are d + 1 places, and the cycle in which a
-flit leaves, one before it can move. A flit with a negative number is one of the packet before. The
-longest path through these terms tells what the header's stops do to the flits behind: going back i
-FIFOs takes i cycles, and i (d + 1) flits which take a cycle each otherwise. (Going forth and back
-again gains nothing, since d is at least delta + 1.) So a stop of the header costs those behind it
-no more than itself, and i FIFOs further on i d cycles less, and nothing from where
-i (d + 1) > F_g. In front of the header the flits are those of the packet before it.
-
-What is known of the header from where the tail is, is taken from the same terms: a packet whose
-last flit has left a FIFO has its header beyond as many FIFOs further on as cannot hold it.
-
-*Quantities.* For a flow g and a channel c = c_1 that it uses, with c_2, c_3, ... behind it; there
-is no FIFO behind the last channel, and what is said of it is 0:
-
-- ``wait(b, c)``: from being the head of FIFO(b) to being granted c. Each other input has one packet
-  before; the packet from b that went before has left FIFO(b), but may still be in the way:
-
-      wait(b, c) = sum over other inputs of max (F_h + body(h, c)) + max over b of behind(k, c)
-
-- ``stops(g, i, j, n)``: what g's header costs by its stops in FIFO(c_i) to FIFO(c_j), or by the
-  n flits in front of it that have to leave FIFO(c_(j+1)) first: the greatest of 0 and
-
-      (move(g, c_i) - d) + ... + (move(g, c_m) - d)                           for m from i to j
-      (move(g, c_i) - d) + ... + (move(g, c_j) - d) + backlog(c_(j+1), n)     unless n is 0
-
-- ``body(g, c)``: from the grant of c to the next that is possible are F_g cycles and these. With
-  F_g = m (d + 1) + n, that grant waits for n flits in front of the header in the (m + 1)-st FIFO:
-  stops(g, 1, m, n).
-- ``behind(g, c)``: the same, counted from the tail having left for c, the next header being the one
-  that waits. All but one flit have left by then. If n is 0, that is g's header, which has nothing
-  before it any more: wait(c_m, c_(m+1)). Else it is one of the packets in front of it, in
-  FIFO(c_(m+1)): if it is a header, it costs that packet's wait; else its body, or its rest.
-- ``rest(g, c)``: of a packet that does not fit FIFO(c): cycles in which none of its flits leaves
-  it, from when the next header is granted c. Its own header has been granted c_2 to c_(m+1):
-  stops(g, 1 + m, 1 + floor((F_g - 1) / (d + 1)), (F_g - 1) mod (d + 1)).
-- ``backlog(c, n)``: cycles in which none of n flits of FIFO(c) leaves. A packet that begins among
-  them fits FIFO(c), and costs its wait(c, next) and body(h, next). The oldest may have begun
-  before; it costs no more than its body, or its rest if it does not fit. So at most ceil(n / F_min)
-  packets begin, or one less flit's worth and there is an old one. Where it is known that the n
-  flits end with the last one of a packet, n mod F_min of them cannot be a whole one.
-- ``move(g, c)``: from the grant of c to the grant of the next channel. If no packet ever stops in
-  FIFO(c) (wait and body are 0 for all of them), the header is its head delta + 1 cycles later. Else
-  the d flits in front of it leave first, one in each cycle but for those of the backlog:
-
-      move(g, c) = wait(c, c_2) + (delta + 1, or d + backlog(c, d))
-
-All of these are the greatest over all lengths of a flow's packets.
-
-*The bound.* Channels depend on those behind them only, so with acyclic dependencies the recursion
-ends. The header is taken into FIFO(in) with d - 1 flits before it at most; it is the head delta
-cycles later, or max(delta, d - 1 + backlog(in, d - 1)), if packets ever stop there. From the last
-grant on, a flit is delivered in each cycle, the first in the next one:
-
-    head(in) + wait(in, c_1) + sum of the moves + F_g + 1
-
-With N inputs at each merge that all send without a pause, a packet's share halves (or worse) with
-each of them: the bound is exponential in their number, and so is what the network does.
+cycle; for packets of any lengths, senders that pause, and receivers that stall. The paper gives no
+such bound: it rules concurrent packets out with TDMA. The derivation is in docs/noc.md, "What the
+traversal bound is made of"; the names here are those used there.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar
 
 from cyclebound.golden.noc.deadlock import find_deadlock
-from cyclebound.golden.noc.routes import Channel, Mesh, Port, Route, channels, check_route
+from cyclebound.golden.noc.routes import Channel, Mesh, Route, channels, check_route
 
 __all__ = ["Stream", "Traversal"]
 
 T = TypeVar("T")
+Group = frozenset[str]  # streams that enter a channel by one input: one packet, of any of them
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A flow for this bound: its route, and the flits of its longest and shortest packet."""
+    """A flow for this bound.
+
+    Attributes
+    ----------
+    route : Route
+        Its tiles.
+    flits, least_flits : int
+        Of its longest and shortest packet; the shortest is as long as the longest by default.
+    pauses : int
+        Most cycles, in sum over a packet, in which its sender has begun it and offers no flit.
+        Between packets a sender may pause for as long as it likes.
+    """
 
     route: Route
     flits: int
     least_flits: int | None = None
+    pauses: int = 0
 
     def __post_init__(self) -> None:
-        for name, value in (("flits", self.flits), ("least flits", self.least)):
+        for name, value, lowest in (("flits", self.flits, 1), ("least flits", self.least, 1),
+                                    ("pauses", self.pauses, 0)):
             if not isinstance(value, int) or isinstance(value, bool):
                 raise TypeError(f"{name} of a stream must be an integer, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} of a stream must be at least 1, not {value}")
+            if value < lowest:
+                raise ValueError(f"{name} of a stream must be at least {lowest}, not {value}")
         if self.least > self.flits:
             raise ValueError(f"least flits of a stream must be at most {self.flits}, its flits, "
                              f"not {self.least}")
@@ -107,9 +55,32 @@ class Stream:
     def least(self) -> int:
         return self.flits if self.least_flits is None else self.least_flits
 
+    @property
+    def longest(self) -> int:
+        """Cycles of a channel that its longest packet takes: flits and pauses."""
+        return self.flits + self.pauses
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Flits that leave a FIFO one after the other.
+
+    First ``unknown`` flits of any streams, which end with the last flit of a packet; then whole
+    packets, so many of each group, in any order; then the first ``part`` flits of ``last``, if
+    there is one. ``cut`` flits at the end of all this do not belong to the run. With ``mixed``,
+    packets among the unknown flits may be anywhere among the whole ones.
+    """
+
+    unknown: int
+    whole: tuple[tuple[Group, int], ...] = ()
+    last: str | None = None
+    part: int = 0
+    cut: int = 0
+    mixed: bool = False
+
 
 class Traversal:
-    """The bound for each of some streams against all the others, each sending without a pause.
+    """The bound for each of some streams against all the others.
 
     Parameters
     ----------
@@ -119,161 +90,213 @@ class Traversal:
         Streams by name; each has its route.
     delta, depth : int
         delta_R and FIFO depth of the routers.
+    stalls : int
+        Most cycles for which a receiver does not take a flit that is on offer to it.
 
     Raises
     ------
     ValueError
-        For a route that is none, or for routes that can deadlock.
+        For a route that is none, for routes that can deadlock, for FIFOs of fewer than
+        ``delta`` + 1 places, or for a negative number of stalls.
     """
 
     def __init__(self, mesh: Mesh, streams: Mapping[str, Stream], *, delta: int,
-                 depth: int) -> None:
+                 depth: int, stalls: int = 0) -> None:
+        for name, value, lowest in (("delta", delta, 1), ("depth", depth, delta + 1),
+                                    ("stalls", stalls, 0)):
+            if value < lowest:
+                raise ValueError(f"{name} must be at least {lowest}, not {value}")
         for each in streams.values():
             check_route(mesh, each.route)
         ring = find_deadlock({name: each.route for name, each in streams.items()})
         if ring is not None:
             raise ValueError(f"channel dependencies must have no cycle, but {ring}")
         self._streams, self._delta, self._depth = streams, delta, depth
+        self._drain = stalls + 1  # cycles that a flit takes that leaves the network
         self._ways = {name: channels(each.route) for name, each in streams.items()}
-        self._known: dict[tuple, object] = {}
-
-    @cached_property
-    def _users(self) -> dict[Channel, dict[Channel, list[str]]]:
-        """By channel and the channel before it: the streams that go from the one to the other."""
-        found: dict[Channel, dict[Channel, list[str]]] = {}
+        self._place = {name: {channel: place for place, channel in enumerate(way)}
+                       for name, way in self._ways.items()}
+        self._users: dict[Channel, list[str]] = {}      # by channel: the streams that use it,
+        self._onward: dict[Channel, set[Channel]] = {}  # the channels behind its FIFO,
+        inputs: dict[Channel, dict[Channel, set[str]]] = {}  # and who comes from where
         for name, way in self._ways.items():
+            for channel in way:
+                self._users.setdefault(channel, []).append(name)
             for before, channel in pairwise(way):
-                found.setdefault(channel, {}).setdefault(before, []).append(name)
-        return found
-
-    @cached_property
-    def _through(self) -> dict[Channel, list[tuple[str, Channel]]]:
-        """By channel: the streams that use it, with the channel that each uses next."""
-        found: dict[Channel, list[tuple[str, Channel]]] = {}
-        for name, way in self._ways.items():
-            for channel, following in pairwise(way):
-                found.setdefault(channel, []).append((name, following))
-        return found
+                self._onward.setdefault(before, set()).add(channel)
+                inputs.setdefault(channel, {}).setdefault(before, set()).add(name)
+        self._inputs: dict[Channel, dict[Channel, Group]] = {
+            channel: {before: frozenset(names) for before, names in each.items()}
+            for channel, each in inputs.items()}
+        self._known: dict[tuple, object] = {}
 
     def _once(self, what: Callable[..., T], *key: object) -> T:
         if (what.__name__, *key) not in self._known:
             self._known[what.__name__, *key] = what(*key)
         return self._known[what.__name__, *key]
 
-    def _wait(self, before: Channel, channel: Channel) -> int:
-        users = self._users[channel]
-        others = sum(max(self._once(self._service, name, channel) for name in names)
-                     for entrance, names in users.items() if entrance != before)
-        return others + max(self._once(self._behind, name, channel) for name in users[before])
+    def _longest(self, group: Group) -> int:
+        return max(self._streams[name].longest for name in group)
 
-    def _worst(self, name: str, of: Callable[[int], int]) -> int:
-        """The greatest over all lengths of a stream's packets."""
-        stream = self._streams[name]
-        return max(of(flits) for flits in range(stream.least, stream.flits + 1))
+    def _others(self, before: Channel, channel: Channel) -> list[Group]:
+        """Who enters a channel by its other inputs."""
+        return [group for entrance, group in self._inputs[channel].items() if entrance != before]
 
-    def _service(self, name: str, channel: Channel) -> int:
-        return self._worst(name, lambda flits: flits + self._body(name, flits, channel))
+    # How long a run takes
 
-    def _stops(self, name: str, first: int, last: int, flits: int) -> int:
-        """What stops of the header cost, from the channel number ``first`` of its way to ``last``,
-        and so many flits in front of it in the FIFO behind."""
-        way, worst, moved = self._ways[name], 0, 0
-        for place in range(first, last + 1):
-            if place >= len(way) - 1:
-                return worst
-            moved += self._once(self._move, name, way[place]) - self._depth
-            worst = max(worst, moved)
-        if flits and last + 1 < len(way) - 1:
-            worst = max(worst, moved + self._once(self._backlog, way[last + 1], flits,
-                                                  flits == self._depth))
+    def _run(self, channel: Channel, run: _Run) -> int:
+        """Cycles in which a run leaves FIFO(channel), from when the flit before it left."""
+        if run.last is not None and run.part <= 0:
+            run = _Run(run.unknown, run.whole, None, 0, -run.part, run.mixed)
+        return self._once(self._slowest, channel, run)
+
+    def _slowest(self, channel: Channel, run: _Run) -> int:
+        count = (run.unknown + run.part - run.cut
+                 + sum(number * self._longest(group) for group, number in run.whole))
+        if count <= 0:
+            return 0
+        if len(self._onward[channel]) > 1:
+            return max(count, self._apart(channel, run))
+        [following] = self._onward[channel]
+        users = [self._streams[name] for name in self._users[channel]]
+        headers = max(0, run.unknown // min(user.least for user in users)
+                      + sum(number for _, number in run.whole) + (run.last is not None)
+                      - run.cut // max(user.longest for user in users))
+        among = dict(run.whole)
+        for group in self._others(channel, following) if headers else ():
+            among[group] = among.get(group, 0) + headers
+            count += headers * self._longest(group)
+        mixed = run.mixed or run.unknown >= min(user.least for user in users)
+        return self._behind(following, count, _Run(
+            run.unknown, tuple(among.items()), run.last, run.part, run.cut, mixed))
+
+    def _behind(self, channel: Channel, count: int, run: _Run) -> int:
+        """So many flits into a channel: a cycle each, or FIFO(channel) stops the last of them."""
+        if channel not in self._onward:
+            return count * self._drain
+        lag = self._depth + 1
+        cut, part = (run.cut + lag, 0) if run.last is None else (run.cut, run.part - lag)
+        return max(count, self._run(channel, _Run(
+            run.unknown + lag, run.whole, run.last, part, cut, run.mixed)))
+
+    def _apart(self, channel: Channel, run: _Run) -> int:
+        """The same, with packets that go several ways: each at its worst."""
+        found = self._any(channel, run.unknown) + sum(
+            number * self._packet(channel, group) for group, number in run.whole)
+        if run.last is not None:
+            return found + self._begun(run.last, channel, run.part)
+        return found - self._saved(channel, run)
+
+    def _packet(self, channel: Channel, group: Group) -> int:
+        """A whole packet of a group leaves FIFO(channel)."""
+        return max(self._begun(name, channel, self._streams[name].longest) for name in group)
+
+    def _begun(self, name: str, channel: Channel, flits: int) -> int:
+        """The first flits of a packet leave FIFO(channel)."""
+        return self._once(self._first, name, channel, flits)
+
+    def _first(self, name: str, channel: Channel, flits: int) -> int:
+        following = self._ways[name][self._place[name][channel] + 1]
+        among: dict[Group, int] = {}
+        for group in self._others(channel, following):
+            among[group] = among.get(group, 0) + 1
+        count = flits + sum(number * self._longest(group) for group, number in among.items())
+        return self._behind(following, count, _Run(0, tuple(among.items()), name, flits))
+
+    def _rest(self, name: str, channel: Channel, first: int, flits: int) -> int:
+        """So many flits of a packet leave FIFO(channel), beginning with number ``first``, which is
+        not its header."""
+        return self._once(self._later, name, channel, first, flits)
+
+    def _later(self, name: str, channel: Channel, first: int, flits: int) -> int:
+        way, lag = self._ways[name], self._depth + 1
+        following = way[self._place[name][channel] + 1]
+        if following not in self._onward:
+            return flits * self._drain
+        first -= lag
+        if first > 0:
+            return max(flits, self._rest(name, following, first, flits))
+        return max(flits, self._run(following, _Run(-first, (), name, first + flits)))
+
+    def _any(self, channel: Channel, flits: int, cut: int = 0) -> int:
+        """So many flits of any streams leave FIFO(channel), but the last ``cut`` of them; they end
+        with a packet's last one."""
+        return self._once(self._unlucky, channel, flits, cut) if flits > cut else 0
+
+    def _unlucky(self, channel: Channel, flits: int, cut: int) -> int:
+        worst = 0
+        for name in self._users[channel]:
+            stream, place = self._streams[name], self._place[name][channel]
+            for length in range(stream.least, min(stream.flits, flits) + 1):
+                worst = max(worst, self._any(channel, flits - length, cut - length)
+                            if length <= cut else self._any(channel, flits - length)
+                            + self._begun(name, channel, length - cut))
+            # Of longer ones, no header is met on the way: all are as the shortest of those.
+            far = flits + (len(self._ways[name]) - place) * (self._depth + 1)
+            least = max(stream.least, flits + 1)
+            for length in range(least, min(stream.flits, max(far, least)) + 1):
+                worst = max(worst, self._rest(name, channel, length - flits, flits - cut))
         return worst
 
-    def _body(self, name: str, flits: int, channel: Channel) -> int:
-        place, (fifos, rest) = self._ways[name].index(channel), divmod(flits, self._depth + 1)
-        return self._stops(name, place, place + fifos - 1, rest)
-
-    def _behind(self, name: str, channel: Channel) -> int:
-        return self._worst(name, lambda flits: self._one_flit(name, flits, channel))
-
-    def _one_flit(self, name: str, flits: int, channel: Channel) -> int:
-        way, (fifos, rest) = self._ways[name], divmod(flits, self._depth + 1)
-        place = way.index(channel) + fifos - (rest == 0)
-        if place >= len(way) - 1:
+    def _saved(self, channel: Channel, run: _Run) -> int:
+        """What it saves at least that the flits that are cut off do not leave."""
+        if not run.cut:
             return 0
-        if rest == 0:
-            return self._once(self._wait, way[place], way[place + 1])
-        part, wait, body, _ = self._once(self._costs, way[place])
-        return max(part, wait, body)
+        all_unknown = self._any(channel, run.unknown)
+        if not run.whole:
+            return all_unknown - self._any(channel, run.unknown, run.cut)
+        members = [(self._packet(channel, group), name, self._streams[name])
+                   for group, _ in run.whole for name in group]
+        exhausted = sum(number * min(self._streams[name].least + self._streams[name].pauses
+                                     for name in group)
+                        for group, number in run.whole) <= run.cut
+        either = run.mixed or exhausted
+        known: dict[int, int] = {}
 
-    def _rest(self, name: str, channel: Channel) -> int:
-        """Of packets that do not fit the FIFO; 0 if there are none."""
-        place, stream, step = self._ways[name].index(channel), self._streams[name], self._depth + 1
-        return max((self._stops(name, place + flits // step, place + (flits - 1) // step,
-                                (flits - 1) % step)
-                    for flits in range(max(stream.least, step), stream.flits + 1)), default=0)
+        def saved(cut: int) -> int:
+            if cut <= 0:
+                return 0
+            if cut not in known:
+                choices = [cost - self._begun(name, channel, stream.longest - cut)
+                           for cost, name, stream in members if stream.longest > cut]
+                choices += [cost + saved(cut - length - stream.pauses)
+                            for cost, name, stream in members
+                            for length in range(stream.least, stream.flits + 1)
+                            if length + stream.pauses <= cut]
+                if either:
+                    choices.append(all_unknown - self._any(channel, run.unknown, cut))
+                    choices += [all_unknown - self._any(channel, run.unknown - gone)
+                                + saved(cut - gone) for gone in range(1, min(cut, run.unknown + 1))]
+                known[cut] = min(choices)
+            return known[cut]
+        return max(run.cut, saved(run.cut))
 
-    def _backlog(self, channel: Channel, flits: int, ends: bool) -> int:
-        """Cycles in which none of so many flits in FIFO(channel) leaves, the oldest first; with
-        ``ends``, the last of them ends a packet."""
-        part, wait, body, least = self._once(self._costs, channel)
-        if not least:
-            return part
-        whole, part = wait + body, max(part, body)
-        if ends and flits % least == 0 and all(self._streams[name].flits == least
-                                               for name, _ in self._through[channel]):
-            return flits // least * whole
-        begun = flits // least if ends else -(-flits // least)
-        return max(begun * whole, -(-(flits - 1) // least) * whole + part,
-                   begun * whole + part if ends and flits % least else 0)
-
-    def _costs(self, channel: Channel) -> tuple[int, int, int, int]:
-        """Greatest rest of the packets that do not fit FIFO(channel); and of those that do, the
-        greatest wait, the greatest body, and the fewest flits, 0 if there are none."""
-        users = self._through[channel]
-        rest = max(self._once(self._rest, name, channel) for name, _ in users)
-        short = [(name, following) for name, following in users
-                 if self._streams[name].least <= self._depth]
-        return (rest,
-                max((self._once(self._wait, channel, following) for _, following in short),
-                    default=0),
-                max((self._body(name, length, following) for name, following in short
-                     for length in range(self._streams[name].least,
-                                         min(self._depth, self._streams[name].flits) + 1)),
-                    default=0),
-                min((self._streams[name].least for name, _ in short), default=0))
+    # The bound
 
     def _flows(self, channel: Channel) -> bool:
-        """No flit ever stops in FIFO(channel)."""
-        return not any(self._once(self._wait, channel, following)
-                       or self._worst(name, lambda flits, name=name, following=following:
-                                      self._body(name, flits, following))
-                       for name, following in self._through[channel])
+        """No flit ever stops in FIFO(channel): nobody joins the way behind it."""
+        return all(len(self._inputs[following]) == 1
+                   and (self._once(self._flows, following) if following in self._onward
+                        else self._drain == 1)
+                   for following in self._onward[channel])
 
-    def _head(self, channel: Channel, unstopped: int, flits: int) -> int:
-        """Cycles until a header is the head of FIFO(channel), with so many flits before it."""
+    def _passes(self, name: str, channel: Channel, before: int, unstopped: int) -> int:
+        """Cycles until a header leaves FIFO(channel), with so many flits before it at most."""
         if self._once(self._flows, channel):
             return unstopped
-        return max(unstopped, flits + self._once(self._backlog, channel, flits, True))
-
-    def _move(self, name: str, channel: Channel) -> int:
-        way = self._ways[name]
-        return (self._once(self._wait, channel, way[way.index(channel) + 1])
-                + self._head(channel, self._delta + 1, self._depth))
+        return max(unstopped, *(self._run(channel, _Run(flits, (), name, 1)) + before - flits - 1
+                                for flits in range(before + 1)))
 
     def bound(self, name: str) -> int:
         """Cycles from a header's acceptance at its source to its last flit's delivery.
 
-        Both included; all senders offer flits back to back, all receivers are ready. Raises
-        `ValueError` for a stream that there is not.
+        Both included. Raises `ValueError` for a stream that there is not.
         """
         if name not in self._streams:
             raise ValueError(f"stream must be one of {', '.join(self._streams)}, not {name!r}")
         entry, *way = self._ways[name]
-        return (self._head(entry, self._delta, self._depth - 1)
-                + self._once(self._wait, entry, way[0])
-                + sum(self._once(self._move, name, channel) for channel in way[:-1])
-                + self._streams[name].flits + 1)
-
-
-def _leaves(channel: Channel) -> bool:
-    return channel.port is Port.LOCAL and not channel.into
+        stream = self._streams[name]
+        return (self._passes(name, entry, self._depth - 1, self._delta)
+                + sum(self._passes(name, channel, self._depth, self._delta + 1)
+                      for channel in way[:-1])
+                + stream.flits * self._drain + stream.pauses + 1)

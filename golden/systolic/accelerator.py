@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from cyclebound.golden.bound import bound, check_count
 from cyclebound.golden.systolic.accelerator_layout import Operation
+from cyclebound.golden.systolic.sizes import whole
 from cyclebound.golden.systolic.stationary_bounds import weight_completion
 
 __all__ = ["Memory", "compute_cycles", "schedule", "transfer_cycles"]
@@ -69,11 +70,8 @@ class Memory:
     interval: int = 1
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} must be a whole number, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+        for name, value in vars(self).copy().items():
+            object.__setattr__(self, name, whole(name, value, 1))
 
     def cycles(self, count: int) -> int:
         """Greatest number of cycles of a transfer."""

@@ -1,106 +1,95 @@
-"""How a layer is cut for the accelerator's scratchpads, and which part is where."""
+"""How a layer is cut for the accelerator's scratchpads, and which part is where.
 
+A layer is cut three ways: the rows of its result into pieces, its filters into chunks of strips,
+and each window's elements (k of the product) into slices. A job is a computation: a slice, for a
+chunk and a piece. Jobs of all slices of a chunk and a piece follow each other, and their sums stay
+in the memory of the sums meanwhile.
+"""
+
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cyclebound.golden.systolic.accelerator_layer import Layer
+from cyclebound.golden.systolic.accelerator_layer import Layer, Part
+from cyclebound.golden.systolic.accelerator_layout import Target
 from cyclebound.golden.systolic.mapping import ceil_div
 
-__all__ = ["Job", "Part", "jobs_of"]
+__all__ = ["Cut", "Job", "Move", "Part", "Slice", "cuts_of"]
 
 
-_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_PARTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_FIELD = 2**16 - 1
+"""Greatest count in a command."""
 
 
-class Part(NamedTuple):
-    """``count`` of something, from ``start`` on."""
+class Slice(NamedTuple):
+    """A share of each window's elements, which are beside each other in the weights' order.
 
-    start: int
+    Attributes
+    ----------
+    planes : Part
+        Of those that a strip sees.
+    rows : Part
+        Of the filter; all that the block has if there are several planes.
+    column : int
+        First column of the filter of its block.
+    run : Part
+        Elements of a row of the block; all of them if there are several rows.
+    offset, words : int
+        In the weights of a strip.
+    """
+
+    planes: Part
+    rows: Part
+    column: int
+    run: Part
+    offset: int
+    words: int
+
+
+class Move(NamedTuple):
+    """A load: beats from ``place`` on of one of the layer's operands."""
+
+    target: Target
+    scratch: int
+    place: int
     count: int
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A part of a layer that is computed by one command.
 
     Attributes
     ----------
     rows : Part
         Of the convolution's result.
-    rows_loaded, planes : Part
-        Of the image.
     strips : Part
         Of filters.
-    pitch, words_of_strip : int
-        Words of a row of the image, and of the weights of a strip.
+    slice : Slice
+        Of the windows.
+    first, last : bool
+        Of the slices: whether sums begin, and whether they become results.
+    loaded, planes : Part
+        Rows and planes of the image in its scratchpad.
     a_base, b_base, bias_base, c_base : int
         Where all this is in the scratchpads.
-    loads_image, loads_chunk : bool
-        It is not there from the job before.
+    loads : tuple of Move
+        What was not there before.
     """
 
     rows: Part
-    rows_loaded: Part
-    planes: Part
     strips: Part
-    pitch: int
-    words_of_strip: int
+    slice: Slice
+    first: bool
+    last: bool
+    loaded: Part
+    planes: Part
     a_base: int
     b_base: int
     bias_base: int
     c_base: int
-    loads_image: bool
-    loads_chunk: bool
-
-
-class _Cut:
-    """Everything about a layer that decides which cuts fit."""
-
-    def __init__(self, layer: Layer, device) -> None:
-        self.layer, self.device, conv = layer, device, layer.convolution
-        self.planes, self.channels = layer.planes(device.size)
-        self.pitch = ceil_div(conv.width * self.channels, device.size)
-        self.strips = ceil_div(conv.filters, device.size)
-        self.per_job = 1 if layer.depthwise else self.planes  # planes
-        self.words = self.per_job * conv.kernel * conv.kernel * self.channels
-        self.high, self.wide = layer.output
-
-    def loaded(self, rows: Part) -> Part:
-        """Rows of the image for these rows of the result."""
-        conv = self.layer.convolution
-        top = rows.start * conv.stride - conv.padding
-        bottom = top + (rows.count - 1) * conv.stride + conv.kernel
-        first = min(max(top, 0), conv.height - 1)
-        return Part(first, max(min(bottom, conv.height) - first, 1))
-
-    def needs(self, rows: int, strips: int) -> dict[str, tuple[int, int]]:
-        """What a job with that many needs of each scratchpad, and how much there is."""
-        d, window = self.device, self.layer.window
-        half_rows = 2 if rows < self.high * window else 1
-        half_strips = 2 if strips < self.strips else 1
-        most = max(self.loaded(part).count for part in self.pieces(rows))
-        half_image = 2 if self.layer.depthwise and self.strips > 1 else half_rows
-        return {
-            "A": (most * self.pitch * self.per_job, d.a_depth // half_image),
-            "B": (strips * self.words, d.b_depth // half_strips),
-            "biases": (strips, d.bias_depth // half_strips),
-            "C": (strips * (rows // window) * self.wide,
-                  d.c_depth // max(half_rows, half_strips)),
-            "the sums": (rows * self.wide * window, d.sums_depth),
-            "the pooling": (self.wide if window > 1 else 0, d.pool_depth),
-        }
-
-    def pieces(self, rows: int) -> list[Part]:
-        whole = self.high * self.layer.window
-        return [Part(start, min(rows, whole - start)) for start in range(0, whole, rows)]
-
-    def chunks(self, strips: int) -> list[Part]:
-        return [Part(start, min(strips, self.strips - start))
-                for start in range(0, self.strips, strips)]
-
-    def fits(self, rows: int, strips: int) -> bool:
-        return all(need <= there for need, there in self.needs(rows, strips).values())
+    loads: tuple[Move, ...]
 
 
 def _even(count: int) -> list[int]:
@@ -108,44 +97,242 @@ def _even(count: int) -> list[int]:
     return sorted({ceil_div(count, min(parts, count)) for parts in (*_PARTS, count)}, reverse=True)
 
 
-def _place(cut: _Cut, order: list[tuple[Part, Part]]) -> list[Job]:
-    """Jobs in their order: what changes goes to the other half of its scratchpad."""
-    device, depthwise = cut.device, cut.layer.depthwise
-    jobs: list[Job] = []
-    image_half = chunk_half = 1
-    before: tuple[object, object] = (None, None)
-    for number, (rows, strips) in enumerate(order):
-        planes = Part(strips.start if depthwise else 0, cut.per_job)
-        image, chunk = (rows, planes), strips
-        loads_image, loads_chunk = image != before[0], chunk != before[1]
-        image_half ^= loads_image
-        chunk_half ^= loads_chunk
-        before = image, chunk
-        jobs.append(Job(
-            rows, cut.loaded(rows), planes, strips, cut.pitch, cut.words,
-            image_half * (device.a_depth // 2), chunk_half * (device.b_depth // 2),
-            chunk_half * (device.bias_depth // 2), number % 2 * (device.c_depth // 2),
-            loads_image, loads_chunk))
-    return jobs
+def _pieces(count: int, size: int) -> list[Part]:
+    return [Part(start, min(size, count - start)) for start in range(0, count, size)]
 
 
-def jobs_of(layer: Layer, device) -> Iterator[list[Job]]:
-    """All cuts of a layer that fit.
+class _Shape:
+    """What all cuts of a layer for a device have in common."""
+
+    def __init__(self, layer: Layer, device) -> None:
+        self.layer, self.device, conv = layer, device, layer.convolution
+        _, self.channels = layer.planes(device.size)
+        self.firsts, self.seen = layer.seen(device.size)
+        self.alike = len(set(self.firsts)) == 1  # all strips see the same planes
+        self.pitch = ceil_div(conv.width * self.channels, device.size)
+        self.strips = len(self.firsts)
+        self.words = self.seen * conv.kernels[0] * conv.kernels[1] * self.channels
+        self.high, self.wide = layer.output
+        self.whole_rows = self.high * layer.window
+        self._most: dict[tuple[int, Part], int] = {}
+
+    def slicings(self) -> Iterator[tuple[Slice, ...]]:
+        """All ways to cut windows: by planes; planes by rows of the filter; these by elements."""
+        runs = {columns.count * self.channels for _, columns in self.layer.blocks}
+        taps = max(rows.count for rows, _ in self.layer.blocks)
+        size = self.device.size
+        for planes in _even(self.seen):
+            yield tuple(self._slices(planes, taps, max(runs)))
+        for rows in _even(taps)[1:]:
+            yield tuple(self._slices(1, rows, max(runs)))
+        for words in _even(ceil_div(max(runs), size))[1:]:
+            yield tuple(self._slices(1, 1, words * size))
+
+    def _slices(self, planes: int, rows: int, run: int) -> Iterator[Slice]:
+        offset = 0
+        for (top, high), (left, wide) in self.layer.blocks:
+            length = wide * self.channels
+            for plane, tap, part in itertools.product(
+                    _pieces(self.seen, planes), _pieces(high, rows), _pieces(length, run)):
+                words = plane.count * tap.count * part.count
+                yield Slice(plane, Part(top + tap.start, tap.count), left, part, offset, words)
+                offset += words
+
+    def loaded(self, rows: Part, taps: Part) -> Part:
+        """Rows of the image for these rows of the result, and of the filter."""
+        conv = self.layer.convolution
+        (down, _), (apart, _) = conv.strides, conv.dilations
+        top = rows.start * down - conv.edges[0] + taps.start * apart
+        bottom = top + (rows.count - 1) * down + (taps.count - 1) * apart + 1
+        first = min(max(top, 0), conv.height - 1)
+        return Part(first, max(min(bottom, conv.height) - first, 1))
+
+    def most_loaded(self, rows: int, taps: Part) -> int:
+        """The most rows of the image that a piece of so many rows needs."""
+        if (rows, taps) not in self._most:
+            self._most[rows, taps] = max(self.loaded(piece, taps).count
+                                         for piece in _pieces(self.whole_rows, rows))
+        return self._most[rows, taps]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A way to cut a layer.
+
+    Attributes
+    ----------
+    shape : object
+        The layer and the device.
+    rows, strips : int
+        Of a piece, and of a chunk; the last of each may be smaller.
+    slices : tuple of Slice
+        Of the windows.
+    image_stays, weights_stay : bool
+        The image's rows of a piece, or the weights of a chunk, are loaded for all slices at once.
+    chunks_inside : bool
+        All chunks of a piece, then the next piece; else the other way around.
+    """
+
+    shape: _Shape
+    rows: int
+    strips: int
+    slices: tuple[Slice, ...]
+    image_stays: bool
+    weights_stay: bool
+    chunks_inside: bool
+
+    @property
+    def pieces(self) -> list[Part]:
+        return _pieces(self.shape.whole_rows, self.rows)
+
+    @property
+    def chunks(self) -> list[Part]:
+        return _pieces(self.shape.strips, self.strips)
+
+    def _image(self, each: Slice) -> tuple[Part, Part]:
+        """Planes of those that a strip sees, and rows of the filter, of which an image is loaded
+        for a slice."""
+        if self.image_stays:
+            return Part(0, self.shape.seen), Part(0, self.shape.layer.convolution.kernels[0])
+        return each.planes, each.rows
+
+    def needs(self) -> dict[str, tuple[int, int]]:
+        """What the largest job needs of each scratchpad, and of a command, and how much there is.
+        """
+        shape, device, window = self.shape, self.shape.device, self.shape.layer.window
+        cut_rows, cut_strips = self.rows < shape.whole_rows, self.strips < shape.strips
+        sliced = len(self.slices) > 1
+        images = {self._image(each) for each in self.slices}
+        a = max(planes.count * shape.most_loaded(self.rows, taps) * shape.pitch
+                for planes, taps in images)
+        halves_a = 2 if cut_rows or len(images) > 1 or not shape.alike else 1
+        most = shape.words if self.weights_stay else max(each.words for each in self.slices)
+        halves_b = 2 if cut_strips or (sliced and not self.weights_stay) else 1
+        pixels = self.rows * shape.wide * window
+        return {
+            "A": (a, device.a_depth // halves_a),
+            "B": (self.strips * most, device.b_depth // halves_b),
+            "biases": (self.strips, device.bias_depth // (2 if cut_strips else 1)),
+            "C": (self.strips * (self.rows // window) * shape.wide,
+                  device.c_depth // (2 if cut_rows or cut_strips else 1)),
+            "the sums": (pixels * (self.strips if sliced else 1), device.sums_depth),
+            "the pooling": (shape.wide if window > 1 else 0, device.pool_depth),
+            "a command": (max(pixels, max(self.tiles(each) for each in self.slices), self.strips
+                              * max(each.planes.count * each.rows.count for each in self.slices)),
+                          _FIELD),
+        }
+
+    def tiles(self, each: Slice) -> int:
+        """Tiles of the array along a slice."""
+        return (each.planes.count * each.rows.count
+                * ceil_div(each.run.count, self.shape.device.size))
+
+    @property
+    def fits(self) -> bool:
+        return all(need <= there for need, there in self.needs().values())
+
+    def jobs(self) -> Iterator[Job]:
+        """All jobs in their order: what changes goes to the other half of its scratchpad."""
+        shape, device, last = self.shape, self.shape.device, len(self.slices) - 1
+        order = (((piece, chunk) for piece in self.pieces for chunk in self.chunks)
+                 if self.chunks_inside else
+                 ((piece, chunk) for chunk in self.chunks for piece in self.pieces))
+        image_half = weight_half = bias_half = 1
+        image: object = None
+        weights: object = None
+        biases: object = None
+        for group, (rows, strips) in enumerate(order):
+            c_base = group % 2 * (device.c_depth // 2)
+            for number, each in enumerate(self.slices):
+                loads: list[Move] = []
+                if strips != biases:
+                    biases, bias_half = strips, bias_half ^ 1
+                    loads += self._biases(strips, bias_half * (device.bias_depth // 2))
+                key = strips, None if self.weights_stay else number
+                if key != weights:
+                    weights, weight_half = key, weight_half ^ 1
+                    loads += self._weights(strips, each, weight_half * (device.b_depth // 2))
+                seen, taps = self._image(each)
+                planes = Part(shape.firsts[strips.start] + seen.start, seen.count)
+                loaded = shape.loaded(rows, taps)
+                if (loaded, planes) != image:
+                    image, image_half = (loaded, planes), image_half ^ 1
+                    loads += self._rows(loaded, planes, image_half * (device.a_depth // 2))
+                if number == last and shape.layer.shortcut:
+                    loads += self.results(rows, strips, c_base)
+                yield Job(rows, strips, each, number == 0, number == last, loaded, planes,
+                          image_half * (device.a_depth // 2), weight_half * (device.b_depth // 2)
+                          + (strips.count * each.offset if self.weights_stay else 0),
+                          bias_half * (device.bias_depth // 2), c_base, tuple(loads))
+
+    def _biases(self, strips: Part, base: int) -> list[Move]:
+        found = [Move(Target.BIAS, base, strips.start, strips.count)]
+        if self.shape.layer.scales:
+            found.append(Move(Target.SCALE, base, strips.start, strips.count))
+        return found
+
+    def _weights(self, strips: Part, each: Slice, base: int) -> list[Move]:
+        """The strips' weights of a slice, or of all of them, slice by slice."""
+        words, found = self.shape.words, []
+        for part in self.slices if self.weights_stay else (each,):
+            if part.words == words:
+                found.append(Move(Target.B, base, words * strips.start, words * strips.count))
+                continue
+            begin = base + (strips.count * part.offset if self.weights_stay else 0)
+            found += [Move(Target.B, begin + number * part.words,
+                           words * (strips.start + number) + part.offset, part.words)
+                      for number in range(strips.count)]
+        return found
+
+    def _rows(self, loaded: Part, planes: Part, base: int) -> list[Move]:
+        pitch = self.shape.pitch
+        plane, part = self.shape.layer.convolution.height * pitch, loaded.count * pitch
+        if part == plane:
+            return [Move(Target.A, base, plane * planes.start, plane * planes.count)]
+        return [Move(Target.A, base + number * part,
+                     plane * (planes.start + number) + pitch * loaded.start, part)
+                for number in range(planes.count)]
+
+    def results(self, rows: Part, strips: Part, base: int) -> list[Move]:
+        """Where results are in their scratchpad, and in the layer's whole result; shortcuts too."""
+        high, wide, window = self.shape.high, self.shape.wide, self.shape.layer.window
+        start, count = rows.start // window, rows.count // window
+        if count == high:
+            return [Move(Target.SHORTCUT, base, wide * high * strips.start,
+                         wide * high * strips.count)]
+        return [Move(Target.SHORTCUT, base + number * count * wide,
+                     wide * (high * (strips.start + number) + start), count * wide)
+                for number in range(strips.count)]
+
+
+def cuts_of(layer: Layer, device, *, sliced: bool) -> Iterator[Cut]:
+    """All cuts of a layer that fit: those with as few slices as dilation allows, or all others.
 
     Raises `ValueError` where none does: it names the scratchpad that the least job does not fit.
+    There are none with more slices where windows cannot be cut.
     """
-    cut, found = _Cut(layer, device), False
-    for strips in ([1] if layer.depthwise else _even(cut.strips)):
-        for rows in (each * layer.window for each in _even(cut.high)):
-            if not cut.fits(rows, strips):
-                continue
-            found = True
-            pieces, chunks = cut.pieces(rows), cut.chunks(strips)
-            yield _place(cut, [(piece, chunk) for chunk in chunks for piece in pieces])
-            if len(pieces) > 1 and len(chunks) > 1:
-                yield _place(cut, [(piece, chunk) for piece in pieces for chunk in chunks])
-    if not found:
-        least = cut.needs(layer.window, 1)
-        scratchpad, (need, there) = next(item for item in least.items() if item[1][0] > item[1][1])
-        raise ValueError(f"{layer.convolution.name}: {scratchpad} must hold {need} words for the "
+    shape, found = _Shape(layer, device), False
+    least = None
+    few = len(layer.blocks)
+    for slices in shape.slicings():
+        if (len(slices) > few) is not sliced:
+            continue
+        kinds = (False, True) if len(slices) > 1 else (True,)
+        for rows, strips in itertools.product(
+                (each * layer.window for each in _even(shape.high)),
+                _even(shape.strips) if shape.alike else [1]):
+            for image_stays, weights_stay in itertools.product(kinds, repeat=2):
+                cut = Cut(shape, rows, strips, slices, image_stays, weights_stay, False)
+                if image_stays is weights_stay is kinds[0]:
+                    least = cut
+                if not cut.fits:
+                    continue
+                found = True
+                yield cut
+                if rows < shape.whole_rows and strips < shape.strips:
+                    yield Cut(shape, rows, strips, slices, image_stays, weights_stay, True)
+    if not found and least is not None:
+        scratchpad, (need, there) = next(item for item in least.needs().items()
+                                         if item[1][0] > item[1][1])
+        raise ValueError(f"{layer.name}: {scratchpad} must hold {need} words for the "
                          f"least part of this layer, not {there}")

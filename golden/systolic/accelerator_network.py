@@ -1,6 +1,7 @@
 """Networks for the accelerator: layers behind each other, whose results stay in its memory."""
 
 import itertools
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,11 +12,10 @@ from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer, flat_weights, product_layer
 from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, Places, plan_layer
 from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product, attention_head, mlp
-from cyclebound.golden.systolic.mapping import ceil_div
 from cyclebound.golden.systolic.post_processing import Scale
 
-__all__ = ["ATTENTION", "MOBILENET_224", "NETWORKS", "Program", "Step", "chained",
-           "product_step", "program_of", "random_steps"]
+__all__ = ["ATTENTION", "MOBILENET_224", "NETWORKS", "Program", "Step", "Trained", "chained",
+           "product_step", "program_of", "random_layer", "random_steps", "steps_of"]
 
 Tensor = NDArray[np.integer]
 _RELU = Scale(1, 9, low=0)  # of sums of a hundred or so products of int8
@@ -92,12 +92,12 @@ class Program:
 
 
 def _flat(layer: Layer, before: Layer, size: int) -> Layer:
-    """A fully connected layer as one behind an image that lies in memory in planes."""
-    high, wide = before.output
-    planes = ceil_div(before.convolution.filters, size)
-    together = high * wide * size
-    return replace(layer, together=together, convolution=replace(
-        layer.convolution, channels=planes * together))
+    """A fully connected layer as one behind an image that lies in memory in planes.
+
+    Word after word of the image: as many planes of one pixel.
+    """
+    return replace(layer, together=0, convolution=replace(
+        layer.convolution, channels=before.result_words(size) * size))
 
 
 def chained(layers: Sequence[Layer], size: int) -> list[Layer]:
@@ -108,6 +108,65 @@ def chained(layers: Sequence[Layer], size: int) -> list[Layer]:
         flattens = shape != (conv.channels, conv.height, conv.width)
         found.append(_flat(layer, before, size) if flattens else layer)
     return found
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A layer with its weights of int8 and biases of int32, as a user gives them.
+
+    Attributes
+    ----------
+    layer : Layer
+        With the channels, the height and the width of its own image; a fully connected one behind
+        an image of several pixels has an image of one, and its weights are in the image's order:
+        channel, row, pixel.
+    weights, bias : array
+        As of `Layer.reference`.
+    """
+
+    layer: Layer
+    weights: Tensor
+    bias: Tensor
+
+
+def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list[Step]:
+    """A network with its operands, as it lies in memory, and what numpy makes of each layer.
+
+    ``image`` is the first layer's, of int8; None: zeros, and nothing is expected. Raises
+    `TypeError` and `ValueError`, which name the layer, where an operand is another than the
+    layer's, or a layer's image is not what the one before makes.
+    """
+    steps: list[Step] = []
+    made: Tensor | None = None
+    in_memory = chained([each.layer for each in layers], size)
+    for number, (each, stored) in enumerate(zip(layers, in_memory, strict=True)):
+        layer, weights, conv = each.layer, each.weights, each.layer.convolution
+        shape = conv.channels, conv.height, conv.width
+        given = np.zeros(shape, dtype=np.int8) if image is None and number == 0 else image
+        if number:
+            before = layers[number - 1].layer
+            came = (before.convolution.filters, *before.output)
+            if came != shape and (np.prod(came), 1, 1) != shape:
+                raise ValueError(f"{layer.name}: its image must be what {before.name} makes, "
+                                 f"{' x '.join(map(str, came))}, not "
+                                 f"{' x '.join(map(str, shape))}")
+            if layer.shortcut:
+                raise ValueError(f"{layer.name}: shortcut must be 0 in a network of a user's own, "
+                                 f"not {layer.shortcut}")
+            if came != shape:
+                layer.check("weights", weights, (conv.filters, *shape))
+                weights = flat_weights(weights.reshape(conv.filters, *came), size)
+        else:
+            layer.check("image", given, shape)
+        layer.check("bias", each.bias, (conv.filters,), np.int32)
+        stored.check("weights", weights, (conv.filters, stored.convolution.channels
+                                           // conv.groups, *conv.kernels))
+        if image is not None:
+            own = (given if made is None else made).reshape(shape)
+            made = layer.reference(own, each.weights, each.bias).astype(np.int8)
+        result = np.zeros((conv.filters, *layer.output), dtype=np.int8) if made is None else made
+        steps.append(Step(stored, given if number == 0 else None, weights, each.bias, result))
+    return steps
 
 
 def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
@@ -128,9 +187,9 @@ def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
             own = shortcut = some(conv.filters, *layer.output)
         elif layer.shortcut:
             shortcut = steps[number - layer.shortcut].expected
-        weights = some(conv.filters, 1 if layer.depthwise else conv.channels, conv.kernel,
-                       conv.kernel)
-        if in_memory[number] != layer:  # in numpy channel by channel; in memory as the planes lie
+        weights = some(conv.filters, conv.channels // conv.groups, *conv.kernels)
+        if given.shape != (conv.channels, conv.height, conv.width):
+            # in numpy channel by channel; in memory as the planes lie
             result = layer.reference(given.reshape(-1, 1, 1), weights, bias, shortcut)
             weights = flat_weights(weights.reshape(conv.filters, *given.shape), size)
         else:
@@ -138,6 +197,47 @@ def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
         image = result.astype(np.int8)
         steps.append(Step(in_memory[number], first, weights, bias, image, own))
     return steps
+
+
+def random_layer(rng: random.Random, size: int) -> Layer:
+    """Some layer of any kind, as small as a few words or too large for small scratchpads.
+
+    Half of them have odd filters: not square, with dilation, groups, another padding on each side.
+    """
+    odd = rng.random() < 0.5
+
+    def pair(most: int, least: int = 1) -> int | tuple[int, int]:
+        return ((rng.randint(least, most), rng.randint(least, most)) if odd
+                else rng.randint(least, most))
+
+    while True:
+        channels, window = rng.choice([rng.randint(1, 9), rng.randint(1, 5 * size)]), 1
+        filters, depthwise = rng.choice([rng.randint(1, 9), rng.randint(1, 3 * size)]), False
+        groups = 1
+        if rng.random() < 0.2:
+            filters, depthwise = channels, True
+        elif odd and rng.random() < 0.4:
+            groups = rng.randint(2, 6)
+            channels, filters = (groups * rng.randint(1, 6) for _ in range(2))
+        if rng.random() < 0.3:
+            window = rng.randint(2, 3)
+        grouped = depthwise or groups > 1
+        shortcut = int(window == 1 and rng.random() < 0.3)
+        low, high = sorted(rng.sample(range(-128, 128), 2))
+        limits = rng.choice([{}, {"low": 0}, {"low": low, "high": high}])
+        padding = tuple(rng.randint(0, 3) for _ in range(4)) if odd else rng.randint(0, 2)
+        try:
+            return Layer(
+                Convolution("layer", rng.randint(1, 9), rng.randint(1, 9), channels, filters,
+                            pair(5), pair(3), padding, pair(3) if odd else 1, groups),
+                Scale(rng.randint(1, 300), rng.randint(4, 14), **limits), window=window,
+                depthwise=depthwise, together=0 if grouped else rng.choice([0, 0, channels]),
+                shortcut=shortcut, pad=rng.choice([0, rng.randint(-128, 127)]),
+                zero=0 if shortcut else rng.choice([0, rng.randint(-128, 127)]),
+                scales=tuple((rng.randint(0, 65535), rng.randint(12, 24)) for _ in range(filters))
+                if rng.random() < 0.4 else ())
+        except ValueError:  # an image smaller than a window
+            continue
 
 
 def product_step(name: str, a: Tensor, b: Tensor, scale: Scale) -> Step:
@@ -169,6 +269,7 @@ def program_of(steps: Sequence[Step], device: Device, memory: Memory | None = No
                    else put(layer.image_beats(step.image, size))),
             weights=put(layer.weight_beats(step.weights, size)),
             bias=put(layer.bias_beats(step.bias, size)),
+            scales=put(layer.scale_beats(size)),
             result=put(np.zeros((layer.result_words(size), size), dtype=np.int64)),
             shortcut=(put(layer.shortcut_beats(step.shortcut, size)) if step.shortcut is not None
                       else places[number - layer.shortcut].result if layer.shortcut else 0))

@@ -41,9 +41,12 @@ class Row:
 def compare(layer: Product | Convolution, rows: int, columns: int) -> list[Row]:
     """All dataflows that there are in RTL; folds serially, and overlapping.
 
-    Row stationary where the layer is a convolution of stride 1: as many rows of PEs as the filter
-    has, and as many columns as the result has rows; in equal strips where PEs are too few.
+    Row stationary where the layer is a convolution of stride 1 with a square filter: as many rows
+    of PEs as the filter has, and as many columns as the result has rows; in equal strips where PEs
+    are too few.
     """
+    if isinstance(layer, Convolution) and layer.groups > 1:
+        raise ValueError(f"{layer.name}: groups must be 1 to be compared, not {layer.groups}")
     product = layer.product if isinstance(layer, Convolution) else layer
     shape = {"rows": rows, "columns": columns, "m": product.m, "k": product.k, "n": product.n}
     macs, result = product.m * product.k * product.n, []
@@ -61,7 +64,8 @@ def compare(layer: Product | Convolution, rows: int, columns: int) -> list[Row]:
         name = "no local reuse" if flow is None else flow.value
         result.append(Row(product.name, name, double_buffer, rows, columns, cycles,
                           macs / (rows * columns * cycles), words / macs))
-    if isinstance(layer, Convolution) and layer.stride == 1:
+    if (isinstance(layer, Convolution) and layer.stride == layer.dilation == 1
+            and isinstance(layer.kernel, int) and isinstance(layer.padding, int)):
         result += _row_stationary(layer, rows * columns, macs)
     return result
 

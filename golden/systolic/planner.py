@@ -1,7 +1,8 @@
 """Planner: a layer and a matrix multiplier in, commands and their exact cycle count out.
 
 The multiplier is `Matmul` of hdl/systolic/matmul.py. Where its memories do not hold a layer, the
-planner cuts it along m and n; a cut along k would need sums to come back, which it cannot.
+planner cuts it along m and n, and where its command has no more than 16 bits for them; a cut along
+k would need sums to come back, which it cannot (the accelerator can: accelerator_plan.py).
 """
 
 from collections.abc import Sequence
@@ -10,13 +11,21 @@ from dataclasses import dataclass, fields
 from cyclebound.golden.systolic.layers import Convolution, Product
 from cyclebound.golden.systolic.mapping import ceil_div
 from cyclebound.golden.systolic.matmul import matmul_cycles
+from cyclebound.golden.systolic.sizes import whole
 
 __all__ = ["Command", "Cycles", "Machine", "Plan", "plan", "split"]
 
 
+_MOST = 2**16 - 1
+"""Greatest m, k and n of a command."""
+
+
 @dataclass(frozen=True)
 class Machine:
-    """The parameters of a `Matmul` that decide about plans."""
+    """The parameters of a `Matmul` that decide about plans, with that component's limits.
+
+    Raises `TypeError` and `ValueError`, which name the parameter.
+    """
 
     rows: int
     columns: int
@@ -30,11 +39,9 @@ class Machine:
             value = getattr(self, field.name)
             if field.name == "double_buffer":
                 continue
-            thing = field.name.replace("_", " ")
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{thing} must be a whole number, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{thing} must be at least 1, not {value}")
+            limits = (2, None) if field.name.endswith("depth") else (1, _MOST)
+            object.__setattr__(self, field.name,
+                               whole(field.name.replace("_", " "), value, *limits))
 
 
 @dataclass(frozen=True)
@@ -129,15 +136,21 @@ def plan(layer: Product | Convolution, machine: Machine) -> Plan:
     memories.
     """
     if isinstance(layer, Convolution):
+        if layer.groups > 1:
+            raise ValueError(f"{layer.name}: groups must be 1 for a matrix multiplier, not "
+                             f"{layer.groups}")
         layer = layer.product
     if not isinstance(layer, Product):
         raise TypeError(f"layer must be a Product or a Convolution, not {layer!r}")
     most_k = min(machine.a_depth * machine.rows, machine.b_depth)
+    if layer.k > _MOST:
+        raise ValueError(f"{layer.name}: k must be at most {_MOST}, the 16 bits of a command, not "
+                         f"{layer.k}")
     if layer.k > most_k:
         raise ValueError(f"{layer.name}: k must be at most {most_k}, for the memories of A and B "
                          f"to hold one row and one column of tiles, not {layer.k}")
-    most_m = min(machine.sums_depth, machine.a_depth // ceil_div(layer.k, machine.rows))
-    most_n = machine.b_depth // layer.k * machine.columns
+    most_m = min(machine.sums_depth, machine.a_depth // ceil_div(layer.k, machine.rows), _MOST)
+    most_n = min(machine.b_depth // layer.k, _MOST // machine.columns) * machine.columns
     commands = []
     for b_columns in _pieces(layer.n, most_n):
         for a_rows in _pieces(layer.m, most_m):

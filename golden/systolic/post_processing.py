@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.systolic.sizes import whole
 
 __all__ = ["STAGES", "PostProcessingModel", "Scale", "post_process", "requantise"]
 
@@ -35,24 +36,29 @@ class Scale:
         limits = {"multiplier": (0, 65535), "shift": (0, 63), "low": (-128, 127),
                   "high": (-128, 127)}
         for name, (least, most) in limits.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} must be a whole number, not {value!r}")
+            value = whole(name, getattr(self, name), -2**63)
             if not least <= value <= most:
                 raise ValueError(f"{name} must be {least} to {most}, not {value}")
+            object.__setattr__(self, name, value)
         if self.low > self.high:
             raise ValueError(f"low must be at most high, {self.high}, not {self.low}")
 
 
 def requantise(sums: NDArray[np.integer], bias: NDArray[np.integer], scale: Scale,
-               shortcut: NDArray[np.integer] | int = 0) -> NDArray[np.int64]:
+               shortcut: NDArray[np.integer] | int = 0, *,
+               multiplier: NDArray[np.integer] | None = None,
+               shift: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
     """What becomes of sums, with halves rounded up: of any shape that ``bias`` broadcasts to.
 
-    ``shortcut`` is added before the limits. In Python's integers, which do not wrap.
+    ``shortcut`` is added before the limits; ``multiplier`` and ``shift``, where given, take the
+    place of those of ``scale``. Sums and biases are of 32 bits, so that twice their scaled sum is
+    below 2 ** 51 and nothing wraps in 64; where a shift is above 60, rounding gives what 60 does.
     """
-    total = (sums.astype(object) + bias.astype(object)) * scale.multiplier
-    rounded = (2 * total + 2**scale.shift) // 2**(scale.shift + 1)
-    return np.clip(rounded + shortcut, scale.low, scale.high).astype(np.int64)
+    total = sums.astype(np.int64) + bias.astype(np.int64)
+    total *= scale.multiplier if multiplier is None else multiplier.astype(np.int64)
+    places = np.minimum(scale.shift if shift is None else shift, 60).astype(np.int64)
+    rounded = (2 * total + (1 << places)) >> (places + 1)
+    return np.clip(rounded + shortcut, scale.low, scale.high)
 
 
 @bound(formula="rows + 6", source="this project")

@@ -51,7 +51,7 @@ class Accelerator(wiring.Component):
     requests : Out(stream.Signature(StructLayout))
         Transfers, as there.
     read : In(stream.Signature(8 * size))
-        Beats that were asked for, one word each, and a quarter of a word of biases.
+        Beats that were asked for, one word each, and a quarter of a word of biases or scales.
     write : Out(stream.Signature(8 * size))
         Beats to be written.
     idle : Out(1)
@@ -105,7 +105,7 @@ class Accelerator(wiring.Component):
     def _transfer(self, m, engine, head, begin, busy):
         """One transfer at a time: its request, then its beats."""
         left = Signal(16)
-        asked, store, target = Signal(), Signal(), Signal(2)
+        asked, store, target = Signal(), Signal(), Signal(Target)
         place = Signal(engine.address_width)
         beat = Signal()  # one moves
         request = self.requests
@@ -132,15 +132,17 @@ class Accelerator(wiring.Component):
             with m.If(left == 1):
                 m.d.sync += busy.eq(0)
 
-        # A word of biases is put together of several beats.
+        # A word of biases, or of scales, is put together of several beats.
         quarter, earlier = Signal(range(BIAS_BEATS)), Signal((BIAS_BEATS - 1) * len(
             self.read.payload))
-        moves = {name: Signal(name=f"{name}_moves") for name in ("a", "b", "bias", "shortcut")}
-        loads = beat & ~store
+        moves = {name: Signal(name=f"{name}_moves")
+                 for name in ("a", "b", "bias", "shortcut", "scale")}
+        loads, whole = beat & ~store, quarter == BIAS_BEATS - 1
         m.d.comb += [
             moves["a"].eq(loads & (target == Target.A)),
             moves["b"].eq(loads & (target == Target.B)),
-            moves["bias"].eq(loads & (target == Target.BIAS) & (quarter == BIAS_BEATS - 1)),
+            moves["bias"].eq(loads & (target == Target.BIAS) & whole),
+            moves["scale"].eq(loads & (target == Target.SCALE) & whole),
             moves["shortcut"].eq(loads & (target == Target.SHORTCUT)),
         ]
         with m.If(begin):
@@ -151,8 +153,8 @@ class Accelerator(wiring.Component):
         for name, moved in moves.items():
             port = getattr(engine, f"write_{name}")
             m.d.comb += [port.enable.eq(moved), port.address.eq(place)]
-            m.d.comb += port.data.eq(Cat(earlier, self.read.payload) if name == "bias"
-                                     else self.read.payload)
+            m.d.comb += port.data.eq(Cat(earlier, self.read.payload)
+                                     if name in ("bias", "scale") else self.read.payload)
         with m.If(Cat(moves.values()).any()
                   | (store & ((request.valid & request.ready) | (beat & asked)))):
             m.d.sync += place.eq(place + 1)

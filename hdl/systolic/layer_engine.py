@@ -13,8 +13,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cyclebound.golden.systolic.accelerator_layout import compute_fields
+from cyclebound.golden.systolic.accelerator_layout import SHIFT_PLACE, compute_fields
 from cyclebound.golden.systolic.im2col_layout import COMMAND
+from cyclebound.golden.systolic.post_processing_layout import SHIFT_WIDTH
 from cyclebound.hdl.systolic.im2col import Im2col, check_size
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
 from cyclebound.hdl.systolic.parts import check_count
@@ -27,7 +28,7 @@ __all__ = ["LayerEngine", "layout_of"]
 
 _WIDTH = 16
 _SUM = 32
-_BEHIND = 9  # cycles from a row of sums to its result: scale and limits, pooling
+_BEHIND = 11  # cycles from a row of the array to its result: sums, scale and limits, pooling
 
 
 def layout_of(fields):
@@ -42,8 +43,9 @@ class LayerEngine(wiring.Component):
     The array's rows are fed with words of windows, cut out of the image where they lie; each
     word may begin at any element, so that the scratchpad of A has two banks. Weights are read in
     the order of their use. Sums are added up over the tiles of a strip of ``size`` filters, get
-    their bias, scale and limits, and are pooled. Nothing in the engine ever waits for anything
-    but weights that are not loaded yet.
+    their bias, scale and limits, and are pooled. A command may keep its sums, and the next one go
+    on from them, where the windows of a layer are more than the scratchpads hold. Nothing in the
+    engine ever waits for anything but weights that are not loaded yet.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ class LayerEngine(wiring.Component):
         Rows and columns of the array, and elements of a word; a power of two, at least 2.
     a_depth, b_depth, bias_depth, c_depth, sums_depth : int
         Words of the scratchpads, and greatest number of windows; at least 4, that of A even. There
-        are as many words of shortcuts as of C.
+        are as many words of shortcuts as of C, and of scales as of biases.
     pool_depth : int
         Greatest number of results beside each other behind a pooling, at least 2.
     address_width : int
@@ -62,7 +64,7 @@ class LayerEngine(wiring.Component):
     command : In(stream.Signature(StructLayout))
         As ``compute_fields`` in golden/systolic/accelerator_layout.py. Accepted when the one
         before has ended.
-    write_a, write_b, write_bias, write_shortcut : In(StructLayout)
+    write_a, write_b, write_bias, write_shortcut, write_scale : In(StructLayout)
         ``enable``, ``address`` and ``data`` of a word. Not one that is in use.
     read_c : In(StructLayout)
         ``enable`` and ``address`` of a word.
@@ -78,6 +80,7 @@ class LayerEngine(wiring.Component):
         for name, depth in (("A", a_depth), ("B", b_depth), ("biases", bias_depth),
                             ("C", c_depth), ("the sums", sums_depth)):
             check_count(f"Depth of {name}", depth, 4)
+        check_count("Depth of the pooling", pool_depth, 2)
         if a_depth % 2:
             raise ValueError(f"Depth of A must be even, not {a_depth}")
         check_count("Address width", address_width,
@@ -95,6 +98,7 @@ class LayerEngine(wiring.Component):
             "command": In(stream.Signature(layout_of(compute_fields(address_width)))),
             "write_a": port(self._word), "write_b": port(self._word),
             "write_bias": port(self._biases), "write_shortcut": port(self._word),
+            "write_scale": port(self._biases),
             "read_c": In(data.StructLayout({"enable": 1, "address": address_width})),
             "c_data": Out(self._word), "active": Out(size * size),
         })
@@ -111,7 +115,7 @@ class LayerEngine(wiring.Component):
         with m.Elif(ends):
             m.d.sync += busy.eq(0)
         self._weights(m, begin, array.weights)
-        self._left(m, begin, array.left)
+        self._left(m, begin, now, array.left)
         self._results(m, begin, now, array.results, ends)
         return m
 
@@ -151,7 +155,7 @@ class LayerEngine(wiring.Component):
         m.d.comb += [value.eq(Mux(real, word, 0)) for value, word in
                      zip(weights.payload, read.data, strict=True)]
 
-    def _left(self, m, begin, left):
+    def _left(self, m, begin, now, left):
         """Words of windows: two words of memory, turned and masked."""
         m.submodules.im2col = windows = Im2col(size=self.size, address_width=self.address_width)
         word, move = windows.words, Signal()
@@ -181,36 +185,42 @@ class LayerEngine(wiring.Component):
         with m.If(move):
             m.d.sync += [came.eq(word.payload), valid.eq(word.valid),
                          left.valid.eq(valid), left.payload.last.eq(came.last)]
-            m.d.sync += [value.eq(Mux(came.lanes[i], both[8 * i:8 * i + 8].as_signed(), 0))
+            # beyond the run it may be anything: the weights there are 0
+            m.d.sync += [value.eq(Mux(came.lanes[i], both[8 * i:8 * i + 8].as_signed(), now.pad))
                          for i, value in enumerate(left.payload["values"])]
 
     def _results(self, m, begin, now, results, ends):
         """Rows of the array: added up, scaled, pooled, and written."""
         m.submodules.sums = sums = SumMemory(columns=self.size, width=_SUM, depth=self.sums_depth,
                                              row_width=_WIDTH)
-        m.submodules.scale = scale = PostProcessing(columns=self.size)
+        m.submodules.scale = scale = PostProcessing(columns=self.size, own_scales=True)
         m.submodules.pooling = pooling = MaxPooling(columns=self.size, most=self.pool_depth)
         row, tile, strip = Signal(_WIDTH), Signal(_WIDTH), Signal(_WIDTH)
         last_row, last_tile, rows = Signal(), Signal(), sums.rows
+        # Sums of one strip are in the same places as those of the strip before, but where they stay
+        # for the next command, or come from the one before.
+        first_sum = Signal(_WIDTH)
         m.d.comb += [
             last_row.eq(row == now.pixels - 1),
             last_tile.eq(tile == now.tiles - 1),
             rows.valid.eq(results.valid),
             results.ready.eq(1),  # as all that is behind it
             rows.payload["values"].eq(results.payload),
-            rows.payload.row.eq(row),
-            rows.payload.first.eq(tile == 0),
-            rows.payload.last.eq(last_tile),
+            rows.payload.row.eq(first_sum + row),
+            rows.payload.first.eq((tile == 0) & ~now.resume),
+            rows.payload.last.eq(last_tile & ~now.keep),
             rows.payload.final.eq(last_row & last_tile & (strip == now.strips - 1)),
         ]
         with m.If(begin):
-            m.d.sync += strip.eq(0)
+            m.d.sync += [strip.eq(0), first_sum.eq(0)]
         with m.Elif(results.valid):
             m.d.sync += row.eq(Mux(last_row, 0, row + 1))
             with m.If(last_row):
                 m.d.sync += tile.eq(Mux(last_tile, 0, tile + 1))
                 with m.If(last_tile):
                     m.d.sync += strip.eq(strip + 1)
+                    with m.If(now.resume | now.keep):
+                        m.d.sync += first_sum.eq(first_sum + now.pixels)
 
         # A row's shortcut comes together with its sum, two cycles behind the array's row,
         shortcuts = self._memory(m, "shortcut", self._word, self.depths["c"], self.write_shortcut)
@@ -220,16 +230,27 @@ class LayerEngine(wiring.Component):
         with m.Elif(results.valid & last_tile):
             m.d.sync += pixel.eq(pixel + 1)
         m.d.comb += [shortcuts.addr.eq(pixel), shortcuts.en.eq(1)]
-        m.d.sync += [value.eq(Mux(now.shortcut, word, 0))
+        m.d.sync += [value.eq(Mux(now.shortcut, word, now.zero))
                      for value, word in zip(shortcut, shortcuts.data, strict=True)]
 
-        # and so does its bias.
-        read = self._memory(m, "bias", self._biases, self.depths["bias"], self.write_bias)
+        # and so do its bias and its scale.
+        read, scales = (self._memory(m, name, self._biases, self.depths["bias"], write)
+                        for name, write in (("bias", self.write_bias), ("scale", self.write_scale)))
         which = Signal(self.address_width)
         m.d.sync += which.eq(now.bias_base + strip)
+        for i in range(self.size):
+            own = scales.data[i]
+            m.d.comb += [
+                scale.sums.payload.multiplier[i].eq(Mux(now.scales, own[:SHIFT_PLACE],
+                                                        now.multiplier)),
+                scale.sums.payload.shift[i].eq(Mux(
+                    now.scales, own[SHIFT_PLACE:SHIFT_PLACE + SHIFT_WIDTH], now.shift)),
+            ]
         m.d.comb += [
             read.addr.eq(which),
             read.en.eq(1),
+            scales.addr.eq(which),
+            scales.en.eq(1),
             scale.sums.valid.eq(sums.results.valid),
             sums.results.ready.eq(1),
             scale.sums.payload["values"].eq(sums.results.payload["values"]),
@@ -241,14 +262,13 @@ class LayerEngine(wiring.Component):
             pooling.results.ready.eq(1),
             pooling.across.eq(now.pooled),
         ]
-        m.d.comb += [getattr(scale, name).eq(now[name])
-                     for name in ("multiplier", "shift", "low", "high")]
+        m.d.comb += [getattr(scale, name).eq(now[name]) for name in ("low", "high")]
         m.d.comb += [getattr(pooling, name).eq(now[name])
                      for name in ("window", "image_width", "image_height")]
 
-        # The last row ends the command, whether or not it completes a window.
+        # The last row ends the command, whether or not it completes a window, or leaves the sums.
         behind = Signal(_BEHIND)
-        m.d.sync += behind.eq(Cat(sums.results.valid & sums.results.payload.final, behind))
+        m.d.sync += behind.eq(Cat(rows.valid & rows.payload.final, behind))
         m.d.comb += ends.eq(behind[-1])
         place = Signal(self.address_width)
         write = Signal(data.StructLayout({"enable": 1, "address": self.address_width,

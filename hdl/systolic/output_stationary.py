@@ -189,8 +189,15 @@ class OutputStationaryArray(wiring.Component):
         self.held = Signal()
         self.waiting = [Signal(signed(accumulator_width), name=f"waiting_{j}")
                         for j in range(columns)]
-        self.skew_left = delay_lines("skew_left", range(rows), operand_width)
-        self.skew_top = delay_lines("skew_top", range(columns), operand_width)
+
+    # Made late: a component that is only asked for its ports makes no triangle of registers.
+    @cached_property
+    def skew_left(self):
+        return delay_lines("skew_left", range(self.rows), self.operand_width)
+
+    @cached_property
+    def skew_top(self):
+        return delay_lines("skew_top", range(self.columns), self.operand_width)
 
     @cached_property
     def pes(self):  # made late: an array that is only asked for its ports has none

@@ -33,18 +33,23 @@ class PostProcessing(wiring.Component):
     accumulator_width, multiplier_width, result_width : int
         Bits of a signed sum and of its bias, of the unsigned multiplier, of a signed result; at
         least 2, 1 and 2. The result must be no wider than the sum.
+    own_scales : bool
+        Each sum comes with its own multiplier and shift.
 
     Members
     -------
     multiplier, shift, low, high : In
-        Scale, and the least and greatest result. They may change when no row is under way.
+        Scale, and the least and greatest result. They may change when no row is under way. The
+        first two are not there with ``own_scales``.
     sums : In(stream.Signature(StructLayout))
-        ``values``, their ``bias``, and their ``shortcut``.
+        ``values``, their ``bias``, and their ``shortcut``; with ``own_scales`` their
+        ``multiplier`` and ``shift``, too.
     results : Out(stream.Signature(ArrayLayout(signed(result_width), columns)))
         The rows, in their order.
     """
 
-    def __init__(self, *, columns, accumulator_width=32, multiplier_width=16, result_width=8):
+    def __init__(self, *, columns, accumulator_width=32, multiplier_width=16, result_width=8,
+                 own_scales=False):
         check_count("Column count", columns)
         check_count("Accumulator width", accumulator_width, 2)
         check_count("Multiplier width", multiplier_width)
@@ -53,13 +58,17 @@ class PostProcessing(wiring.Component):
             raise ValueError(f"Result width must be at most {accumulator_width}, that of the "
                              f"accumulator, not {result_width}")
         self.columns, self.accumulator_width = columns, accumulator_width
+        self.multiplier_width, self.own_scales = multiplier_width, own_scales
         total, result = signed(accumulator_width), signed(result_width)
         rows = data.ArrayLayout(total, columns)
+        scales = {"multiplier": multiplier_width, "shift": SHIFT_WIDTH}
         super().__init__({
-            "multiplier": In(multiplier_width), "shift": In(SHIFT_WIDTH),
+            **({} if own_scales else {name: In(width) for name, width in scales.items()}),
             "low": In(result), "high": In(result),
             "sums": In(stream.Signature(data.StructLayout({
-                "values": rows, "bias": rows, "shortcut": data.ArrayLayout(result, columns)}))),
+                "values": rows, "bias": rows, "shortcut": data.ArrayLayout(result, columns),
+                **({name: data.ArrayLayout(width, columns) for name, width in scales.items()}
+                   if own_scales else {})}))),
             "results": Out(stream.Signature(data.ArrayLayout(result, columns))),
         })
 
@@ -77,7 +86,7 @@ class PostProcessing(wiring.Component):
 
     def _lane(self, m, move, number, value, bias, shortcut):
         """One column: a register behind each operation."""
-        width, scale = self.accumulator_width + 1, len(self.multiplier)
+        width, scale = self.accumulator_width + 1, self.multiplier_width
 
         def register(shape, name, value):
             stage = Signal(shape, name=f"{name}_{number}")
@@ -88,13 +97,20 @@ class PostProcessing(wiring.Component):
         # The sum is wider than a multiplier of an FPGA: its low and its high part.
         cut = low_part(width)
         total = register(signed(width), "total", value + bias)
+        if self.own_scales:  # they go with their sum, as far as each is used
+            multiplier = register(scale, "multiplier", self.sums.payload.multiplier[number])
+            shift = self.sums.payload.shift[number]
+            for stage in range(3):
+                shift = register(SHIFT_WIDTH, f"shift_{stage}", shift)
+        else:
+            multiplier, shift = self.multiplier, self.shift
         upper = register(signed(width - cut + scale), "upper",
-                         total[cut:].as_signed() * self.multiplier)
-        lower = register(cut + scale, "lower", total[:cut] * self.multiplier)
+                         total[cut:].as_signed() * multiplier)
+        lower = register(cut + scale, "lower", total[:cut] * multiplier)
         product = register(signed(width + scale), "product", (upper << cut) + lower)
         # One more bit below: the one that rounds.
         shifted = register(signed(width + scale + 1), "shifted",
-                           Cat(0, product).as_signed() >> self.shift)
+                           Cat(0, product).as_signed() >> shift)
         rounded = register(signed(width + scale), "rounded",
                            shifted[1:].as_signed() + shifted[0])
         # The shortcut moves the limits meanwhile, so that nothing has to be added before them.

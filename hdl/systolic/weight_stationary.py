@@ -181,13 +181,24 @@ class WeightStationaryArray(wiring.Component):
         self.wave_first = Signal(rows + columns - 2)
         self.filled = Signal(range(rows + 1))
         self.in_fold = Signal()
-        self.skew_left = delay_lines("skew_left", range(rows), operand_width)
-        self.skew_weights = delay_lines("skew_weights", range(columns), operand_width)
-        self.skew_sums = delay_lines("skew_sums", range(columns - 1, -1, -1), self._sum_width(rows))
 
     def _sum_width(self, products):
         """Bits in which that many products do not overflow, or those of a wrapping sum."""
         return min(self.accumulator_width, 2 * self.operand_width + ceil_log2(max(products, 1)))
+
+    # Made late: a component that is only asked for its ports makes no triangle of registers.
+    @cached_property
+    def skew_left(self):
+        return delay_lines("skew_left", range(self.rows), self.operand_width)
+
+    @cached_property
+    def skew_weights(self):
+        return delay_lines("skew_weights", range(self.columns), self.operand_width)
+
+    @cached_property
+    def skew_sums(self):
+        return delay_lines("skew_sums", range(self.columns - 1, -1, -1),
+                           self._sum_width(self.rows))
 
     @cached_property
     def pes(self):  # made late: an array that is only asked for its ports has none

@@ -27,7 +27,7 @@ BLOCKS = (
             # SGMF, section 5.1: 16 entries are a good balance
             "paper": Configuration({"operands": 3, "depth": 16, "tid_width": 10, "width": 32}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer", quick=("tiny",)),),
         bounds=(
             Observed("match", bounds.token_match),
             Observed("turn", bounds.token_turn, proved_by=("tokens",)),
@@ -36,6 +36,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="tokens",
+                quick=1,
                 says="a thread fires with its own tokens, each of them once; none is lost, "
                      "duplicated or matched with another thread's; and a complete thread leaves "
                      "within depth + 1 firings",
@@ -79,7 +80,7 @@ BLOCKS = (
             "paper": Configuration({"depth": 16, "tid_width": 10}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dataflow.compute_unit"),
+            Testbench("cycle", "cyclebound.tb.dataflow.compute_unit", quick=("two",)),
             Testbench("million", "cyclebound.tb.dataflow.compute_unit_million",
                       configurations=("paper",), thorough=True),
         ),
@@ -101,7 +102,7 @@ BLOCKS = (
                                         "epochs": False}),
             "paper": Configuration({"depth": 16, "tid_width": 10, "address_width": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit", quick=("two",)),),
         bounds=(
             Observed("access", bounds.access_latency),
             Observed("stream", bounds.access_stream),
@@ -121,7 +122,7 @@ BLOCKS = (
             "two": Configuration({"depth": 2, "tid_width": 8}),
             "paper": Configuration({"depth": 16, "tid_width": 10}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit", quick=("two",)),),
         bounds=(
             Observed("result", bounds.token_match),
             Observed("stream", bounds.token_stream),

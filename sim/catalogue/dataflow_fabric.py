@@ -34,7 +34,7 @@ BLOCKS = (
             "tiny": Configuration({"ports": 3, "tid_width": 1, "width": 1}),
             "paper": Configuration({"ports": 8, "tid_width": 11, "width": 32}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.switch"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.switch", quick=("tiny",)),),
         bounds=(
             Observed("hop", fabric_bounds.switch_hop, proved_by=("delivery",)),
             Observed("stream", fabric_bounds.switch_stream),
@@ -42,6 +42,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="delivery",
+                quick=1,
                 says="each output is offered exactly the tokens that its input has taken, in "
                      "order, each until it is taken, and nothing else; from the next cycle on, "
                      "unless another output of its input has still to take the one before",
@@ -65,7 +66,7 @@ BLOCKS = (
             "small": Configuration({"operands": 3, "tid_width": 3, "width": 4}),
             "paper": Configuration({"operands": 8, "tid_width": 8, "width": 32}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_sink"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_sink", quick=("small",)),),
         bounds=(Observed("done", fabric_bounds.sink_done),),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.done",),
@@ -81,7 +82,8 @@ BLOCKS = (
                                       ("roots", "fsqrt"))},
             "two": Configuration({"function": "fdiv", "depth": 2, "tid_width": 6, "blocks": 2}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.special_unit"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.special_unit",
+                               quick=("integers",)),),
         bounds=(
             Observed("result", special_bounds.special_result),
             Observed("stream", special_bounds.special_stream),
@@ -122,7 +124,7 @@ BLOCKS = (
             "paper": Configuration({"ports": 12, "banks": 32, "words": 4096, "tag_width": 4,
                                     "width": 32, "hit": 4, "miss": 40}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks", quick=("tiny",)),),
         bounds=(
             Observed("hit", cache_bounds.cache_hit),
             Observed("access", cache_bounds.cache_access, proved_by=("answers",)),
@@ -131,6 +133,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="answers",
+                quick=1,
                 says="each request is taken within as many cycles as there are ports, and answered "
                      "within a miss's time, once, a load with the last word that was stored; "
                      "nobody else is answered",
@@ -165,7 +168,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
             Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
-                      configurations=("small",)),
+                      configurations=("small",), quick=()),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=("divides",)),
             Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",

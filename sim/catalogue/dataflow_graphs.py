@@ -20,7 +20,7 @@ BLOCKS = (
             "small": Configuration({"tid_width": 4, "width": 8}),
             "paper": Configuration({"tid_width": 10, "width": 32}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_source"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_source", quick=("small",)),),
         bounds=(Observed("threads", bounds.source_threads),),
         fpga=FpgaTarget("paper"),
     ),

@@ -26,7 +26,7 @@ BLOCKS = (
             "small": Configuration({"part": "ddr4-1866m-x16", "capacity": 1 << 19,
                                     "id_width": 2}),
         },
-        testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port"),),
+        testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port", quick=("small",)),),
         bounds=(
             Observed("read", bounds.axi_read),
             Observed("write", bounds.axi_write),

@@ -25,7 +25,7 @@ BLOCKS = (
             "slow": Configuration({"part": "ddr4-1866m-x16", "fetch_latency": 1}),
             "ddr3": Configuration({"part": "ddr3-1600-module", "fetch_latency": 3}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler", quick=("x16",)),),
         bounds=(
             Observed("deliver", bounds.dq_deliver),
             Observed("drive", bounds.dq_drive),
@@ -34,6 +34,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="beats",
+                quick=0,
                 says="words are on the bus nCAS or nCWD cycles behind their command, and fetched "
                      "in time for that, in no other cycle, and no two bursts at once; given that "
                      "commands come no closer than the data bus allows",
@@ -64,7 +65,7 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.snoop_cam",
-                      configurations=("tiny", "slow", "quarter", "warp")),
+                      configurations=("tiny", "slow", "quarter", "warp"), quick=("tiny",)),
             # two minutes from Amaranth to a simulator
             Testbench("whole", "cyclebound.tb.dram.snoop_cam", configurations=("paper",),
                       thorough=True),
@@ -77,6 +78,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="lane",
+                quick=0,
                 says="a lane has what it was loaded with or captured last when it is read out, its "
                      "word is stored whenever it matches, and lane 0's own word is",
                 checker=SnoopCamProof,

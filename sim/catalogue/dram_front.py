@@ -39,11 +39,13 @@ BLOCKS = (
             "starving": Configuration(_STARVING),
             "equal": Configuration(_EQUAL),  # as the paper assumes: pure round robin
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.multi_port_front_end"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.multi_port_front_end",
+                               quick=("starving",)),),
         bounds=(Observed("wait", front_end_bounds.front_end_wait),),
         properties=(
             Property(
                 name="starvation",
+                quick=1,
                 says="from the limit on, a request waits for one grant of each other port that may "
                      "starve, however the reorder core stalls; before it, equals have one turn "
                      "each, and nobody is granted before a higher priority",
@@ -71,14 +73,15 @@ BLOCKS = (
             "small": Configuration({**_PAPER, "entries": 3, "cap": 2}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dram.reorder_core"),
+            Testbench("cycle", "cyclebound.tb.dram.reorder_core", quick=("small",)),
             Testbench("literal", "cyclebound.tb.dram.reorder_core_literal", top=literal,
-                      configurations=("paper",), checker=ReorderCheck),
+                      configurations=("paper",), checker=ReorderCheck, quick=()),
         ),
         bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",)),),
         properties=(
             Property(
                 name="residence",
+                quick=1,
                 says="a request leaves once and as it came, the register is never empty for three "
                      "cycles while one waits, and none is overtaken by more than cap + n - 2",
                 checker=ReorderProof,
@@ -108,13 +111,14 @@ BLOCKS = (
             "closed": Configuration({**_PAGES, "close": True}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dram.page_controller"),
+            Testbench("cycle", "cyclebound.tb.dram.page_controller", quick=("open",)),
             Testbench("triples", "cyclebound.tb.dram.page_controller_triples", thorough=True),
         ),
         bounds=(Observed("request", page_bounds.request_time),),
         properties=(
             Property(
                 name="timing",
+                quick=1,
                 says="whatever is asked for, no command breaks a rule of the part, and each read "
                      "or write is the one asked for",
                 checker=PageProof,

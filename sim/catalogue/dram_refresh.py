@@ -27,7 +27,7 @@ BLOCKS = (
             "paper": Configuration(_PAPER),  # Sim-D, Table 1
             "ddr3": Configuration(_DDR3),    # memory-composition, Table I
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer", quick=("small",)),),
         bounds=(
             Observed("request", bounds.refresh_request, proved_by=("owed",)),
             Observed("deadline", bounds.refresh_deadline, proved_by=("owed",)),
@@ -36,6 +36,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="owed",
+                quick=1,
                 says="from the cycle in which a refresh falls due, exactly as many are owed as "
                      "fell due and were not done; if not late, no two are further apart than one "
                      "interval more than may be owed",

@@ -21,11 +21,12 @@ BLOCKS = (
             "four": Configuration({"count": 4}),
             "paper": Configuration({"count": 11}),  # 10 cores and a DMA [Table III]
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.arbiter"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.arbiter", quick=("four",)),),
         bounds=(Observed("grant", bounds.round_robin_wait, proved_by=("fair",)),),
         properties=(
             Property(
                 name="fair",
+                quick=2,
                 says="whoever keeps asking is served within as many accepted grants as there are "
                      "requesters; grants are one-hot, only for requests, never idle, and held",
                 checker=RoundRobinProof,

@@ -27,7 +27,7 @@ BLOCKS = (
             "small": Configuration({"width": 16, "payload": 4}),
             "paper": Configuration({"width": 32, "payload": 64}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface", quick=("small",)),),
         bounds=(
             Observed("wait", bounds.window_wait),
             Observed("injection", bounds.injection),
@@ -36,6 +36,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="window",
+                quick=1,
                 says="nothing is on offer to the network outside the window, whatever the network "
                      "does; nor for a window that is none",
                 checker=InterfaceWindowProof,
@@ -46,6 +47,7 @@ BLOCKS = (
             ),
             Property(
                 name="fit",
+                quick=0,
                 says="in a network that never stalls, no packet begins that does not arrive within "
                      "the window",
                 checker=InterfaceFitProof,

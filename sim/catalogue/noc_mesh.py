@@ -63,11 +63,12 @@ BLOCKS = (
                 "routing": "xy", "longest": 66}) for size in (2, 4, 8)},
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.mesh", configurations=("square", "oblong")),
+            Testbench("cycle", "cyclebound.tb.noc.mesh", configurations=("square", "oblong"),
+                      quick=("square",)),
             Testbench("interfaces", "cyclebound.tb.noc.mesh_interfaces", top=InterfacedMesh,
-                      configurations=("square", "oblong")),
+                      configurations=("square", "oblong"), quick=()),
             Testbench("harness", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
-                      configurations=("harness2",)),
+                      configurations=("harness2",), quick=()),
             Testbench("large", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
                       configurations=("harness4", "harness8"), thorough=True,
                       max_cycles=20_000_000),
@@ -79,6 +80,7 @@ BLOCKS = (
             Observed("transfer", bounds.transfer, configurations=("square", "oblong"),
                      signals=_through_interfaces),
             Observed("traversal", bounds.traversal, signals=_way),
+            Observed("crowd", bounds.crowd_traversal, configurations=("square", "oblong", "four")),
         ),
         fpga=FpgaTarget("four"),
         pictures=(

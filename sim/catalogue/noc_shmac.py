@@ -39,7 +39,7 @@ BLOCKS = (
             "early": Configuration({"slave_acknowledge": "accepted", "address_bits": 4,
                                     "data_bits": 8}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router", quick=("thesis",)),),
         bounds=(
             Observed("hop", bounds.handshake_hop),
             Observed("accept", bounds.handshake_accept),
@@ -47,6 +47,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="kept",
+                quick=0,
                 says="a packet that an input takes is handed over once by one output, unchanged, "
                      "or dropped once and counted",
                 checker=HandshakeKeptProof,
@@ -58,6 +59,7 @@ BLOCKS = (
             ),
             Property(
                 name="fair",
+                quick=0,
                 says="an output begins with one packet at a time, and is never idle while one "
                      "asks; who asks sees at most one packet of each other input begin there",
                 checker=HandshakeFairProof,
@@ -87,7 +89,7 @@ BLOCKS = (
             "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh"),
+            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",)),
             Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
                       configurations=("thesis",), thorough=True),
         ),
@@ -109,6 +111,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="kept",
+                quick=0,
                 says="an input's packets leave it in order, each once, to one output or dropped "
                      "and counted; an output offers unchanged what it was given, in order, and "
                      "offers stay",
@@ -120,6 +123,7 @@ BLOCKS = (
             ),
             Property(
                 name="fair",
+                quick=0,
                 says="an output grants one packet at a time, and never rests while one asks and "
                      "there is room; who asks sees at most one packet of each other input granted",
                 checker=PipelinedFairProof,
@@ -142,7 +146,7 @@ BLOCKS = (
             "grid": Configuration({"rows": 3, "columns": 3, "words": 16}),
             "pair": Configuration({"rows": 1, "columns": 2, "words": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",)),),
         bounds=(
             Observed("alone", bounds.pipelined_lifetime),
             Observed("instruction", bounds.pipelined_instruction),

@@ -35,9 +35,9 @@ BLOCKS = (
                 domain={"requesters": range(1, 12), "transaction_bytes": range(1, 26)}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.sram.banked_memory"),
+            Testbench("cycle", "cyclebound.tb.sram.banked_memory", quick=("tiny",)),
             Testbench("harness", "cyclebound.tb.sram.banked_memory_harness",
-                      top=BankedMemoryHarness, max_cycles=20_000_000),
+                      top=BankedMemoryHarness, max_cycles=20_000_000, quick=("tiny",)),
         ),
         # A word waits for one grant to each other requester that asks: N_req cycles with its own.
         # The next word is offered in the cycle after, so the words of a transaction add up to
@@ -49,6 +49,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="arbitration",
+                quick=1,
                 says="a bank grants one access in every cycle in which somebody asks; whoever "
                      "waits sees each other requester granted once at most, so that a word takes "
                      "as many cycles as requesters ask; a read is answered in the cycle after its "

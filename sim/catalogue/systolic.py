@@ -52,9 +52,10 @@ BLOCKS = (
             **{f"{rows}x32": Configuration({"rows": rows, "columns": 32}) for rows in (8, 32)},
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.output_stationary", configurations=_QUICK),
+            Testbench("cycle", "cyclebound.tb.systolic.output_stationary", configurations=_QUICK,
+                      quick=("2x3",)),
             Testbench("harness", "cyclebound.tb.systolic.output_stationary_harness",
-                      top=OutputStationaryHarness, configurations=_QUICK),
+                      top=OutputStationaryHarness, configurations=_QUICK, quick=("2x3",)),
             Testbench("wide", "cyclebound.tb.systolic.output_stationary_harness",
                       top=OutputStationaryHarness, thorough=True,
                       configurations=("8x32", "32x32")),
@@ -74,6 +75,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
+                quick=1,
                 says="operands are consumed together; a fold takes r + c + k - 2 steps, and the "
                      "array waits for nobody but its neighbours; r rows leave for each fold",
                 checker=OutputStationaryProof,
@@ -124,9 +126,10 @@ BLOCKS = (
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.overlapped_output"),
+            Testbench("cycle", "cyclebound.tb.systolic.overlapped_output", quick=("2x3",)),
             Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
-                      top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5")),
+                      top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5"),
+                      quick=("2x3",)),
             Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",
                       top=OverlappedOutputHarness, thorough=True, max_cycles=LONG,
                       configurations=("8x8", "16x16")),
@@ -150,7 +153,8 @@ BLOCKS = (
                 domain={"width": range(taps, 16), "passes": range(1, 4)})
             for rows, columns, taps in ((1, 1, 1), (2, 3, 2), (3, 4, 3), (4, 4, 3), (3, 5, 3),
                                         (5, 7, 5))},
-        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary",
+                               quick=("2x3x2",)),),
         bounds=(
             Observed("pass", row_stationary.row_completion, exhaustive=True),
             Observed("macs", row_stationary.row_macs, exhaustive=True),
@@ -171,7 +175,7 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.no_local_reuse",
-                      configurations=(*_SMALL, "8x8")),
+                      configurations=(*_SMALL, "8x8"), quick=("2x3",)),
             Testbench("long", "cyclebound.tb.systolic.no_local_reuse_long", thorough=True,
                       configurations=("8x8", "16x16")),
         ),

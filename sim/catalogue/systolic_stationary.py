@@ -56,11 +56,12 @@ BLOCKS = (
         component=WeightStationaryArray,
         configurations=_configurations(),
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.weight_stationary", configurations=_QUICK),
+            Testbench("cycle", "cyclebound.tb.systolic.weight_stationary", configurations=_QUICK,
+                      quick=("2x3",)),
             Testbench("wide", "cyclebound.tb.systolic.weight_stationary", thorough=True,
                       configurations=_WIDE),
             Testbench("harness", "cyclebound.tb.systolic.weight_stationary_harness",
-                      top=WeightStationaryHarness, configurations=_SMALL_ONES),
+                      top=WeightStationaryHarness, configurations=_SMALL_ONES, quick=("2x3",)),
             Testbench("long", "cyclebound.tb.systolic.weight_stationary_long",
                       top=WeightStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=(*_LARGE_ONES, *_WIDE)),
@@ -73,6 +74,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
+                quick=1,
                 says="weights and operands are taken in their turn, and never refused in it; "
                      "a row of sums follows each row of operands after r + c + 1 steps; none is "
                      "lost or invented",
@@ -88,6 +90,7 @@ BLOCKS = (
             ),
             Property(
                 name="values",
+                quick=1,
                 says="every row of sums is the row of operands times the weights of its fold",
                 checker=WeightStationaryValuesProof,
                 instances=tuple(
@@ -100,6 +103,7 @@ BLOCKS = (
             ),
             Property(
                 name="element",
+                quick=1,
                 says="each operand meets the weight that is in use when it comes, and its product "
                      "is added to the sum that passes by",
                 checker=WeightStationaryPECheck,
@@ -125,11 +129,11 @@ BLOCKS = (
                         if name in (*_SMALL_ONES, "8x8", *_PUBLIC)},
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.input_stationary",
-                      configurations=(*_SMALL_ONES, "8x8", "8x8_serial")),
+                      configurations=(*_SMALL_ONES, "8x8", "8x8_serial"), quick=("2x3",)),
             Testbench("wide", "cyclebound.tb.systolic.input_stationary", thorough=True,
                       configurations=("16x16_serial", *_WIDE)),
             Testbench("harness", "cyclebound.tb.systolic.input_stationary_harness",
-                      top=InputStationaryHarness, configurations=_SMALL_ONES),
+                      top=InputStationaryHarness, configurations=_SMALL_ONES, quick=("2x3",)),
             Testbench("long", "cyclebound.tb.systolic.input_stationary_long",
                       top=InputStationaryHarness, thorough=True, max_cycles=LONG,
                       configurations=("8x8", *_PUBLIC)),

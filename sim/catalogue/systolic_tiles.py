@@ -19,11 +19,12 @@ BLOCKS = (
             "4x4": Configuration({"rows": 4, "columns": 4, "dimension_width": 4}, domain=_DOMAIN),
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.tile_sequencer"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.systolic.tile_sequencer", quick=("2x3",)),),
         bounds=(Observed("walk", walk_cycles, proved_by=("once",), exhaustive=True),),
         properties=(
             Property(
                 name="once",
+                quick=1,
                 says="each tile is visited once, in order, one in each cycle in which the sink is "
                      "ready, from the cycle after the command on",
                 checker=TileSequencerProof,
@@ -50,7 +51,7 @@ BLOCKS = (
             for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8))
             for suffix, double_buffer in (("", True), ("_serial", False))},
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.systolic.matmul"),
+            Testbench("cycle", "cyclebound.tb.systolic.matmul", quick=("2x3",)),
             Testbench("layers", "cyclebound.tb.systolic.matmul_layers", thorough=True,
                       configurations=("8x8", "8x8_serial")),
         ),

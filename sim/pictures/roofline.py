@@ -3,17 +3,18 @@
 ``python -m cyclebound.sim.pictures.roofline`` prints it as a table.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import product_layer
 from cyclebound.golden.systolic.accelerator_network import ATTENTION, NETWORKS, chained
-from cyclebound.golden.systolic.accelerator_plan import Device, plan_layer
+from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, plan_layer
 
-__all__ = ["Point", "figure", "points", "table"]
+__all__ = ["Point", "figure", "figure_of_plans", "point_of", "points", "table"]
 
 _COLOURS = ("#4477aa", "#cc6677", "#228833", "#ccbb44")
 
@@ -46,13 +47,17 @@ def points(device: Device, memory: Memory) -> list[Point]:
     networks = {**NETWORKS, "attention": tuple(product_layer(each) for each in ATTENTION)}
     for network, layers in networks.items():
         for layer in (layers if network == "attention" else chained(layers, device.size)):
-            plan = plan_layer(layer, device, memory)
-            intensity = layer.macs / (plan.beats * device.size)
-            found.append(Point(
-                network, layer.convolution.name, plan.cycles.total, intensity,
-                layer.macs / plan.cycles.total,
-                min(device.size**2, intensity * device.size / memory.interval)))
+            found.append(point_of(network, plan_layer(layer, device, memory), memory))
     return found
+
+
+def point_of(network: str, plan: LayerPlan, memory: Memory) -> Point:
+    """A layer's plan as a point."""
+    layer, size = plan.layer, plan.device.size
+    intensity = layer.macs / (plan.beats * size)
+    return Point(network, layer.name, plan.cycles.total, intensity,
+                 layer.macs / plan.cycles.total,
+                 min(size**2, intensity * size / memory.interval))
 
 
 def table(memories: Sequence[Memory] = (Memory(), Memory(40, 2)), size: int = 8) -> str:
@@ -73,29 +78,41 @@ def figure(memories: Sequence[Memory] = (Memory(), Memory(40, 2)), size: int = 8
     drawn = Figure(figsize=(5.2 * len(memories), 4.2), layout="constrained")
     for memory, axes in zip(memories, drawn.subplots(1, len(memories), squeeze=False)[0],
                             strict=True):
-        found = points(device, memory)
-        ridge = size * memory.interval
-        least = min(point.intensity for point in found) / 1.5
-        most = max(2 * ridge, 1.5 * max(point.intensity for point in found))
-        axes.plot([least, ridge, most], [least * size / memory.interval, size**2, size**2],
-                  color="black", linewidth=1)
-        for number, network in enumerate(dict.fromkeys(point.network for point in found)):
-            own = [point for point in found if point.network == network]
-            axes.plot([p.intensity for p in own], [p.rate for p in own], "o", markersize=5,
-                      color=_COLOURS[number % len(_COLOURS)], label=network)
-            names: dict[tuple[float, float], list[str]] = {}
-            for point in own:  # some layers are alike
-                names.setdefault((point.intensity, point.rate), []).append(point.layer)
-            left = number % 2  # networks by turns left and right of their points
-            for place, layers in names.items():
-                axes.annotate(", ".join(layers), place, (-5 if left else 5, 0),
-                              textcoords="offset points", fontsize=6, va="center",
-                              ha="right" if left else "left")
-        axes.set(xscale="log", yscale="log", xlabel="MACs per byte moved",
-                 ylabel="MACs per cycle",
-                 title=f"first beat after {memory.delay}, one in {memory.interval} cycles")
-        axes.legend(fontsize=7, loc="lower right")
+        _panel(axes, points(device, memory), memory, size)
     return drawn
+
+
+def figure_of_plans(network: str, plans: Iterable[LayerPlan], memory: Memory) -> Figure:
+    """The layers of one network as planned, in a panel."""
+    drawn = Figure(figsize=(5.2, 4.2), layout="constrained")
+    found = [(plan.device.size, point_of(network, plan, memory)) for plan in plans]
+    _panel(drawn.subplots(), [point for _, point in found], memory, found[0][0])
+    return drawn
+
+
+def _panel(axes: Axes, found: Sequence[Point], memory: Memory, size: int) -> None:
+    """Roofs and points for one memory."""
+    ridge = size * memory.interval
+    least = min(point.intensity for point in found) / 1.5
+    most = max(2 * ridge, 1.5 * max(point.intensity for point in found))
+    axes.plot([least, ridge, most], [least * size / memory.interval, size**2, size**2],
+              color="black", linewidth=1)
+    for number, network in enumerate(dict.fromkeys(point.network for point in found)):
+        own = [point for point in found if point.network == network]
+        axes.plot([p.intensity for p in own], [p.rate for p in own], "o", markersize=5,
+                  color=_COLOURS[number % len(_COLOURS)], label=network)
+        names: dict[tuple[float, float], list[str]] = {}
+        for point in own:  # some layers are alike
+            names.setdefault((point.intensity, point.rate), []).append(point.layer)
+        left = number % 2  # networks by turns left and right of their points
+        for place, layers in names.items():
+            axes.annotate(", ".join(layers), place, (-5 if left else 5, 0),
+                          textcoords="offset points", fontsize=6, va="center",
+                          ha="right" if left else "left")
+    axes.set(xscale="log", yscale="log", xlabel="MACs per byte moved",
+             ylabel="MACs per cycle",
+             title=f"first beat after {memory.delay}, one in {memory.interval} cycles")
+    axes.legend(fontsize=7, loc="lower right")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Cycles, faults and memory have to be those of the golden fabric with the golden memory.
 """
 
+from cyclebound.golden.dataflow.cache_bounds import access_times
 from cyclebound.golden.dataflow.mapper import Mapped
 from cyclebound.golden.dataflow.run import Layout, run_mapped
 from cyclebound.golden.dataflow.wcet import estimate
@@ -54,11 +55,10 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
                     seen[f"faults.{unit}.first.data"]) == (own[0].thread, own[0].index)
     assert await contents(bench, len(words)) == words
     bench.compared += wanted.cycles
-    users = sum(map(bool, mapped.accesses()))
-    found = estimate(mapped, threads=threads, depth=p["depth"],
-                     memory=users - 1 + MEMORY["miss"], stall=users - 1)
+    longest, stall = access_times(users=sum(map(bool, mapped.accesses())), miss_rate=1, **MEMORY)
+    allowed = estimate(mapped, threads=threads, depth=p["depth"], memory=longest, stall=stall)
     bench.observe("completion", first, first + wanted.cycles - 1, threads=threads,
-                  fill=found.fill, interval=found.interval)
+                  **allowed.parameters)
 
 
 async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,

@@ -141,4 +141,28 @@ async def an_epoch_alone(bench: Bench) -> None:
             queue.rotate(turns * scene.depth // 2 if operands == 2 else 0)
         await scene.drain()
         bench.observe("epoch", scene.taken[-1], max(scene.shown.values()), depth=scene.depth,
-                      blocks=scene.blocks, block=longest(scene.function), operands=operands)
+                      blocks=scene.blocks, block=longest(scene.function), operands=operands,
+                      younger=0)
+
+
+@testbench
+async def an_epoch_with_a_younger_one_after_it(bench: Bench) -> None:
+    """Long operations, some short ones among them, and a younger epoch of short ones without a
+    pause: their results are collected in turn with the older epoch's."""
+    for number in range(24):
+        await bench.reset()
+        scene = Scene(bench)
+        depth = scene.depth
+        longer = {Special.IDIV: 0x80000000, Special.FDIV: 0x3F800000}.get(scene.function,
+                                                                          0x40490FDB)
+        quick = {number} if number < depth else {
+            tid for tid in range(depth) if bench.rng.random() < 0.2}
+        for tid in range(2 * depth):
+            short = tid in quick or (tid >= depth and (number < depth or bench.rng.random() < 0.9))
+            scene.put(tid, 0 if short else longer, 3)
+        await scene.drain()
+        # threads come in order, with both operands in one cycle
+        last = scene.taken[len(scene.queues) * depth - 1]
+        bench.observe("epoch", last, max(scene.shown[tid] for tid in range(depth)), depth=depth,
+                      blocks=scene.blocks, block=longest(scene.function), operands=1,
+                      younger=depth)

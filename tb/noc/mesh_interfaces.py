@@ -157,16 +157,19 @@ def _observe(bench: Bench, table: Table, victim: int,
              found: list[tuple[int, int, tuple[int, ...]]]) -> None:
     slot = table.slots[victim]
     source, target = (table.mesh.tiles.index(slot.route[end]) for end in (0, -1))
-    for _, accepted, arrivals in found:
-        bench.observe("transfer", accepted, arrivals[-1], words=len(arrivals),
-                      payload=table.payload, period=table.network.period, length=slot.length,
-                      routers=len(slot.route), source=source, target=target)
+    for asked, accepted, arrivals in found:
+        for opened in (0, 1) if asked >= table.network.period else (0,):
+            bench.observe("transfer", accepted, arrivals[-1], words=len(arrivals),
+                          payload=table.payload, period=table.network.period, length=slot.length,
+                          offset=slot.offset, opened=opened, routers=len(slot.route),
+                          source=source, target=target)
 
 
 @testbench
 async def composable(bench: Bench) -> None:
     """With a table, every request of every flow is the same in every cycle whether the others are
-    silent or saturate; without, they are not. One flow's arrivals are kept, for a picture."""
+    silent or saturate; without, they are not. Requests right after reset are bounded, too. One
+    flow's arrivals are kept, for a picture."""
     table, differs = Table(bench), 0
     kept: dict[str, list] = {}
     for victim in range(len(table.slots)):
@@ -181,5 +184,9 @@ async def composable(bench: Bench) -> None:
         if victim == 0:
             kept = {f"{'tables' if tables else 'none'} {'saturate' if others else 'silent'}": run
                     for (tables, others), run in runs.items()}
+        for words in (table.payload, 2 * table.payload):
+            demand = Demand(0, words)
+            _observe(bench, table, victim, await play(bench, table, victim, [demand], tables=True,
+                                                      others=True))
     assert differs, "nobody is in anybody's way without a table"
     Path(os.environ["CYCLEBOUND_JOB"]).with_name(ARRIVALS).write_text(json.dumps(kept))

@@ -10,41 +10,50 @@ from cyclebound.tb.noc.interface_scene import InterfaceScene
 _FIRST_READ = 4     # cycles from a transaction to its first word
 
 
-async def measure(bench: Bench, window: Window, words: int, at: int) -> InterfaceScene:
-    """One transaction whose first packet is ready in place ``at`` of the period; observed."""
+async def measure(bench: Bench, window: Window, words: int, at: int | None) -> InterfaceScene:
+    """One transaction whose first packet is ready in place ``at`` of the period; observed.
+
+    Without ``at`` it comes in the first cycle after reset, before any window has opened.
+    """
     payload = bench.parameters["payload"]
     scene = InterfaceScene(bench, window)
     await bench.reset()
     ready = _FIRST_READ + min(words, payload) + 1  # cycles after the transaction
-    start = (at - ready + window.offset + 2) % window.period + window.period
+    start = 0 if at is None else (at - ready + window.offset + 2) % window.period + window.period
     while scene.now < start:
         await scene.cycle()
     base = bench.cycle - scene.now
     await scene.run([words])
-    assert window.left(start + ready) == max(0, window.length - at)
-    known = {"period": window.period, "length": window.length, "crossing": window.crossing}
+    if at is None:
+        assert not any(map(window.left, range(window.offset + 2)))
+    else:
+        assert window.left(start + ready) == max(0, window.length - at % window.period)
+    known = {"period": window.period, "length": window.length, "crossing": window.crossing,
+             "offset": window.offset}
     sizes = packet_sizes(words, payload)
     assert len(scene.begun) == len(sizes)
-    first = scene.accepted[0] + ready
-    for flits, begin in zip(sizes, scene.begun, strict=True):
-        if flits == sizes[0]:  # there are kinds of all sizes: those of first packets
-            bench.observe("wait", base + first, base + begin, latency=begin - first,
-                          flits=flits, **known)
-        first = begin + flits
-    bench.observe("injection", base + scene.accepted[0], base + scene.ended[0], words=words,
-                  **known)
+    for opened in (0,) if at is None else (0, 1):  # what may come at any time, or later only
+        first = scene.accepted[0] + ready
+        for flits, begin in zip(sizes, scene.begun, strict=True):
+            if flits == sizes[0]:  # there are kinds of all sizes: those of first packets
+                bench.observe("wait", base + first, base + begin, latency=begin - first,
+                              flits=flits, opened=opened, **known)
+            first = begin + flits
+        bench.observe("injection", base + scene.accepted[0], base + scene.ended[0], words=words,
+                      opened=opened, **known)
     return scene
 
 
 @testbench
 async def every_place_of_the_period(bench: Bench) -> None:
-    """Transactions that are ready in each cycle of the period; of a long period, in those where
-    it matters."""
+    """Transactions that are ready in each cycle of the period, of a long period in those where it
+    matters, and one right after reset."""
     payload = bench.parameters["payload"]
     full = payload + HEADER_FLITS
     short = payload < 16
-    windows = ([Window(23, 5, 13, 0), Window(29, 28, 2 * full + 3, 3), Window(11, 3, 11, 2)]
-               if short else [Window(1024, 17, 512, 24)])
+    windows = ([Window(23, 5, 13, 0), Window(29, 28, 2 * full + 3, 3), Window(11, 3, 11, 2),
+                Window(59, 54, 59, 1)]
+               if short else [Window(1024, 17, 512, 24), Window(1024, 1000, 1024, 0)])
     for window in windows:
         last = window.length - full - window.crossing  # where a packet may begin at the latest
         places = range(window.period) if short else sorted(
@@ -52,7 +61,7 @@ async def every_place_of_the_period(bench: Bench) -> None:
         for words in (1, payload, 2 * payload + 1) if short else (payload, 16 * payload):
             sizes = packet_sizes(words, payload)
             own = window.length - sizes[0] - window.crossing + 1
-            for at in {*places, own % window.period}:
+            for at in (None, *{*places, own % window.period}):
                 await measure(bench, window, words, at)
 
 

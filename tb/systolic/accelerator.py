@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,7 +11,12 @@ from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer
 from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
-from cyclebound.golden.systolic.accelerator_network import Step, program_of, random_steps
+from cyclebound.golden.systolic.accelerator_network import (
+    Step,
+    program_of,
+    random_layer,
+    random_steps,
+)
 from cyclebound.golden.systolic.accelerator_plan import Device, layer_cycles, program_cycles
 from cyclebound.golden.systolic.dram_memory import behind_dram
 from cyclebound.golden.systolic.layers import Convolution
@@ -19,7 +24,8 @@ from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.systolic.memory_server import MemoryServer
 
-_DEVICE = ("size", "a_depth", "b_depth", "bias_depth", "c_depth", "sums_depth")
+_DEVICE = ("size", "a_depth", "b_depth", "bias_depth", "c_depth", "sums_depth", "pool_depth",
+           "address_width", "memory_width")
 Commands = Sequence[Mapping[str, int]]
 
 
@@ -31,8 +37,8 @@ class Scene:
         self.device = Device(**{name: value for name, value in bench.parameters.items()
                                 if name in _DEVICE})
 
-    async def run(self, commands: Commands, server: MemoryServer, *,
-                  chance: float = 1.0) -> tuple[int, int]:
+    async def run(self, commands: Commands, server: MemoryServer, *, chance: float = 1.0,
+                  given_so_far: Callable[[int], None] | None = None) -> tuple[int, int]:
         """All commands; the first cycle, and the last one that is not idle."""
         bench = self.bench
         words = [bench.inputs.pack({"command.valid": 1} | {
@@ -50,6 +56,8 @@ class Scene:
             if offer and seen & ready:
                 first = now if given == 0 else first
                 given, gone = given + 1, now
+                if given_so_far is not None:
+                    given_so_far(given)
 
     async def program(self, steps: Sequence[Step], *, memory: Memory | None = None,
                       rng: random.Random | None = None,
@@ -77,11 +85,13 @@ class Scene:
             assert last - first + 1 <= planned, f"{last - first + 1} cycles, planned {planned}"
         return first, last, planned
 
-    async def layer(self, shape: Mapping[str, int], *, memory: Memory | None = None,
+    async def layer(self, shape: Mapping[str, int] | Layer, *, memory: Memory | None = None,
                     rng: random.Random | None = None, chance: float = 1.0) -> None:
         """One layer with random operands."""
+        layer = shape if isinstance(shape, Layer) else layer_of(shape)
+        shape = shape_of(shape) if isinstance(shape, Layer) else shape
         first, last, _ = await self.program(
-            random_steps([layer_of(shape)], self.device.size, self.bench.rng.getrandbits(32)),
+            random_steps([layer], self.device.size, self.bench.rng.getrandbits(32)),
             memory=memory, rng=rng, chance=chance)
         if chance == 1:
             self.bench.observe("layer", first, last, **shape, **vars(memory or Memory()))
@@ -109,41 +119,61 @@ class Scene:
             return False
         return True
 
-    def random(self) -> Mapping[str, int]:
+    def fitting(self) -> Layer:
         """Some layer that fits."""
-        rng = self.bench.rng
         while True:
-            channels, depthwise = rng.randint(1, 20), rng.random() < 0.2
-            window = rng.randint(1, 3)
-            shape = {"height": rng.randint(1, 9), "width": rng.randint(1, 9),
-                     "channels": channels, "filters": channels if depthwise else rng.randint(1, 20),
-                     "kernel": rng.randint(1, 4), "stride": rng.randint(1, 2),
-                     "padding": rng.randint(0, 2), "window": window,
-                     "depthwise": int(depthwise),
-                     "shortcut": int(window == 1 and rng.random() < 0.5),
-                     "together": 0 if depthwise else rng.choice([0, channels])}
-            if self.covered(shape):
-                return shape
+            layer = random_layer(self.bench.rng, self.device.size)
+            if self.covered(shape_of(layer)):
+                return layer
+
+    def random(self) -> Mapping[str, int]:
+        """What the bound calls the parameters of some layer that fits."""
+        return shape_of(self.fitting())
+
+
+_MORE = ("window", "together", "shortcut")
 
 
 def layer_of(shape: Mapping[str, int]) -> Layer:
     """A layer from what the bound calls its parameters."""
     shape = dict(shape)
-    more = {"window": shape.pop("window", 1), "depthwise": bool(shape.pop("depthwise", 0)),
-            "together": shape.pop("together", 0), "shortcut": shape.pop("shortcut", 0)}
-    return Layer(Convolution("layer", **shape), Scale(3, 9, low=-100, high=120), **more)
+    more = {name: shape.pop(name) for name in _MORE if name in shape}
+    depthwise, scales = bool(shape.pop("depthwise", 0)), shape.pop("scales", 0)
+    edges = (shape["padding"] if "padding" in shape else 0,
+             *(shape.pop(f"padding_{edge}", shape.get("padding", 0))
+               for edge in ("left", "bottom", "right")))
+    sides = {name: (shape.pop(name, 1), shape.pop(f"{name}_across", 0))
+             for name in ("kernel", "stride", "dilation")}
+    shape.pop("padding", 0)
+    return Layer(
+        Convolution("layer", **shape, padding=edges,
+                    **{name: (high, wide or high) for name, (high, wide) in sides.items()}),
+        Scale(3, 9, low=-100, high=120), depthwise=depthwise,
+        scales=tuple((3 + i, 8 + i % 3) for i in range(shape["filters"])) if scales else (), **more)
 
 
 def shape_of(layer: Layer) -> Mapping[str, int]:
-    """What the bound calls the parameters of a layer."""
-    shape = {name: value for name, value in vars(layer.convolution).items() if name != "name"}
+    """What the bound calls the parameters of a layer; what few layers have only if it has it."""
+    conv = layer.convolution
+    shape = {name: getattr(conv, name) for name in ("height", "width", "channels", "filters")}
+    for name, (high, wide) in (("kernel", conv.kernels), ("stride", conv.strides),
+                               ("dilation", conv.dilations)):
+        shape |= {name: high} if name != "dilation" or high > 1 or wide > 1 else {}
+        shape |= {f"{name}_across": wide} if wide != high else {}
+    shape["padding"] = conv.edges[0]
+    for name, edge in zip(("left", "bottom", "right"), conv.edges[1:], strict=True):
+        shape |= {f"padding_{name}": edge} if edge != conv.edges[0] else {}
+    if conv.groups > 1 and not layer.depthwise:
+        shape["groups"] = conv.groups
+    if layer.scales:
+        shape["scales"] = 1
     return shape | {"window": layer.window, "depthwise": int(layer.depthwise),
                     "together": layer.together, "shortcut": layer.shortcut}
 
 
 @testbench
 async def every_layer(bench: Bench) -> None:
-    """Every layer of the domain; where there is none, random ones."""
+    """Every layer of the domain, if there is one, and random ones of all kinds."""
     scene = Scene(bench)
     if bench.domain:
         ranges = [range(low, high + 1) for low, high in bench.domain.values()]
@@ -151,9 +181,11 @@ async def every_layer(bench: Bench) -> None:
                   for values in itertools.product(*ranges)]
         shapes = [shape for shape in shapes if scene.covered(shape)]
     else:
-        shapes = [scene.random() for _ in range(25)]
+        shapes = []
     for shape in shapes:
         await scene.layer(shape)
+    for _ in range(25):
+        await scene.layer(scene.fitting())
 
 
 @testbench
@@ -173,9 +205,9 @@ async def slow_memory(bench: Bench) -> None:
                    behind_dram("ddr4-3200aa-x16", beat_bytes=size, clocks=16),
                    behind_dram("ddr3-1600-module", beat_bytes=size, clocks=2)):
         for _ in range(2):
-            shape = scene.random()
-            await scene.layer(shape, memory=memory)
-            await scene.layer(shape, memory=memory, rng=bench.rng)
+            layer = scene.fitting()
+            await scene.layer(layer, memory=memory)
+            await scene.layer(layer, memory=memory, rng=bench.rng)
 
 
 @testbench
@@ -183,4 +215,4 @@ async def commands_that_come_late(bench: Bench) -> None:
     """A queue that runs empty: the same results."""
     scene = Scene(bench)
     for _ in range(6):
-        await scene.layer(scene.random(), rng=bench.rng, memory=Memory(9, 3), chance=0.02)
+        await scene.layer(scene.fitting(), rng=bench.rng, memory=Memory(9, 3), chance=0.02)

@@ -2,7 +2,6 @@
 """Figure 6's graph: parameters, and what the paper's figure comes to."""
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.compute_unit import ComputeUnitModel
@@ -18,11 +17,6 @@ pytestmark = pytest.mark.unit
 def test_refuses():
     with pytest.raises(ValueError, match=r"^delay must be from 0 to 16, not 17$"):
         Diamond(depth=2, tid_width=8, delay=17)
-
-
-def test_converts_again():
-    graph = Diamond(depth=2, tid_width=4, delay=1)
-    assert rtlil.convert(graph) == rtlil.convert(graph)
 
 
 def test_model_and_bounds():

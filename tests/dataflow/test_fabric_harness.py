@@ -16,6 +16,7 @@ pytestmark = pytest.mark.unit
 MEMORY = {"banks": 2, "hit": 3, "miss": 9}
 
 
+@pytest.mark.thorough
 def test_converts_again():
     harness = FabricHarness(rows=("SL", "LT"), depth=2, tid_width=3, address_width=4, **MEMORY)
     assert rtlil.convert(harness) == rtlil.convert(harness)

@@ -14,7 +14,7 @@ from cyclebound.golden.dataflow.special_bounds import special_epoch
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim import dataflow_special
 
 unit = pytest.mark.unit
 
@@ -86,52 +86,6 @@ def test_a_block_is_exact_and_takes_its_time(simulate, function):
     simulate(dut, bench)
 
 
-@unit
-@pytest.mark.parametrize(("function", "literals"), [
-    (Special.IDIV, {}), (Special.FDIV, {0: 0x3F800000}), (Special.FSQRT, {})])
-def test_rtl_is_the_model_in_every_cycle(simulate, function, literals):
-    dut = SpecialUnit(function=function, depth=4, tid_width=5, blocks=2)
-    model = SpecialUnitModel(function=function, depth=4, literals=literals, blocks=2)
-    rng, got = random.Random(function), []
-    operands = [k for k in range(1 if function == Special.FSQRT else 2) if k not in literals]
-
-    async def bench(ctx):
-        ctx.set(dut.configuration, {"literals": sum(1 << k for k in literals),
-                                    "value": next(iter(literals.values()), 0)})
-        queues = {k: [(tid, rng.choice(HARD)) for epoch in range(4) for tid in
-                      rng.sample(range(4 * epoch, 4 * epoch + 4), 4)] for k in operands}
-        for _ in range(450):
-            ready = rng.random() < 0.7
-            ctx.set(dut.result.ready, ready)
-            offers = [queues[k][0] if queues.get(k) else None for k in range(2)]
-            for k, port in enumerate(dut.operands):
-                ctx.set(port.valid, offers[k] is not None)
-                if offers[k] is not None:
-                    ctx.set(port.payload, {"tid": offers[k][0], "data": offers[k][1]})
-            found = model.step(offers, ready)
-            assert ctx.get(dut.result.valid) == (found.result is not None)
-            if found.result is not None:
-                p = dut.result.payload
-                assert (ctx.get(p.tid), ctx.get(p.data)) == found.result
-                got.extend([found.result[0]] * ready)
-            for k in operands:
-                if offers[k] is not None:
-                    assert ctx.get(dut.operands[k].ready) == found.taken[k]
-                if found.taken[k]:
-                    queues[k].pop(0)
-            await ctx.tick()
-    simulate(dut, bench)
-    assert sorted(got) == list(range(16))
-    assert [tid // 4 for tid in got] == sorted(tid // 4 for tid in got)
-
-
-@pytest.mark.cosim
-def test_blocks_that_share_a_module_do_the_same_on_verilator(tmp_path):
-    outcome = run_job(Job("dataflow.special_unit", "two", "cycle", 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    assert outcome.compared > 4000
-
-
 @pytest.mark.parametrize(("function", "depth", "blocks", "operands"), [
     (Special.IDIV, 16, 8, 1), (Special.IDIV, 16, 8, 2), (Special.FDIV, 16, 8, 2),
     (Special.FSQRT, 16, 8, 1), (Special.FDIV, 2, 2, 2), (Special.IDIV, 8, 2, 2)])
@@ -161,5 +115,44 @@ def test_an_epochs_bound_is_exact(function, depth, blocks, operands):
                 shown[found.result[0]] = cycle
             cycle += 1
         worst = max(worst, max(shown.values()) - last + 1)
-    assert worst == special_epoch(depth=depth, blocks=blocks, operands=operands,
+    assert worst == special_epoch(depth=depth, blocks=blocks, operands=operands, younger=0,
                                   block=special_timing.longest(function))
+
+
+@unit
+@pytest.mark.parametrize(("depth", "quick", "cycles"), [(16, 1, 60), (8, 3, 39)])
+def test_younger_threads_are_collected_before_an_older_epochs(depth, quick, cycles):
+    """All roots long but one of the first epoch and all of the second, in order, without a pause:
+    an epoch alone takes 56 cycles and 34 at most."""
+    order = tuple(range(2 * depth))
+    threads = dataflow_special.Threads(
+        (order,), tuple(tid < depth and tid != quick for tid in order), (0,) * len(order))
+    taken = dataflow_special.residence(threads, function=Special.FSQRT, depth=depth, blocks=8)
+    alone, allowed = (special_epoch(depth=depth, blocks=8, operands=1, younger=younger,
+                                    block=special_timing.longest(Special.FSQRT))
+                      for younger in (0, depth))
+    assert alone < taken == cycles <= allowed <= cycles + 3
+
+
+@unit
+@pytest.mark.parametrize(("function", "depth", "blocks", "tries"), [
+    (Special.FSQRT, 8, 8, 250), (Special.FDIV, 4, 2, 60), (Special.IDIV, 2, 8, 60),
+    *(pytest.param(function, depth, blocks, 20_000, marks=pytest.mark.thorough)
+      for function in Special for depth in (2, 4, 8, 16) for blocks in (2, 4, 8))])
+def test_no_younger_epoch_exceeds_the_bound(function, depth, blocks, tries):
+    for operands in range(1, 2 + (function != Special.FSQRT)):
+        found, _ = dataflow_special.search(function, tries, depth=depth, blocks=blocks,
+                                           operands=operands)
+        assert found <= special_epoch(depth=depth, blocks=blocks, operands=operands, younger=depth,
+                                      block=special_timing.longest(function))
+
+
+@unit
+def test_the_search_finds_what_was_forgotten():
+    """That younger threads take turns: the bound of an epoch alone is exceeded."""
+    found, threads = dataflow_special.search(Special.FSQRT, 250, depth=8)
+    assert found > special_epoch(depth=8, blocks=8, operands=1, younger=0,
+                                 block=special_timing.longest(Special.FSQRT))
+    assert found == dataflow_special.residence(threads, function=Special.FSQRT, depth=8, blocks=8)
+    with pytest.raises(ValueError, match=r"^fsqrt must have 1 operand, not 2$"):
+        dataflow_special.search(Special.FSQRT, 1, depth=8, operands=2)

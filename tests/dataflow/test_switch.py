@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Switch: RTL against golden model, and its checker against planted faults."""
+"""Switch: parameters, and its checker against planted faults."""
 
 import random
 
@@ -7,10 +7,7 @@ import pytest
 from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import fabric_bounds
-from cyclebound.golden.dataflow.switch import SwitchModel
 from cyclebound.hdl.dataflow.switch import Switch
-from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
 from cyclebound.tb.dataflow import switch_properties as properties
 
 unit = pytest.mark.unit
@@ -33,8 +30,8 @@ def test_converts_again():
     assert rtlil.convert(switch) == rtlil.convert(switch)
 
 
-def play(simulate, dut, choices, checkers=(), *, seed=1, model=None):
-    """Random traffic; compared with the model if there is one. Returns what outputs had."""
+def play(simulate, dut, choices, checkers=(), *, seed=1):
+    """Random traffic. Returns what outputs had."""
     rng = random.Random(seed)
     got = [[] for _ in range(3)]
 
@@ -54,24 +51,12 @@ def play(simulate, dut, choices, checkers=(), *, seed=1, model=None):
             room = [bool(ctx.get(port.ready)) for port in dut.inputs]
             shown = [(ctx.get(port.payload.tid), ctx.get(port.payload.data))
                      if ctx.get(port.valid) else None for port in dut.outputs]
-            if model is not None:
-                assert room == model.ready
-                assert shown == model.step(held, ready)
             for p in range(3):
                 got[p].extend([shown[p]] * (shown[p] is not None and ready[p]))
                 held[p] = None if room[p] else held[p]
             await ctx.tick()
     simulate(dut, bench, *checkers)
     return got
-
-
-@unit
-@pytest.mark.parametrize("choices", [{0: 1, 1: 2, 2: 0}, {1: 0, 2: 0}, {0: 2}, {0: 1, 1: 0, 2: 0}])
-def test_rtl_is_the_model_in_every_cycle(simulate, choices):
-    dut = Switch(**TINY)
-    got = play(simulate, dut, choices, [properties.SwitchCheck(dut)],
-               model=SwitchModel(3, choices))
-    assert {o for o in range(3) if got[o]} == set(choices)
 
 
 @unit
@@ -99,10 +84,3 @@ def test_checker_fires(simulate, tampered, only, fault, says):
 @unit
 def test_bounds():
     assert fabric_bounds.switch_hop(ports=8) == fabric_bounds.switch_stream(tokens=1) == 2
-
-
-@pytest.mark.proof
-def test_first_instance_is_proved_for_any_number_of_cycles():
-    block = catalogue.load().find("dataflow.switch")
-    found = prove(block, block.properties[0], block.properties[0].instances[0])
-    assert (found.status, found.detail) == ("proved", "")

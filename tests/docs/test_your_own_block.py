@@ -38,13 +38,14 @@ def test_takes_less_than_150_lines(folder):
 
 
 def test_is_exact_for_every_division(folder):
-    done = cyclebound(folder, "regress", "own.divider", "--json")
+    done = cyclebound(folder, "regress", "own.divider", "--no-pictures", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = json.loads(done.stdout)["verdicts"]
     assert (row["verdict"], row["worst"], row["allowed"], row["evidence"], row["kinds"]) == (
         "exact", 6, 6, "exhaustive", 256)
 
 
+@pytest.mark.thorough
 def test_says_where_a_broken_one_differs(folder):
     source = (folder / "divider.py").read_text()
     broken = source.replace("with m.If(left == 1):", "with m.If(left == 2):")

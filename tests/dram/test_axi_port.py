@@ -142,7 +142,7 @@ def test_parameters_are_in_range(parameters, says):
 @unit
 @pytest.mark.parametrize("make", [
     lambda: AxiPort(words=4, id_width=1), lambda: AxiPort(id_width=32),
-    lambda: AxiController(part=X16), lambda: AxiController(part=X16, capacity=1 << 18),
+    pytest.param(lambda: AxiController(part=X16, capacity=1 << 18), marks=pytest.mark.thorough),
 ])
 def test_converts_alone_and_again(make):
     dut = make()

@@ -19,14 +19,11 @@ from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide, words_of
 from cyclebound.golden.dram.request import Destination, Refusal
 from cyclebound.hdl.dram.buffer_table import BufferTable
-from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import buffer_table_properties as properties
 from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
 
 unit = pytest.mark.unit
-proof = pytest.mark.proof
 SMALL = {"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50}
 
 
@@ -300,10 +297,3 @@ def test_products_of_whole_numbers(name):
     for number in range(len(conditions)):
         assert refuted(fact, conditions[:number] + conditions[number + 1:]) == z3.sat
 
-
-@proof
-@pytest.mark.parametrize("claim", catalogue.load().find("dram.buffer_table").properties,
-                         ids=lambda claim: claim.name)
-def test_is_proved_for_any_number_of_cycles(claim):
-    found = prove(catalogue.load().find("dram.buffer_table"), claim, claim.instances[0])
-    assert (found.status, found.detail) == ("proved", "")

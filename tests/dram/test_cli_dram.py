@@ -11,6 +11,12 @@ from cyclebound.sim import cli_dram
 pytestmark = pytest.mark.system
 
 
+@pytest.fixture
+def cyclebound(call):
+    """The command in this process: what is tested here is what it says of requests."""
+    return call
+
+
 def test_a_tile_command_by_command(cyclebound):
     done = cyclebound("dram", "tile", "--address", "0x3f00", "--words", "128", "--write", "--json")
     assert done.returncode == 0, done.stderr
@@ -52,6 +58,35 @@ def test_what_4_kib_use_of_the_data_bus(cyclebound):
     assert "takes 318 cycles at most, first from byte " in done.stdout
     assert done.stdout.endswith(" (80.5 % of the data bus), 316.02 on average "
                                 "(81.0 % of the data bus)\n")
+
+
+def test_what_any_4_kib_use_of_the_data_bus(cyclebound):
+    """That begin with a burst, or at any word; and with refreshes."""
+    done = cyclebound("dram", "use", "1024")
+    assert done.returncode == 0, done.stderr
+    rows = [[each.strip() for each in line.split("│")[1:-1]] for line in done.stdout.splitlines()
+            if line.startswith("│")]
+    assert rows == [["read", "with a burst", "64", "318", "80.5 %", "76.9 %", "83.1 %"],
+                    ["read", "anywhere", "65", "325", "78.8 %", "75.2 %", "82.1 %"],
+                    ["write", "with a burst", "64", "350", "73.1 %", "69.9 %", "75.3 %"],
+                    ["write", "anywhere", "65", "357", "71.7 %", "68.5 %", "74.4 %"]]
+
+
+def test_lines_and_their_bound(cyclebound):
+    done = cyclebound("dram", "tile", "-p", "ddr3-1600-module", "--address", "64788", "--words",
+                      "190", "--period", "16384", "--count", "9", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["issue_delay"] == 772
+    assert found["bounds"] == {"tile_2d_issue_delay": 772}
+
+
+def test_a_bound_that_takes_a_while_is_computed_if_asked_for(cyclebound):
+    done = cyclebound("dram", "tile", "--words", "1000", "--period", "1001", "--count", "20",
+                      "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bounds"] == {}
+    assert done.stderr == "bound tile_2d_issue_delay: takes a while; --bound computes it\n"
 
 
 def test_a_tile_of_a_buffer(cyclebound):
@@ -121,8 +156,9 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--address", "0xfffffffc", "--words", "2"),
      "the tile must end by word 1073741824, not 1073741825"),
     (("tile", "--part", "ddr5"),
-     ("part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, or a "
-      "file that ends in .toml, not 'ddr5'")),
+     ("part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, a "
+      "speed bin such as ddr4-2400r-x16 (`cyclebound dram parts` lists them), or a file that ends "
+      "in .toml, not 'ddr5'")),
     (("tile", "--part", "nowhere.toml"), "nowhere.toml: cannot be read: No such file or directory"),
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
@@ -143,7 +179,8 @@ def test_a_picture(cyclebound, tmp_path):
     (("indexed", "--", "-1"), "an index must be from 0 to 1048575, not -1"),
     (("indexed", "1048576"), "an index must be from 0 to 1048575, not 1048576"),
     (("tile", "--words", "1048575"),
-     ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, not 264732")),
+     ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, and 65535 bursts "
+      "take 262140 at least")),
     (("adversary", "2", "9"), "rows must be from 1 to 8, not 9"),
     (("longest", "2", "9"), "rows must be from 1 to 8, not 9"),
     (("indexed", "--address", "0xfffffffc", "1"),

@@ -96,6 +96,7 @@ def test_after_reset_a_request_may_begin_and_so_on():
     assert prove(block, from_reset, {"part": "small"}).status == "proved"
 
 
+@pytest.mark.thorough
 @proof
 def test_a_cycle_less_has_a_counterexample(tmp_path):
     found = prove(*claim(less=1), {"part": "small"}, folder=tmp_path)
@@ -128,6 +129,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.thorough
 @proof
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_has_a_counterexample(tmp_path, name):

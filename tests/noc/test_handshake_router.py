@@ -23,9 +23,6 @@ from cyclebound.hdl.noc.pipelined_input import PipelinedInput
 from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
 from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
 from cyclebound.hdl.noc.shmac_packet import Verdict
-from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import fairness
 from cyclebound.tb.noc import handshake_router_properties as properties
@@ -367,20 +364,3 @@ def test_the_proofs_of_fairness_fire(monkeypatch, new):
         run_bench(router, traffic(router, None, says, 150, queues=queues, flow=1.0),
                   PROOFS[new][1](router))
 
-
-# Proofs and cosimulation
-
-@pytest.mark.proof
-@pytest.mark.parametrize(("router", "name"), [("handshake", "kept"), ("pipelined", "fair")])
-def test_for_any_number_of_cycles(router, name):
-    block = catalogue.load().find(f"noc.{router}_router")
-    claim = next(claim for claim in block.properties if claim.name == name)
-    found = prove(block, claim, claim.instances[0])
-    assert (found.status, found.detail) == ("proved", "")
-
-
-@pytest.mark.cosim
-def test_testbench_watched_by_the_checker_passes(tmp_path):
-    outcome = run_job(Job("noc.handshake_router", "early", "cycle", 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    assert {group.what for group in outcome.groups} == {"hop", "accept"}

@@ -5,7 +5,6 @@ import pytest
 
 from cyclebound.golden.noc import shmac_bounds as bounds
 from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
-from cyclebound.sim.job import Job, run_job
 
 
 @pytest.mark.unit
@@ -22,9 +21,3 @@ def test_bounds():
     assert [bounds.pipelined_instruction(bypass=1, operation=kind, links=1)
             for kind in (0, 1, 2)] == [8, 27, 9]
 
-
-@pytest.mark.cosim
-def test_testbench_passes(tmp_path):
-    outcome = run_job(Job("noc.pipelined_mesh", "pair", "cycle", 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    assert {group.what for group in outcome.groups} == {"alone", "instruction"}

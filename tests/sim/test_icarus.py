@@ -11,7 +11,9 @@ pytestmark = pytest.mark.cosim
 
 
 @pytest.mark.parametrize(("block", "configuration"), [
-    ("noc.arbiter", "four"), ("sram.banked_memory", "tiny"), ("systolic.output_stationary", "3x3")])
+    ("noc.arbiter", "four"),
+    pytest.param("sram.banked_memory", "tiny", marks=pytest.mark.thorough),
+    pytest.param("systolic.output_stationary", "3x3", marks=pytest.mark.thorough)])
 def test_sees_what_verilator_sees(block, configuration, tmp_path):
     if shutil.which("iverilog") is None:
         assert "CYCLEBOUND_REQUIRE_ICARUS" not in os.environ, "iverilog is not installed"

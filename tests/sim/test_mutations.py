@@ -91,34 +91,37 @@ def test_mutant_is_a_class_of_its_own():
     assert made.__name__ == RoundRobinArbiter.__name__
 
 
+def some(mutants, *names):
+    """Each of a kind; the others take a simulator or a proof apiece, and run on request."""
+    assert set(names) <= {mutant.name for mutant in mutants}
+    return pytest.mark.parametrize("mutant", [
+        mutant if mutant.name in names else pytest.param(mutant, marks=pytest.mark.thorough)
+        for mutant in mutants], ids=str)
+
+
 @pytest.mark.cosim
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHECKS)
 def test_rtl_without_a_fault_passes(tmp_path, name):
     assert regression(name, None, tmp_path, watched=True) == ""
 
 
 @pytest.mark.cosim
-@pytest.mark.parametrize("mutant", EQUIVALENT, ids=str)
+@some(EQUIVALENT, "banks swapped")
 def test_edit_that_cannot_be_seen_passes(tmp_path, mutant):
     assert regression(mutant.block, mutant, tmp_path, watched=True) == ""
 
 
 @pytest.mark.cosim
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+@some(MUTANTS, "pointer lost when idle", "requesters numbered backwards", "late accumulate")
 def test_golden_model_finds(tmp_path, mutant):
     reason = regression(mutant.block, mutant, tmp_path, watched=False)
     assert "expected" in reason
     assert FIRED not in reason
 
 
-# One of each build in the suite; the others are larger, or the same again.
-_QUICK = ("dram.refresh_timer", "dram.buffer_table")
-
-
 @pytest.mark.cosim
-@pytest.mark.parametrize("mutant", [
-    pytest.param(mutant, marks=[] if mutant.block in _QUICK else [pytest.mark.thorough])
-    for mutant in DRAM], ids=str)
+@some(DRAM, "an interval too long")
 def test_golden_model_of_the_dram_path_finds(tmp_path, mutant):
     reason = regression(mutant.block, mutant, tmp_path, watched=False, limit=200_000)
     assert re.search(r"expected|violated", reason)
@@ -126,13 +129,15 @@ def test_golden_model_of_the_dram_path_finds(tmp_path, mutant):
 
 
 @pytest.mark.cosim
-@pytest.mark.parametrize("mutant", [mutant for mutant in MUTANTS if mutant.watched], ids=str)
+@some([mutant for mutant in MUTANTS if mutant.watched],
+      "grant not held", "ready without grant", "flush a step too short")
 def test_bound_checker_stops_the_regression(tmp_path, mutant):
     assert FIRED in regression(mutant.block, mutant, tmp_path, watched=True)
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+@some(MUTANTS, "pointer lost when idle", "pointer off by one", "response to a write",
+      "a row less of results")
 def test_bound_checkers_alone_find_what_breaks_a_claim(tmp_path, mutant):
     block = with_fault(catalogue.load().find(mutant.block), mutant, watched=True, max_cycles=LIMIT)
     found = []

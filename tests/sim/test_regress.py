@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import subprocess
-import time
 import xml.etree.ElementTree as ElementTree
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +17,7 @@ from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Job, Outcome, run_job
-from cyclebound.sim.regress import Plan, check, jobs_of
+from cyclebound.sim.plan import Plan, check, jobs_of
 from cyclebound.sim.results import Results
 from cyclebound.sim.table import read, write_junit
 from cyclebound.sim.verdict import Verdict
@@ -53,14 +52,29 @@ REASONS = {
 
 
 @pytest.fixture(scope="session")
-def faulty(command, command_environment, tmp_path_factory):
+def a_run(command, command_environment, once):
+    """``a_run(name, *words)``: the folder of a regression, and what the command said."""
+
+    def run(name, *words):
+        def make(folder):
+            said = subprocess.run([*command, "--catalogue", "faults", "regress", *words, "-o",
+                                   "run"], cwd=folder, env=command_environment,
+                                  capture_output=True, text=True)
+            (folder / "said.json").write_text(json.dumps(
+                [said.returncode, said.stdout, said.stderr]))
+
+        folder = once(name, make)
+        return folder / "run", subprocess.CompletedProcess(
+            words, *json.loads((folder / "said.json").read_text()))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def faulty(a_run):
     """One run of all blocks that go wrong, and what the command said."""
-    folder = tmp_path_factory.mktemp("faulty")
-    said = subprocess.run(
-        [*command, "--catalogue", "faults", "regress", *(f"test.{name}" for name in REASONS),
-         *QUICK, "--wall-limit", "30", "-o", "run", "--json"],
-        cwd=folder, env=command_environment, capture_output=True, text=True, timeout=180)
-    return folder / "run", said
+    return a_run("faulty", *(f"test.{name}" for name in REASONS), *QUICK, "--wall-limit", "30",
+                 "--json")
 
 
 @system
@@ -107,13 +121,9 @@ def test_faults_in_the_table(faulty, cyclebound):
 
 
 @pytest.fixture(scope="session")
-def good(command, command_environment, tmp_path_factory):
+def good(a_run):
     """A run in which all is well."""
-    folder = tmp_path_factory.mktemp("good")
-    said = subprocess.run([*command, "--catalogue", "faults", "regress", "test.good",
-                           "test.counted", "-o", "run"], cwd=folder, env=command_environment,
-                          capture_output=True, text=True, timeout=180)
-    return folder / "run", said
+    return a_run("good", "test.good", "test.counted", "--pictures")
 
 
 def rows_of(folder):
@@ -136,17 +146,13 @@ def test_a_regression_without_faults_has_status_0(good):
 
 
 @system
-def test_what_has_finished_is_not_run_again(good, cyclebound):
+def test_what_has_finished_is_not_run_again(good, cyclebound, tmp_path):
     """Not with the options that the run began with, which --resume remembers."""
-    folder = good[0]
+    folder = shutil.copytree(good[0], tmp_path / "copy")
     before = rows_of(folder)
     written = {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")}
-    started = time.monotonic()
-    cyclebound("list")
-    nothing = time.monotonic() - started
-    said = cyclebound("regress", "--resume", folder)
+    said = cyclebound("--catalogue", "faults", "regress", "--resume", folder)
     assert (said.returncode, said.stderr) == (0, "")
-    assert time.monotonic() - started < 2 * nothing + 10
     assert rows_of(folder) == before
     assert {path: path.stat().st_mtime_ns for path in folder.glob("jobs/**/*")} == written
     assert len(json.loads(cyclebound("compare", folder, "--json").stdout)["jobs"]) == 3
@@ -155,7 +161,7 @@ def test_what_has_finished_is_not_run_again(good, cyclebound):
 @system
 def test_a_part_of_a_run_can_be_resumed(good, cyclebound, tmp_path):
     folder = shutil.copytree(good[0], tmp_path / "copy")
-    said = cyclebound("regress", "test.good", "--resume", folder)
+    said = cyclebound("--catalogue", "faults", "regress", "test.good", "--resume", folder)
     assert (said.returncode, said.stderr) == (0, "")
     assert "did not finish" not in said.stdout
     with closing(Results(folder)) as results:
@@ -170,7 +176,7 @@ def test_what_other_code_had_shown_is_forgotten(good, cyclebound, tmp_path):
     with closing(Results(folder)) as results:
         results.note(code="another")
         results.verdict(Verdict("test.gone", "d3", "delay", "delay", "", "", "exact"))
-    said = cyclebound("regress", "test.good", "--resume", folder, *QUICK)
+    said = cyclebound("--catalogue", "faults", "regress", "test.good", "--resume", folder, *QUICK)
     assert (said.returncode, said.stderr) == (0, "")
     run = read(folder)
     assert {row.block for row in run.verdicts} == {"test.good"}
@@ -238,6 +244,11 @@ def test_tables_for_a_document(good, faulty, cyclebound, tmp_path):
     bad = cyclebound("compare", faulty[0], "--markdown")
     assert bad.returncode == 1
     assert "violated" in bad.stdout
+    # what failed stands before the tables
+    assert "- test.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1" in \
+        bad.stdout.partition("## Verdicts")[0]
+    assert re.match(r"Run of \S+ \S+, commit \S+, level quick, 3 simulations, 0 proofs\.\n",
+                    said.stdout)
 
 
 @system
@@ -284,22 +295,6 @@ def test_jobs_of_a_plan(pages):
         *(f"test.slow/d3/cycle/{seed}" for seed in range(4, 8)),
         "test.good/d3/cycle/4", "test.good/d5/cycle/4"]
     assert len({job.folder for job in jobs}) == len(jobs)
-
-
-@unit
-def test_what_takes_minutes_runs_on_request(pages):
-    block = catalogue.load(pages).find("test.good")
-    long = dataclasses.replace(block.testbenches[0], name="sweep", thorough=True)
-    block = dataclasses.replace(block, testbenches=(*block.testbenches, long))
-
-    def benches(**options):
-        return [job.testbench for job in jobs_of(Plan([block], Path("run"), configurations=["d3"],
-                                                      **options))]
-
-    assert benches() == ["cycle"]
-    assert benches(thorough=True) == ["cycle", "sweep"]
-    assert benches(testbenches=["sweep"]) == ["sweep"]
-    assert benches(testbenches=["sweep", "cycle"]) == ["cycle", "sweep"]
 
 
 @unit
@@ -375,7 +370,7 @@ def test_a_page_that_a_worker_does_not_have(tmp_path):
 def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_path, named, words):
     """Unless they are all there are."""
     block = catalogue.load().find("noc.arbiter")
-    bench = dataclasses.replace(block.testbenches[0], configurations=None)
+    bench = dataclasses.replace(block.testbenches[0], configurations=None, quick=None)
     block = dataclasses.replace(block, testbenches=(
         dataclasses.replace(bench, name="cycle"), dataclasses.replace(bench, name="long"),
         dataclasses.replace(bench, name="other", configurations=("paper",))))
@@ -384,6 +379,6 @@ def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_pa
     monkeypatch.setattr(regress, "judge", lambda *_: rows)
     plan = Plan([block], tmp_path, testbenches=named)
     with closing(Results(tmp_path / "run", create=True)) as results:
-        found = regress._judge(plan, [Job(block.name, "four", "cycle", 1, "/f")], results)
+        found = regress.judge_places(plan, [(block.name, "four")], results)
         assert [row["verdict"] for row in results.rows("verdict")] == words
     assert [row.verdict for row in found] == words

@@ -49,9 +49,12 @@ def reports(tmp_path_factory):
             "aborted": write_report(folder / "aborted")}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("run", ["full", "aborted"])
+@pytest.mark.parametrize(("run", "width", "scheme"), [
+    ("full", 400, "dark"),
+    *(pytest.param(*each, marks=pytest.mark.thorough) for each in (
+        ("full", 1280, "light"), ("full", 1280, "dark"), ("full", 400, "light"),
+        ("aborted", 1280, "light"), ("aborted", 1280, "dark"), ("aborted", 400, "light"),
+        ("aborted", 400, "dark")))])
 def test_report_in_a_browser(browser, reports, tmp_path, run, width, scheme):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()

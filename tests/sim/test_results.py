@@ -161,7 +161,7 @@ def test_another_database(tmp_path):
     base = sqlite3.connect(tmp_path / FILE)
     base.execute("CREATE TABLE notes (text)")
     base.close()
-    with pytest.raises(UserError, match=r"^cannot use \S+: no such table: job$"):
+    with pytest.raises(UserError, match=r"^\S+ has other tables than a run: 'fpga, job, "):
         Results(tmp_path)
 
 
@@ -203,7 +203,6 @@ def test_a_million_observations(pages, tmp_path):
     assert sum(group.count for group in found.groups) == 1_000_005
     assert sum(group.count for group in found.groups if "number" not in group.parameters) == 10**6
     assert len(found.groups) == 5 + 4  # one for each latency
-    assert found.run_seconds < 30
     results = Results(tmp_path / "run", create=True)
     results.finished(wanted, found, "content")
     assert [group for _, group in results.observations("test.many", "d3")] == found.groups

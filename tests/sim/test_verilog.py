@@ -17,9 +17,12 @@ from cyclebound.sim.verilog import WAIVED, export, lint, module_name
 pytestmark = pytest.mark.unit
 
 
+SMALLER = {"noc.handshake_mesh": "late", "noc.pipelined_mesh": "pair"}  # than the first
+
+
 @pytest.mark.parametrize(("block", "name"),
-                         [(block, name) for block in catalogue.load()
-                          for name in list(block.configurations)[:1]],
+                         [(block, SMALLER.get(block.name, next(iter(block.configurations))))
+                          for block in catalogue.load()],
                          ids=lambda value: getattr(value, "name", value))
 def test_every_block_exports_without_a_warning(block, name):
     gc.collect()

@@ -9,6 +9,7 @@ from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic import accelerator as bounds
+from cyclebound.golden.systolic.accelerator_jobs import Move
 from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
 from cyclebound.golden.systolic.accelerator_layout import Operation, Target
 from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
@@ -21,6 +22,7 @@ from cyclebound.golden.systolic.accelerator_network import (
 )
 from cyclebound.golden.systolic.accelerator_plan import (
     Device,
+    _split_moves,
     layer_cycles,
     plan_layer,
     program_cycles,
@@ -165,7 +167,8 @@ def test_sizes_are_counts(formula, good):
     for name in good:
         with pytest.raises(NotCovered, match=f"^{name} must be a whole number of at least"):
             formula(**good | {name: 0})
-    with pytest.raises(NotCovered, match=r"^kernel must be at most 1, the padded image, not 2$"):
+    with pytest.raises(NotCovered, match=r"^layer: kernel must be at most 1, the padded image, "
+                                         r"not 2$"):
         layer_cycles(size=2, height=1, width=1, channels=1, filters=1, kernel=2)
 
 
@@ -174,7 +177,7 @@ def test_sizes_are_counts(formula, good):
 def test_a_layer_that_fits_no_cut():
     layer = Layer(Convolution("wide", 4, 40, 8, 8, 3))
     for depths, what, need, there in (
-            ({"a_depth": 64}, "A", 120, 32), ({"b_depth": 64}, "B", 72, 64),
+            ({"a_depth": 64}, "A", 40, 32), ({"b_depth": 8}, "B", 8, 4),
             ({"sums_depth": 16}, "the sums", 38, 16), ({"c_depth": 32}, "C", 38, 16)):
         with pytest.raises(ValueError, match=f"^wide: {what} must hold {need} words for the least "
                                              f"part of this layer, not {there}$"):
@@ -190,18 +193,27 @@ def test_layers_that_are_none():
             ({"shortcut": -1}, "layer: shortcut must be at least 0, not -1"),
             ({"shortcut": 1, "window": 2},
              "layer: window must be 1 where a shortcut is added, not 2"),
+            ({"pad": 128}, "layer: pad must be -128 to 127, not 128"),
+            ({"zero": -129}, "layer: zero must be -128 to 127, not -129"),
+            ({"shortcut": 1, "zero": 1},
+             "layer: zero must be 0 where a shortcut is added, not 1"),
+            ({"scales": ((1, 0),)}, "layer: scales must be one for each of 3 filters, not 1"),
+            ({"scales": ((1, 0), (65536, 0), (1, 0))},
+             "layer: multiplier must be 0 to 65535, not 65536"),
+            ({"scales": ((1, 0), (1, 64), (1, 0))}, "layer: shift must be 0 to 63, not 64"),
             ({"depthwise": True},
              "layer: a depthwise layer must have as many filters as channels, not 3 and 2")):
         with pytest.raises(ValueError, match=f"^{message}$"):
             Layer(conv, **what)
-    with pytest.raises(ValueError, match=r"^layer: a depthwise layer's planes must have as many "
-                                         r"channels as a word, not 2$"):
+    with pytest.raises(ValueError, match=r"^layer: a depthwise layer's planes, or those of any "
+                                         r"with groups, must have as many channels as a word, not "
+                                         r"2$"):
         Layer(Convolution("layer", 4, 4, 2, 2, 1), depthwise=True, together=2)
     with pytest.raises(TypeError, match=r"^layer: window must be a whole number, not 1.5$"):
         Layer(conv, window=1.5)
     with pytest.raises(TypeError, match=r"^layer must be a Layer, not 3$"):
         plan_layer(3, Device(8))
-    with pytest.raises(ValueError, match=r"^m must be at least 1, not 0$"):
+    with pytest.raises(ValueError, match=r"^p: m must be at least 1, not 0$"):
         product_layer(Product("p", 0, 1, 1))
 
 
@@ -216,22 +228,79 @@ def test_operands_that_do_not_fit():
     with pytest.raises(TypeError, match=r"^layer: bias must hold int32, not int64$"):
         layer.bias_beats(np.zeros(3, dtype=np.int64), 2)
     a, b = np.zeros((2, 3), dtype=np.int8), np.zeros((4, 2), dtype=np.int8)
-    with pytest.raises(ValueError, match=r"^A must have as many columns as B has rows, not 3 "
-                                         r"and 4$"):
+    with pytest.raises(ValueError, match=r"^p: A must have as many columns as B has rows, not "
+                                         r"3 and 4$"):
         product_step("p", a, b, Scale())
 
 
 @pytest.mark.parametrize("kind", [Device, bounds.Memory])
 def test_devices_and_memories_are_counts(kind):
     name = "size" if kind is Device else "delay"
-    with pytest.raises(ValueError, match=f"^{name} must be at least 1, not 0$"):
+    least = 2 if kind is Device else 1
+    with pytest.raises(ValueError, match=f"^{name} must be at least {least}, not 0$"):
         kind(**{name: 0})
     with pytest.raises(TypeError, match=f"^{name} must be a whole number, not 1.0$"):
         kind(**{name: 1.0})
 
 
 def test_a_field_that_is_too_wide():
-    layer = Layer(Convolution("layer", 1, 40000, 1, 1, 1), together=1)
-    device = Device(2, a_depth=2**17, b_depth=8, c_depth=2**17, sums_depth=2**17)
-    with pytest.raises(ValueError, match=r"^pitch must be 0 to 4095, not 20000$"):
+    layer = Layer(Convolution("long", 1, 70000, 1, 1, 1, stride=(1, 1000)), together=1)
+    device = Device(2, a_depth=2**17, b_depth=8, c_depth=2**17, sums_depth=2**17, address_width=17)
+    with pytest.raises(ValueError, match=r"^long: elements must be 0 to 65535, not 70000$"):
         plan_layer(layer, device)
+
+
+# -- sizes and cuts that used to end otherwise -----------------------------------------------------
+
+def test_a_cut_that_does_not_fit_a_command_is_left_out():
+    """Whole, the image is 90,000 beats and its result as many pixels: more than 16 bits."""
+    device = Device(8, a_depth=2**18, c_depth=2**18, sums_depth=2**18, address_width=18)
+    plan = plan_layer(Layer(Convolution("c", 300, 300, 8, 8, 1)), device)
+    assert max(command["count"] for command in plan.commands) < 2**16
+    assert sum(command["pixels"] for command in plan.commands) == 300 * 300
+
+
+def test_a_transfer_of_more_than_16_bits_is_split():
+    moves = [Move(Target.A, 1, 2, 140_000), Move(Target.BIAS, 3, 5, 20_000)]
+    found = list(_split_moves(moves))
+    assert found == [
+        (Move(Target.A, 1, 2, 65532), 65532), (Move(Target.A, 65533, 65534, 65532), 65532),
+        (Move(Target.A, 131065, 131066, 8936), 8936),
+        (Move(Target.BIAS, 3, 20, 16383), 65532), (Move(Target.BIAS, 16386, 65552, 3617), 14468)]
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"size": 5}, "size must be a power of two, not 5"),
+    ({"size": 1}, "size must be at least 2, not 1"),
+    ({"a_depth": 7}, "a depth must be even, not 7"), ({"a_depth": 2}, "a depth must be at least 4"),
+    ({"bias_depth": 3}, "bias depth must be at least 4, not 3"),
+    ({"pool_depth": 1}, "pool depth must be at least 2, not 1"),
+    ({"address_width": 9}, "address width must be at least 10, not 9"),
+    ({"memory_width": 0}, "memory width must be at least 1, not 0")])
+def test_a_device_is_one_that_can_be_built(values, message):
+    values = {"size": 8} | values
+    with pytest.raises(ValueError, match=f"^{message}"):
+        Device(**values)
+    with pytest.raises(ValueError):  # noqa: PT011 - in the component's own words
+        Accelerator(**values)
+
+
+def test_numpy_integers_are_sizes_and_lists_are_no_operands():
+    n = np.int64
+    layer = Layer(Convolution("c", n(6), n(6), n(3), n(4), n(3), padding=(n(1), n(0), n(1), n(0))),
+                  Scale(n(3), n(2)), window=n(2))
+    assert layer == Layer(Convolution("c", 6, 6, 3, 4, 3, padding=(1, 0, 1, 0)), Scale(3, 2),
+                          window=2)
+    assert type(layer.convolution.height) is int
+    assert Device(n(8)) == Device(8)
+    assert bounds.Memory(n(3), n(2)) == bounds.Memory(3, 2)
+    with pytest.raises(TypeError, match=r"^c: image must be a numpy array of int8, not list$"):
+        layer.image_beats([[[1]]], 8)
+    with pytest.raises(TypeError, match=r"^p: A must be a numpy array of int8, not list$"):
+        product_step("p", [[1]], [[1]], Scale())
+    with pytest.raises(TypeError, match=r"^c: kernel must be a whole number, not '3'$"):
+        Convolution("c", 4, 4, 1, 1, "3")
+    with pytest.raises(ValueError, match=r"^c: padding must be 1 or 4 numbers, not 2$"):
+        Convolution("c", 4, 4, 1, 1, 3, padding=[1, 1])
+    with pytest.raises(TypeError, match=r"^device must be a Device, not 8$"):
+        plan_layer(layer, 8)

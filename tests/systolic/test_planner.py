@@ -33,12 +33,13 @@ def test_parts_add_up_to_the_bound(size, double_buffer):
 
 @pytest.mark.parametrize("layer", [
     Convolution("c", 6, 5, 2, 3, 3), Convolution("c", 7, 7, 1, 2, 3, stride=2, padding=1),
-    Convolution("c", 4, 4, 3, 1, 1), Convolution("c", 5, 5, 2, 2, 5, padding=2)])
+    Convolution("c", 4, 4, 3, 1, 1), Convolution("c", 5, 5, 2, 2, 5, padding=2),
+    Convolution("c", 7, 6, 2, 3, (3, 2), (2, 1), (1, 0, 2, 1), (1, 3))])
 def test_im2col_is_the_convolution(layer):
     rng = np.random.default_rng(7)
     image = rng.integers(-128, 128, (layer.channels, layer.height, layer.width), dtype=np.int8)
     filters = rng.integers(
-        -128, 128, (layer.filters, layer.channels, layer.kernel, layer.kernel), dtype=np.int8)
+        -128, 128, (layer.filters, layer.channels, *layer.kernels), dtype=np.int8)
     a, b = im2col(layer, image, filters)
     assert Product.of("c", a, b) == layer.product
     c = a.astype(np.int64) @ b.astype(np.int64)
@@ -87,37 +88,37 @@ def test_what_no_plan_can_do():
 def test_dimensions_are_counts(name):
     good = {"m": 1, "k": 1, "n": 1}
     for bad in (0, -2):
-        with pytest.raises(ValueError, match=f"^{name} must be at least 1, not {bad}$"):
+        with pytest.raises(ValueError, match=f"^p: {name} must be at least 1, not {bad}$"):
             Product("p", **good | {name: bad})
-    with pytest.raises(TypeError, match=f"^{name} must be a whole number, not 1.5$"):
+    with pytest.raises(TypeError, match=f"^p: {name} must be a whole number, not 1.5$"):
         Product("p", **good | {name: 1.5})
 
 
 def test_operands_fit_each_other():
     a, b = np.zeros((2, 3), dtype=np.int8), np.zeros((4, 2), dtype=np.int8)
     with pytest.raises(ValueError,
-                       match=r"^A must have as many columns as B has rows, not 3 and 4$"):
+                       match=r"^p: A must have as many columns as B has rows, not 3 and 4$"):
         Product.of("p", a, b)
-    with pytest.raises(TypeError, match=r"^B must hold int8, not int16$"):
+    with pytest.raises(TypeError, match=r"^p: B must hold int8, not int16$"):
         Product.of("p", a, b[:3].astype(np.int16))
-    with pytest.raises(ValueError, match=r"^A must have 2 dimensions, not 1$"):
+    with pytest.raises(ValueError, match=r"^p: A must have 2 dimensions, not 1$"):
         Product.of("p", a[0], b)
 
 
 def test_what_is_no_convolution():
     with pytest.raises(ValueError,
-                       match=r"^kernel must be at most 4, the padded image, not 5$"):
+                       match=r"^c: kernel must be at most 4, the padded image, not 5$"):
         Convolution("c", 4, 6, 1, 1, 5)
-    with pytest.raises(ValueError, match=r"^stride must be at least 1, not 0$"):
+    with pytest.raises(ValueError, match=r"^c: stride must be at least 1, not 0$"):
         Convolution("c", 4, 6, 1, 1, 3, stride=0)
-    with pytest.raises(ValueError, match=r"^padding must be at least 0, not -1$"):
+    with pytest.raises(ValueError, match=r"^c: padding must be at least 0, not -1$"):
         Convolution("c", 4, 6, 1, 1, 3, padding=-1)
-    with pytest.raises(TypeError, match=r"^padding must be a whole number, not 0.5$"):
+    with pytest.raises(TypeError, match=r"^c: padding must be a whole number, not 0.5$"):
         Convolution("c", 4, 6, 1, 1, 3, padding=0.5)
 
 
 def test_what_is_no_machine():
-    with pytest.raises(ValueError, match=r"^a depth must be at least 1, not 0$"):
+    with pytest.raises(ValueError, match=r"^a depth must be at least 2, not 0$"):
         Machine(1, 1, a_depth=0)
     with pytest.raises(TypeError, match=r"^rows must be a whole number, not True$"):
         Machine(True, 1)
@@ -151,3 +152,30 @@ def test_rows_stay_where_there_is_a_convolution():
     for other, pes in ((Convolution("c", 6, 7, 2, 3, 3, stride=2), (4, 4)), (layer, (1, 2)),
                        (layer.product, (4, 4))):
         assert "row stationary" not in [each.dataflow for each in compare(other, *pes)]
+
+
+def test_a_command_has_16_bits_for_each_dimension():
+    """Memories that hold a product of 70,000 rows, or columns: two commands. k cannot be cut."""
+    machine = Machine(8, 8, a_depth=2**17, b_depth=2**17, sums_depth=2**17)
+    assert [command.m for command in plan(Product("tall", 70_000, 1, 1), machine).commands] == [
+        65_535, 70_000 - 65_535]
+    assert [command.n for command in plan(Product("wide", 1, 1, 70_000), machine).commands] == [
+        65_528, 70_000 - 65_528]
+    with pytest.raises(ValueError, match=r"^deep: k must be at most 65535, the 16 bits of a "
+                                         r"command, not 70000$"):
+        plan(Product("deep", 1, 70_000, 1), machine)
+
+
+def test_numpy_integers_are_sizes():
+    assert Machine(np.int64(8), 8) == Machine(8, 8)
+    assert Product("p", np.int32(1), np.uint8(2), np.int64(3)) == Product("p", 1, 2, 3)
+    with pytest.raises(TypeError, match=r"^p: A must be a numpy array of int8, not list$"):
+        Product.of("p", [[1]], [[2]])
+
+
+def test_groups_are_no_single_product():
+    layer = Convolution("c", 6, 6, 4, 4, 3, groups=2)
+    for use in (lambda: plan(layer, EIGHT), lambda: compare(layer, 4, 4),
+                lambda: im2col(layer, np.zeros((4, 6, 6)), np.zeros((4, 2, 3, 3)))):
+        with pytest.raises(ValueError, match=r"^c: groups must be 1 .*, not 2$"):
+            use()

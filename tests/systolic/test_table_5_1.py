@@ -10,6 +10,7 @@ from cyclebound.sim.waveform import sample
 pytestmark = pytest.mark.cosim
 
 
+@pytest.mark.thorough
 def test_occupancy_on_the_waveform(tmp_path):
     """3 x 3 x 3 on a 3 x 3 array: 1, 3, 6, 7, 6, 3, 1 active PEs, and none before and after."""
     outcome = run_job(Job("systolic.output_stationary", "3x3", "cycle", 1, str(tmp_path),

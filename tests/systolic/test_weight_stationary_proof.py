@@ -26,20 +26,15 @@ def proof_of(block, folder, rows, columns, *, double_buffer, name="timing", widt
 
 
 @pytest.mark.parametrize("double_buffer", [True, False])
-@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 3)])
-def test_timing_is_proved(tmp_path, rows, columns, double_buffer):
+@pytest.mark.thorough
+def test_timing_of_a_single_element_is_proved(tmp_path, double_buffer):
+    """Larger ones are the regression's to prove."""
     block = catalogue.load().find("systolic.weight_stationary")
-    found = proof_of(block, tmp_path, rows, columns, double_buffer=double_buffer)
+    found = proof_of(block, tmp_path, 1, 1, double_buffer=double_buffer)
     assert found.status == "proved", found.detail
 
 
-@pytest.mark.parametrize("double_buffer", [True, False])
-def test_sums_are_proved(tmp_path, double_buffer):
-    block = catalogue.load().find("systolic.weight_stationary")
-    found = proof_of(block, tmp_path, 2, 3, double_buffer=double_buffer, name="values", width=2)
-    assert found.status == "proved", found.detail
-
-
+@pytest.mark.thorough
 def test_wrong_sums_are_not_proved(tmp_path):
     block = with_fault(catalogue.load().find(TOO_EARLY.block), TOO_EARLY, watched=True,
                        max_cycles=1)
@@ -47,9 +42,11 @@ def test_wrong_sums_are_not_proved(tmp_path):
     assert found.status == "failed"
 
 
+@pytest.mark.thorough
 def test_a_fault_is_not_proved(tmp_path):
     block = catalogue.load().find(OUT_OF_TURN.block)
     block = with_fault(block, OUT_OF_TURN, watched=True, max_cycles=1)
     found = proof_of(block, tmp_path, 2, 3, double_buffer=True)
     assert found.status == "failed"
     assert "weights out of turn, or refused" in found.detail
+

@@ -1,0 +1,47 @@
+"""Where the jobs of a run lie: below the run's folder, and nowhere else.
+
+A run's folder is data, and may have been copied from anywhere: neither names in it nor links lead
+out of it.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Protocol
+
+from cyclebound.sim.errors import UserError
+
+__all__ = ["fresh", "inside", "job_folder"]
+
+
+class _Named(Protocol):
+    block: str
+    configuration: str
+    testbench: str
+    seed: int
+
+
+def job_folder(run: Path, job: _Named) -> Path:
+    """The folder of a job of the run in ``run``."""
+    return run / "jobs" / job.block / job.configuration / f"{job.testbench}-{job.seed}"
+
+
+def inside(run: Path, folder: Path) -> Path:
+    """``folder`` with all links followed. Raises `UserError` if it is not below ``run``."""
+    try:
+        found = folder.resolve()
+    except RuntimeError:  # links in a circle
+        raise UserError(f"{folder} cannot be reached: its links lead in a circle") from None
+    if not found.is_relative_to(run.resolve()):
+        raise UserError(f"{folder} leads out of the run {run}, to {found}; "
+                        "remove the link, or name another folder with --output")
+    return found
+
+
+def fresh(folder: Path) -> Path:
+    """``folder`` made anew and empty; a link in its place is removed, and not followed."""
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
+    folder.mkdir()
+    return folder

@@ -1,0 +1,178 @@
+"""What a regression runs: its blocks, level and shard as a list of jobs and of proofs."""
+
+import dataclasses
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.folders import inside, job_folder
+from cyclebound.sim.job import Job
+from cyclebound.sim.toolchain import compiler_version, verilator
+
+__all__ = ["LEVELS", "Claim", "Plan", "check", "jobs_of", "left_out", "left_to_full", "proofs_of"]
+
+LEVELS = ("quick", "full")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a regression runs.
+
+    Attributes
+    ----------
+    blocks : list[Block]
+        What runs.
+    configurations, testbenches : Sequence[str]
+        Those of the blocks that run; none stands for all.
+    seed : int
+        First seed of every testbench.
+    level : str
+        ``quick``: what each block declares as such. ``full``: everything. A configuration or
+        testbench that is named runs in either.
+    shard : tuple[int, int]
+        ``(1, 4)``: the first of four parts of the work, for as many machines; see `merge`.
+    proofs, fpga : bool
+        Whether properties are proved, and whether blocks are placed and routed; FPGA figures that
+        are known already are taken over anyway.
+    pictures : bool or None
+        Whether worst requests are drawn from waveforms, and blocks' own pictures too. None: in
+        the full level; in the quick one, which would build most simulators a second time, only
+        requests that violate their bound.
+    """
+
+    blocks: list[Block]
+    folder: Path
+    seed: int = 1
+    configurations: Sequence[str] = ()
+    testbenches: Sequence[str] = ()
+    level: str = "quick"
+    shard: tuple[int, int] = (1, 1)
+    waves: bool = False
+    proofs: bool = True
+    pictures: bool | None = None
+    fpga: bool = False
+    simulator: str = "verilator"
+    wall_limit: float = 900.0
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    scheduler: str | None = None
+    pages: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, object]:
+        """What a resumed run repeats, unless it is told otherwise."""
+        kept = ("seed", "configurations", "testbenches", "level", "shard", "waves", "proofs",
+                "pictures", "fpga", "simulator", "wall_limit", "pages")
+        return {"blocks": [block.name for block in self.blocks],
+                **{name: getattr(self, name) for name in kept}}
+
+
+def check(plan: Plan) -> None:
+    """Raise `UserError` for a plan that cannot run: a wrong name, no job, a missing tool."""
+    for thing, names, known in (
+            ("configuration", plan.configurations,
+             {c for block in plan.blocks for c in block.configurations}),
+            ("testbench", plan.testbenches,
+             {bench.name for block in plan.blocks for bench in block.testbenches})):
+        for name in (name for name in names if name not in known):
+            owner = f" of {plan.blocks[0].name}" if len(plan.blocks) == 1 else ""
+            raise unknown(thing + owner, name, known)
+    jobs_of(plan)
+    if plan.scheduler is None and plan.simulator == "verilator":
+        verilator()
+        compiler_version()
+
+
+def _selected(plan: Plan, block: Block) -> Iterator[tuple[str, Testbench]]:
+    """The configurations of the block that the plan runs, each with a testbench."""
+    for configuration in block.configurations:
+        if plan.configurations and configuration not in plan.configurations:
+            continue
+        for bench in block.testbenches:
+            if not bench.runs_on(configuration):
+                continue
+            if plan.testbenches:
+                chosen = bench.name in plan.testbenches
+            elif plan.configurations:  # it is named
+                chosen = plan.level == "full" or not bench.thorough
+            else:
+                chosen = plan.level == "full" or bench.is_quick(configuration)
+            if chosen:
+                yield configuration, bench
+
+
+def jobs_of(plan: Plan) -> list[Job]:
+    """All simulations of the plan. Raises `UserError` if there are none.
+
+    A shard has every so many'th configuration, with all of its testbenches: they share
+    simulators, and their verdicts.
+    """
+    part, parts = plan.shard
+    jobs, units = [], 0
+    for block in plan.blocks:
+        by_configuration: dict[str, list[Testbench]] = {}
+        for configuration, bench in _selected(plan, block):
+            by_configuration.setdefault(configuration, []).append(bench)
+        for configuration, benches in by_configuration.items():
+            units += 1
+            if units % parts != part % parts:
+                continue
+            for bench in benches:
+                for seed in range(plan.seed, plan.seed + bench.seeds):
+                    job = Job(block.name, configuration, bench.name, seed, "", waves=plan.waves,
+                              simulator=plan.simulator, wall_limit=plan.wall_limit,
+                              pages=plan.pages)
+                    jobs.append(dataclasses.replace(job, folder=str(inside(
+                        plan.folder, job_folder(plan.folder, job)))))
+    if not jobs and units:
+        raise UserError(f"nothing to run: there are {units} configurations, fewer than the "
+                        f"{parts} shards; part {part} is empty")
+    if not jobs:
+        raise UserError("nothing to run: no chosen block has "
+                        f"configuration {' or '.join(plan.configurations) or 'any'} with "
+                        f"testbench {' or '.join(plan.testbenches) or 'any'}; "
+                        "see `cyclebound list`")
+    return jobs
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A property of a block for one set of parameters, to be proved."""
+
+    block: str
+    name: str
+    parameters: Mapping[str, object]
+
+
+def proofs_of(plan: Plan) -> list[Claim]:
+    """The properties that the plan proves, with each set of parameters."""
+    if not plan.proofs:
+        return []
+    part, parts = plan.shard
+    claims = [Claim(block.name, claim.name, parameters) for block in plan.blocks
+              for claim in block.properties
+              for parameters in claim.instances[:None if plan.level == "full" else claim.quick]]
+    return claims[part - 1::parts]
+
+
+def left_to_full(plan: Plan) -> tuple[int, int, int]:
+    """What the full level adds to the plan: simulations, configurations, proofs."""
+    if plan.level == "full" or plan.testbenches or plan.configurations:
+        return 0, 0, 0
+    whole = dataclasses.replace(plan, level="full")
+    mine, every = jobs_of(plan), jobs_of(whole)
+
+    def places(jobs: list[Job]) -> int:
+        return len({(job.block, job.configuration) for job in jobs})
+
+    return (len(every) - len(mine), places(every) - places(mine),
+            (len(proofs_of(whole)) - len(proofs_of(plan))) * plan.proofs)
+
+
+def left_out(plan: Plan, block: Block, configuration: str) -> bool:
+    """Whether this configuration has testbenches that the plan does not run."""
+    run = {bench.name for name, bench in _selected(plan, block) if name == configuration}
+    return any(bench.name not in run and (plan.testbenches or not bench.thorough)
+               for bench in block.testbenches if bench.runs_on(configuration))

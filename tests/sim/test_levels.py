@@ -1,0 +1,212 @@
+"""The quick and the full level of a regression, its shards, and what it says on the way."""
+
+import dataclasses
+import io
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Configuration, Property, Testbench
+from cyclebound.sim.cli_run import _shard
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.job import Group, Job, Outcome
+from cyclebound.sim.live import line_of, teller
+from cyclebound.sim.merge import merge
+from cyclebound.sim.plan import Plan, jobs_of, left_to_full, proofs_of
+from cyclebound.sim.prove import Proof
+from cyclebound.sim.results import Results
+from cyclebound.sim.table import read
+from cyclebound.sim.verdict import Verdict
+from cyclebound.tb.noc.arbiter_properties import RoundRobinProof
+
+pytestmark = pytest.mark.unit
+
+BENCHES = (Testbench("cycle", "m", quick=("tiny",)),
+           Testbench("always", "m"),
+           Testbench("never", "m", quick=()),
+           Testbench("sweep", "m", thorough=True, configurations=("tiny",)))
+
+
+@pytest.fixture
+def block():
+    """A block with a testbench of each kind, and four proofs, two of them quick."""
+    found = catalogue.load().find("noc.arbiter")
+    claim = Property("fair", "it is fair", RoundRobinProof,
+                     tuple({"count": n} for n in (2, 3, 4, 5)), (), quick=2)
+    return dataclasses.replace(
+        found, testbenches=BENCHES, properties=(claim,),
+        configurations={name: Configuration({"count": 4}) for name in ("tiny", "large")})
+
+
+def names(block, **options):
+    return [f"{job.testbench} {job.configuration}"
+            for job in jobs_of(Plan([block], Path("run"), **options))]
+
+
+def test_the_quick_level_runs_what_is_declared_quick(block):
+    assert names(block) == ["cycle tiny", "always tiny", "always large"]
+
+
+def test_the_full_level_runs_everything(block):
+    assert names(block, level="full") == [
+        "cycle tiny", "always tiny", "never tiny", "sweep tiny",
+        "cycle large", "always large", "never large"]
+
+
+def test_what_is_named_runs_in_any_level(block):
+    assert names(block, configurations=["large"]) == [
+        "cycle large", "always large", "never large"]
+    assert names(block, testbenches=["sweep"]) == ["sweep tiny"]
+    assert names(block, configurations=["tiny"]) == ["cycle tiny", "always tiny", "never tiny"]
+    assert names(block, configurations=["tiny"], level="full")[-1] == "sweep tiny"
+
+
+def test_proofs_of_both_levels(block):
+    plan = Plan([block], Path("run"))
+    assert [claim.parameters["count"] for claim in proofs_of(plan)] == [2, 3]
+    plan = dataclasses.replace(plan, level="full")
+    assert [claim.parameters["count"] for claim in proofs_of(plan)] == [2, 3, 4, 5]
+    assert proofs_of(dataclasses.replace(plan, proofs=False)) == []
+
+
+def test_what_the_full_level_adds(block):
+    plan = Plan([block], Path("run"))
+    assert left_to_full(plan) == (4, 0, 2)
+    assert left_to_full(dataclasses.replace(plan, proofs=False)) == (4, 0, 0)
+    assert left_to_full(dataclasses.replace(plan, level="full")) == (0, 0, 0)
+    assert left_to_full(dataclasses.replace(plan, testbenches=["cycle"])) == (0, 0, 0)
+
+
+def test_every_block_has_something_quick():
+    for block in catalogue.load():
+        assert names(block), block.name
+
+
+def test_a_level_names_configurations_that_there_are(block):
+    wrong = dataclasses.replace(block, testbenches=(Testbench("cycle", "m", quick=("tini",)),))
+    with pytest.raises(UserError, match=r"^noc\.arbiter: testbench cycle names the configuration "
+                                        r"'tini', which there is not$"):
+        catalogue.Catalogue([wrong])
+
+
+# -- shards ----------------------------------------------------------------------------------------
+
+
+def _key(claim):
+    return json.dumps(dataclasses.astuple(claim))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 7])
+def test_shards_are_a_partition(parts):
+    plan = Plan(list(catalogue.load()), Path("run"), level="full")
+    shards = [dataclasses.replace(plan, shard=(part, parts)) for part in range(1, parts + 1)]
+    mine = [{job.name for job in jobs_of(shard)} for shard in shards]
+    assert sum(map(len, mine)) == len(jobs_of(plan))
+    assert set.union(*mine) == {job.name for job in jobs_of(plan)}
+    assert sorted(_key(claim) for shard in shards for claim in proofs_of(shard)) == sorted(
+        map(_key, proofs_of(plan)))
+
+
+def test_a_configuration_is_of_one_shard():
+    plan = Plan(list(catalogue.load()), Path("run"), level="full", shard=(1, 3))
+    places = {(job.block, job.configuration) for job in jobs_of(plan)}
+    other = dataclasses.replace(plan, shard=(2, 3))
+    assert places.isdisjoint((job.block, job.configuration) for job in jobs_of(other))
+
+
+def test_more_shards_than_configurations(block):
+    with pytest.raises(UserError, match=r"^nothing to run: there are 2 configurations, fewer than "
+                                        r"the 3 shards; part 3 is empty$"):
+        names(block, shard=(3, 3))
+
+
+@pytest.mark.parametrize("text", ["", "1", "0/4", "5/4", "a/b", "1/4/2", "-1/4", "1/0"])
+def test_a_shard_that_is_none(text):
+    with pytest.raises(UserError, match=r"^--shard takes I/N with I from 1 to N, such as 1/4, "):
+        _shard(text)
+
+
+# -- merging ---------------------------------------------------------------------------------------
+
+
+def part(folder, number, parts, configuration, *, code="c", proofs=()):
+    """A shard that ran the round-robin arbiter in one configuration, and saw a wait of 4."""
+    job = Job("noc.arbiter", configuration, "cycle", 1, str(folder / "job"))
+    known = {"requesters": {"four": 4, "paper": 11}[configuration]}
+    outcome = Outcome(job.name, True, groups=[Group("grant", known, 4, 10, 0, 3, "test")])
+    with closing(Results(folder, create=True)) as results:
+        results.finished(job, outcome, "content")
+        for proof in proofs:
+            results.proof(proof)
+        plan = Plan([catalogue.load().find("noc.arbiter")], folder, shard=(number, parts))
+        results.note(code=code, simulator="verilator", seed=1, level="quick", planned=[job.name],
+                     jobs=1, options=plan.options)
+    return folder
+
+
+def test_merged_shards_are_one_run(tmp_path):
+    says = catalogue.load().find("noc.arbiter").properties[0]
+    proof = Proof("noc.arbiter", says.name, says.says, {"count": 4}, "proved")
+    one = part(tmp_path / "1", 1, 2, "four")
+    two = part(tmp_path / "2", 2, 2, "paper", proofs=[proof])
+    rows = merge([one, two], tmp_path / "all")
+    # the proof is of the one shard, what it proves of the other
+    assert [(row.configuration, row.verdict, row.evidence) for row in rows] == [
+        ("four", "exact", "proved"), ("paper", "held", "sampled")]
+    run = read(tmp_path / "all")
+    assert (run.unfinished, run.problems, len(run.jobs)) == (0, [], 2)
+    assert run.meta["options"]["shard"] == [1, 1]
+
+
+@pytest.mark.parametrize(("shards", "message"), [
+    ([(1, 3, "c"), (2, 3, "c")], r"^missing: shard 3/3$"),
+    ([(1, 2, "c"), (1, 2, "c")], r"^shard 1/2 is there twice$"),
+    ([(1, 2, "c"), (2, 3, "c")], r"^\S+ is shard 2/3, but \S+ is one of 2$"),
+    ([(1, 2, "c"), (2, 2, "d")], (r"^\S+ is of another regression than \S+: its code or tools "
+                                  r"differs$")),
+])
+def test_what_cannot_be_merged(tmp_path, shards, message):
+    folders = [part(tmp_path / str(n), number, parts, ("four", "paper")[n], code=code)
+               for n, (number, parts, code) in enumerate(shards)]
+    with pytest.raises(UserError, match=message):
+        merge(folders, tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
+def test_merging_overwrites_no_run(tmp_path):
+    one = part(tmp_path / "1", 1, 1, "four")
+    with pytest.raises(UserError, match=r"^\S+ holds a run already; name a new folder$"):
+        merge([one], one)
+
+
+# -- findings on the way ---------------------------------------------------------------------------
+
+ROW = Verdict("a.b", "c", "limit", "hop", "", "", "exact", requests=1000, worst=4, allowed=4)
+
+
+@pytest.mark.parametrize(("found", "line"), [
+    (ROW, "exact      a.b c hop within limit: worst 4 of 4 in 1,000 requests"),
+    (dataclasses.replace(ROW, verdict="reached", kinds=9, kinds_reached=3),
+     "reached    a.b c hop within limit: worst 4 of 4 in 1,000 requests, 3 of 9 kinds"),
+    (dataclasses.replace(ROW, verdict="unobserved", worst=None, detail="no 'hop' request"),
+     "unobserved a.b c hop within limit: no 'hop' request"),
+    (dataclasses.replace(ROW, verdict="not covered", allowed=None, detail="of no flits"),
+     "not covered a.b c hop within limit: of no flits"),
+    (Proof("a.b", "fair", "", {"n": 2}, "proved"), "proved     a.b property fair (n=2)"),
+    (Proof("a.b", "fair", "", {"n": 2}, "failed", detail="at 3"),
+     "failed     a.b property fair (n=2): at 3"),
+    (Outcome("a.b/c/cycle/1", False, "no [red]\nlast line"), "FAILED     last line"),
+])
+def test_a_line_for_each_finding(found, line):
+    assert line_of(found).plain == line
+
+
+def test_names_are_no_markup():
+    text = io.StringIO()
+    teller(Console(file=text, width=40))(dataclasses.replace(ROW, block="v[2]x[red]y[/x]"))
+    assert text.getvalue() == ("exact      v[2]x[red]y[/x] c hop within limit: worst 4 of 4 in "
+                               "1,000 requests\n")
