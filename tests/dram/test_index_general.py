@@ -143,7 +143,7 @@ def test_the_attack_finds_a_planted_looseness(monkeypatch):
     """Without what full FIFOs of open banks hold up, and then without gaps."""
     request = index_general._Request
     with monkeypatch.context() as planted:
-        planted.setattr(request, "_stalls", lambda *_: 0)
+        planted.setattr(request, "_stalls", lambda self, banks, words: [0] * (banks + 1))
         planted.setattr(request, "_stalled", lambda *_: [])
         assert list(exceeding(random.Random(5), 60, steps=40, part=lambda rng: ONE_GROUP))
     monkeypatch.setattr(index_general, "general_issue_delay",
