@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cyclebound.golden.dram.part_file import PartFileError, load_part
-from cyclebound.golden.dram.timing import PARTS
+from cyclebound.golden.dram.timing import part_named
 from cyclebound.sim.block import Block, Configuration, Property
 from cyclebound.sim.errors import UserError
 
@@ -56,6 +56,15 @@ def _joined(entry: object, name: str, new: str) -> object:
     return entry
 
 
+def _real(part: object) -> bool:
+    """Whether that is a part of DRAM, and none that was made small for a proof."""
+    try:
+        part_named(part)
+    except ValueError:
+        return False
+    return True
+
+
 def proofs_with(block: Block, values: Mapping[str, object]) -> list[tuple[Property, dict]]:
     """The block's properties with these values, and for which parameters each is to be proved.
 
@@ -67,9 +76,8 @@ def proofs_with(block: Block, values: Mapping[str, object]) -> list[tuple[Proper
     for claim in block.properties:
         for instance in claim.instances:
             changed = {**instance, **values}
-            made_small = "part" in values and instance.get("part") not in PARTS
-            if (values.keys() <= instance.keys() and not made_small
-                    and (claim, changed) not in found):
+            if (values.keys() <= instance.keys() and (claim, changed) not in found
+                    and ("part" not in values or _real(instance["part"]))):
                 found.append((claim, changed))
     if not found:
         raise UserError(f"no property of {block.name} has the "

@@ -119,20 +119,25 @@ class _Request:
         before it, if that is ``words`` at most, with ``banks`` banks at most; ``more_gaps``: with
         what gaps behind it may add."""
         part, step = self.part, self.part.nCCD_L
-        lag = 0
+        gapless = [0] * (banks + 1)  # by the number of banks that have been opened
         for count in range(1, min(banks, words + 1) + 1):
-            lag = max(lag, self._opens(count, single=True) - (count - 1) * step)
+            gapless[count] = self._opens(count, single=True) - (count - 1) * step
             if words >= count:
-                lag = max(lag, self._opens(count, single=False) - count * step)
-        gapless = lag
-        lag = max(lag, self.gaps + 1 - step - part.nRCD)
+                gapless[count] = max(gapless[count],
+                                     self._opens(count, single=False) - count * step)
+        lags = [max(each, self.gaps + 1 - step - part.nRCD) for each in gapless]
         for opened in range(1, banks):
             came, start = self._came(opened)
             most = min(banks - opened, words - came + 1)
             for number, time in enumerate(self._resumed(opened, start, most)):
-                lag = max(lag, time - (came + number) * step)
-        stalls = self._stalls(banks - 1, words)
-        return max(lag, gapless + self.gaps) + stalls if stalls or more_gaps else lag
+                lags[opened + number + 1] = max(lags[opened + number + 1],
+                                                time - (came + number) * step)
+        stalls = self._stalls(banks - 1, words)  # by banks, too
+        spent = [max(lag, each + self.gaps) for lag, each in zip(lags, gapless, strict=True)]
+        held = [max(spent[1:number + 1]) + more
+                for number, more in zip(range(banks, 0, -1), stalls, strict=True)
+                if more or more_gaps]
+        return max(*lags, *held)
 
     def _came(self, opened: int) -> tuple[int, int]:
         """Words that have come at least when no closed bank waits and ``opened`` have been opened,
@@ -141,8 +146,9 @@ class _Request:
         came = max(opened, soonest - self.gaps)
         return came, came + self.gaps
 
-    def _stalls(self, banks: int, words: int) -> int:
-        """What full FIFOs of open banks add to it, each time for a few of the activates."""
+    def _stalls(self, banks: int, words: int) -> list[int]:
+        """What full FIFOs of open banks add to it, each time for a few of the activates; for 0 to
+        ``banks`` of these."""
         part = self.part
         gains = [max(late + part.nRCD - (held + count - 1) * part.nCCD_L
                      for late, held in self._stalled(count)) for count in range(1, banks + 1)]
@@ -168,17 +174,17 @@ class _Request:
         return latest
 
 
-def _most(gains: list[int], banks: int, words: int) -> int:
-    """The greatest sum of gains, of ``banks`` and of ``words`` at most: the n-th needs n banks, and
-    n - 1 words beside the 8 of a FIFO at least."""
+def _most(gains: list[int], banks: int, words: int) -> list[int]:
+    """The greatest sum of gains, for 0 to ``banks`` banks, and of ``words`` words at most: the
+    n-th needs n banks, and n - 1 words beside the 8 of a FIFO at least."""
     best = [0] * (banks + 1)
-    for stalls in range(1, banks + 1):
+    for _ in range(min(banks, words // FIFO_DEPTH)):
         more = list(best)
         for number, gain in enumerate(gains, 1):
             if gain > 0 and number - 1 + FIFO_DEPTH <= words:
                 for used in range(number, banks + 1):
                     more[used] = max(more[used], best[used - number] + gain)
-        if more == best or stalls * FIFO_DEPTH > words:
+        if more == best:
             break
         best = more
-    return max(best)
+    return best

@@ -15,6 +15,7 @@ from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay, indexed_origin
 from cyclebound.golden.dram.index_general import general_issue_delay, row_cycle
 from cyclebound.golden.dram.index_search import Order, bursts_in, longest_order
+from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
     DDR4_1866M_X16,
@@ -132,11 +133,17 @@ def test_gaps_on_the_named_parts(part):
     assert not list(exceeding_late(random.Random(part), 100, part=lambda rng: PARTS[part]))
 
 
+@pytest.mark.parametrize("attack", [exceeding, exceeding_late])
+def test_speed_bins(attack):
+    bins, more = list(jedec_parts().values()), {"steps": 30} if attack is exceeding else {}
+    assert not list(attack(random.Random(7), 20, part=lambda rng: rng.choice(bins), **more))
+
+
 def test_the_attack_finds_a_planted_looseness(monkeypatch):
     """Without what full FIFOs of open banks hold up, and then without gaps."""
     request = index_general._Request
     with monkeypatch.context() as planted:
-        planted.setattr(request, "_stalls", lambda *_: 0)
+        planted.setattr(request, "_stalls", lambda self, banks, words: [0] * (banks + 1))
         planted.setattr(request, "_stalled", lambda *_: [])
         assert list(exceeding(random.Random(5), 60, steps=40, part=lambda rng: ONE_GROUP))
     monkeypatch.setattr(index_general, "general_issue_delay",
