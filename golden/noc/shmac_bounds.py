@@ -1,8 +1,7 @@
 """Worst-case formulas of SHMAC's routers."""
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
-from cyclebound.golden.noc.shmac_kernel import Operation
-from cyclebound.golden.noc.shmac_packet import (
+from cyclebound.golden.noc.shmac_budget import (
     IN_CYCLES,
     MEMORY_CYCLES,
     OUT_CYCLES,
@@ -10,6 +9,7 @@ from cyclebound.golden.noc.shmac_packet import (
     TO_CORE_CYCLES,
     TO_MEMORY_CYCLES,
 )
+from cyclebound.golden.noc.shmac_kernel import Operation
 
 __all__ = ["handshake_accept", "handshake_hop", "instruction", "lifetime",
            "pipelined_hop", "pipelined_instruction", "pipelined_lifetime", "service",

@@ -18,6 +18,8 @@ CENTRE: Tile = (1, 1)
 # the cores that share the RAM in the middle, in the order in which they are added
 AROUND: tuple[Tile, ...] = ((0, 1), (1, 2), (2, 1), (1, 0), (0, 0), (0, 2), (2, 0), (2, 2))
 FETCH = Kernel(enable=True, fetch=True)
+# of the RTL's parameters, the latencies that it is given
+GIVEN = ("to_memory_cycles", "memory_cycles", "to_core_cycles")
 _OUTPUTS = ("requests", "fetched", "operated", "busy", "arrives", "data")
 _QUIET = 300  # cycles in which no instruction ends, after which none will
 
@@ -50,6 +52,8 @@ class GridScene:
 
     def __init__(self, bench: Bench) -> None:
         self.bench, p = bench, dict(bench.parameters)
+        for given in GIVEN:  # the model has its own number
+            del p[given]
         self.model = type(self).model_of(Mesh(p.pop("rows"), p.pop("columns")), **p)
         self.tiles = self.model.mesh.tiles
         i, o = bench.inputs, bench.outputs
@@ -191,7 +195,7 @@ async def single_master(bench: Bench) -> None:
     await alone(await GridScene.filled(bench), behind=4)
 
 
-# CPI with 1 to 8 masters: what the cycle budget of golden/noc/shmac_packet gives. The thesis has
+# CPI with 1 to 8 masters: what the cycle budget of golden/noc/shmac_budget gives. The thesis has
 # these in figures only; its text: reads and writes flat up to 3 masters, significant loss from 4;
 # with dual-port RAM writes linear, better up to 4 masters; a local core that others write to slows
 # down linearly up to 4 writers, then not.
