@@ -89,9 +89,10 @@ def verdicts(name, **given):
     """Of the lifetimes, and of the instructions."""
     block, groups = load().find(name), measured(name, **given)
     configuration = block.configurations[CONFIGURATION[name]]
-    return {entry.what: judge_bound(block, CONFIGURATION[name], configuration, entry,
-                                    [each for each in groups if each[1].what == entry.what], {})
-            for entry in block.bounds if entry.what in ("alone", "instruction")}
+    entries = {entry.what.removesuffix("_given"): entry for entry in block.bounds}
+    return {what: judge_bound(block, CONFIGURATION[name], configuration, entries[what],
+                              [each for each in groups if each[1].what == what], {})
+            for what in ("alone", "instruction")}
 
 
 def words(name, **given):
