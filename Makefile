@@ -29,7 +29,7 @@ regress-full: $(READY)  ## all configurations, sweeps, proofs, waveforms; resuma
 test: $(READY)  ## all tests but those that take minutes each
 	@$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
-test-thorough: $(READY)  ## all tests
+test-thorough: $(READY)  ## all tests (a quarter of them with ARGS="--shard 1/4")
 	@$(BIN)/pytest -n auto --dist worksteal --thorough $(ARGS)
 
 test-unit: $(READY)  ## models, bounds and components by themselves: seconds

@@ -30,12 +30,16 @@ class Bound:
         Paper and equation; or "this project", and then the docstring holds the derivation.
     function : Callable[..., int]
         Keyword arguments in, cycles out.
+    origin : Callable[..., str] or None
+        Where the value for some arguments comes from, if not for all from the same: the same
+        keyword arguments in, words out.
     """
 
     name: str
     formula: str
     source: str
     function: Callable[..., int]
+    origin: Callable[..., str] | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -56,15 +60,23 @@ class Bound:
 
         Raises `NotCovered` where an argument is missing.
         """
+        return self.function(**self._arguments(known))
+
+    def source_of(self, known: Mapping[str, object]) -> str:
+        """The source, with the origin of the value for a request that the bound covers."""
+        return self.source + (f"; {self.origin(**self._arguments(known))}" if self.origin else "")
+
+    def _arguments(self, known: Mapping[str, object]) -> dict[str, object]:
         signature = inspect.signature(self.function).parameters
         missing = [name for name, parameter in signature.items()
                    if name not in known and parameter.default is inspect.Parameter.empty]
         if missing:
             raise NotCovered(f"bound {self.name} needs {', '.join(missing)}")
-        return self.function(**{name: known[name] for name in signature if name in known})
+        return {name: known[name] for name in signature if name in known}
 
 
-def bound(*, formula: str, source: str) -> Callable[[Callable[..., int]], Bound]:
+def bound(*, formula: str, source: str, origin: Callable[..., str] | None = None
+          ) -> Callable[[Callable[..., int]], Bound]:
     """Turn a function into a `Bound`; all its arguments must be keyword-only."""
 
     def wrap(function: Callable[..., int]) -> Bound:
@@ -72,7 +84,7 @@ def bound(*, formula: str, source: str) -> Callable[[Callable[..., int]], Bound]
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
                 raise TypeError(f"Bound {function.__name__}: argument {name!r} must be "
                                 "keyword-only")
-        return Bound(function.__name__, formula, source, function)
+        return Bound(function.__name__, formula, source, function, origin)
 
     return wrap
 

@@ -27,6 +27,8 @@ tables = lazy("rich.table")
 verdicts = lazy("cyclebound.sim.verdict")
 
 GROUPS = {
+    "dataflow": ("cyclebound.sim.cli_dataflow",
+                 "Kernels of your own, written in Python, on a grid of units."),
     "dram": ("cyclebound.sim.cli_dram",
              "DRAM requests: their commands and issue delays, from the golden model."),
     "systolic": ("cyclebound.sim.cli_systolic",
@@ -48,6 +50,9 @@ ConfigurationName = Annotated[str | None, typer.Option(
     "--configuration", "-c", metavar="C", help="One configuration; the default is the first.")]
 Settings = Annotated[list[str] | None, typer.Option(
     "--set", metavar="NAME=VALUE", help="Another value for a parameter; may be repeated.")]
+PartFile = Annotated[str | None, typer.Option(
+    "--part", metavar="PART", help="Another DRAM part, by name or as a .toml file: the same as "
+    "--set part=PART.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for a program, on standard output.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
 Workers = Annotated[int | None, typer.Option(
@@ -172,6 +177,14 @@ def parameters_of(block: "blocks.Block", configuration: str | None, settings: li
     return parameters
 
 
+def changes_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
+               part: str | None) -> dict[str, object]:
+    """The parameters that ``--set`` and ``--part`` name, with their values. Raises `UserError`."""
+    settings = [*(settings or ()), *([f"part={part}"] if part else ())]
+    found = parameters_of(block, configuration, settings)
+    return {name: found[name] for name in (each.partition("=")[0] for each in settings)}
+
+
 @app.command("list")
 def list_blocks(
     names: Annotated[list[str] | None, typer.Argument(
@@ -240,6 +253,7 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
                "cycles": None, "problem": None}
         try:
             row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
+            row["source"] = observed.bound.source_of(parameters)
         except NotCovered as error:
             row["problem"] = str(error)
         except Exception as error:  # a mistake in the formula, which may be the user's own

@@ -4,6 +4,7 @@ import functools
 import json
 import random
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +17,9 @@ from cyclebound.golden.dram import bounds
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
 from cyclebound.golden.dram.command_arbiter import Schedule, schedule
 from cyclebound.golden.dram.controller import MOST_OWED
+from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
-    BEATS,
     BURST_WORDS,
     COUNT_BITS,
     WORD_BYTES,
@@ -26,10 +27,13 @@ from cyclebound.golden.dram.request import (
     TileRequest,
 )
 from cyclebound.golden.dram.stride_sequencer import bursts_of
+from cyclebound.golden.dram.tile_lanes import Lines
+from cyclebound.golden.dram.tile_search import effort
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
-from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, status
+from cyclebound.golden.dram.utilisation import use_of_bus
+from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, say, status
 from cyclebound.sim.drawing import write
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.errors import UserError, unknown
 
 dram = typer.Typer(no_args_is_help=True, help=GROUPS["dram"][1])
 app.add_typer(dram, name="dram")
@@ -43,6 +47,7 @@ Carry = Annotated[int, typer.Option(
 Picture = Annotated[Path | None, typer.Option(
     "--picture", metavar="FILE", help="Draw banks and data bus over time: .svg, .png or .pdf.")]
 _DEFAULT = next(iter(PARTS))
+_SOON = 1 << 22  # bursts that are followed for the bound of a 2D tile: some seconds
 
 
 def _part(name: str) -> Part:
@@ -61,7 +66,7 @@ def parts(name: Annotated[str | None, typer.Argument(
     if name is None:
         for column in ("name", "part", "clock", "banks", "bank groups"):
             table.add_column(column)
-        for key, part in PARTS.items():
+        for key, part in (jedec_parts() | PARTS).items():
             table.add_row(key, part.name, f"{part.tck_ps} ps", str(part.banks),
                           str(part.bank_groups))
     else:
@@ -90,8 +95,11 @@ def tile(part: PartName = _DEFAULT,
              "this buffer then, and its period X.")] = None,
          column: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
          line: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
-         write: Write = False, after_bank: Carry = 0, picture: Picture = None,
-         as_json: AsJson = False) -> None:
+         write: Write = False, after_bank: Carry = 0,
+         bound: Annotated[bool, typer.Option(
+             "--bound", help="The bound of a 2D tile too, where that takes more than seconds.")
+             ] = False,
+         picture: Picture = None, as_json: AsJson = False) -> None:
     """A tile's commands and issue delay: ``cyclebound dram tile --address 0x3f00 --words 128``."""
     found = _part(part)
     try:
@@ -117,6 +125,11 @@ def tile(part: PartName = _DEFAULT,
     if count == 1 or period in (0, words):
         values = {"part": found, "bursts": len(bursts), "write": int(write)}
         known = [(bounds.tile_issue_delay, values), (bounds.eq15, values)]
+    elif bound or effort(found, Lines(words, period, count)) <= _SOON:
+        known = [(bounds.tile_2d_issue_delay, {
+            "part": found, "words": words, "period": period, "count": count, "write": int(write)})]
+    else:
+        print("bound tile_2d_issue_delay: takes a while; --bound computes it", file=sys.stderr)
     _show(found, bursts, schedule(found, bursts, write=write, current=after_bank & ~1), known,
           picture, as_json)
 
@@ -159,7 +172,7 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
     found = _part(part)
 
     def used(delay: float) -> str:
-        return f"{100 * BEATS * bursts / delay:.1f} % of the data bus"
+        return f"{100 * found.nBURST * bursts / delay:.1f} % of the data bus"
 
     _refreshed(found, bursts)
     with progress_bars() as report:
@@ -177,24 +190,76 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
 
 
 @dram.command()
+def use(words: Annotated[int, typer.Argument(
+            metavar="WORDS", min=1, max=1 << COUNT_BITS, help="32-bit words: 1024 are 4 KiB.")],
+        part: PartName = _DEFAULT) -> None:
+    """What transfers of so many words use of the data bus at the worst alignment, one by one.
+
+    For transfers that begin with a burst, and at any word; refreshes aside, and with them. The last
+    column is the most for any controller that closes all banks between transfers.
+    """
+    found = _part(part)
+    table = Table(title=f"{found.name}: {words} words", title_justify="left")
+    for column in ("transfer", "begins", "bursts", "clocks", "used", "with refreshes", "at most"):
+        table.add_column(column, justify="left" if column in ("transfer", "begins") else "right")
+    for writes in (0, 1):
+        for aligned in (True, False):
+            try:
+                known = use_of_bus(part=found, words=words, write=writes, aligned=aligned)
+            except NotCovered as error:
+                raise UserError(str(error)) from error
+            table.add_row("write" if writes else "read", "with a burst" if aligned else "anywhere",
+                          str(known.bursts), str(known.delay), *(
+                              f"{100 * float(share):.1f} %"
+                              for share in (known.share, known.with_refresh, known.limit)))
+    console().print(table)
+
+
+@dram.command()
+def bins(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)]) -> None:
+    """The longest issue delays of a tile of so many bursts, for all speed bins of JEDEC."""
+    table = Table(title=f"longest issue delay of {bursts} bursts, read / write, in clocks",
+                  title_justify="left")
+    table.add_column("speed bin")
+    for width in ("x4", "x8", "x16"):
+        table.add_column(width, justify="right")
+    delays: dict[str, list[str]] = {}
+    with status("following tiles") as tell:
+        for part in jedec_parts().values():
+            tell(part.name)
+            both = [bounds.tile_issue_delay(part=part, bursts=bursts, write=way) for way in (0, 1)]
+            delays.setdefault(part.name.split()[0], []).append("{} / {}".format(*both))
+    for name, row in delays.items():
+        table.add_row(name, *row)
+    console().print(table)
+
+
+@dram.command()
 def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
               rows: Annotated[int, typer.Argument(metavar="ROWS", min=1)],
               part: PartName = _DEFAULT, write: Write = False,
               steps: Annotated[int, typer.Option(metavar="N", min=1)] = 2000,
-              seed: Annotated[int, typer.Option(metavar="N")] = 1) -> None:
-    """Search for the longest indexed request of so many words, in a buffer of so many rows."""
+              seed: Annotated[int, typer.Option(metavar="N")] = 1) -> int:
+    """Search for the longest indexed request of so many words, in a buffer of so many rows.
+
+    Exit status 1 if one takes longer than the bound.
+    """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay
     from cyclebound.golden.dram.index_search import longest_order
     found = _part(part)
     try:
+        bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
         delay, order = longest_order(part=found, bursts=bursts, rows=rows, write=int(write),
                                      steps=steps, rng=random.Random(seed))
     except ValueError as error:
         raise UserError(str(error)) from error
-    bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
     console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} "
                     f"rows takes {delay} cycles, bound {bound}; banks "
                     f"{' '.join(map(str, order.banks))}", highlight=False, soft_wrap=True)
+    if delay > bound:
+        say(f"cyclebound: indexed_issue_delay is violated: {delay} cycles, bound {bound}")
+        return 1
+    return 0
 
 
 @dram.command()
@@ -224,6 +289,52 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
         console().print(f"{what} takes {known.delay} cycles at most; banks "
                         f"{' '.join(map(str, known.order.banks))} ({took})", highlight=False,
                         soft_wrap=True)
+
+
+@dram.command("table")
+def searched_table(
+        part: Annotated[str | None, typer.Option(
+            "--part", "-p", metavar="PART", help="Only entries of this part.")] = None,
+        rows: Annotated[int | None, typer.Option(
+            metavar="ROWS", help="Only entries of up to so many rows.")] = None,
+        words: Annotated[int | None, typer.Option(
+            metavar="WORDS", help="Only entries of up to so many words.")] = None,
+        file: Annotated[Path | None, typer.Option(
+            "--write", metavar="FILE", help="Write the table with what was found.")] = None,
+        check: Annotated[bool, typer.Option(
+            "--check", help="Compare with the table, which is the default.")] = True) -> int:
+    """Derive the searched table behind `indexed_issue_delay` anew: all requests of each kind.
+
+    Hours in all; what is done is kept in the cache, so that the same command goes on where it
+    was stopped. Exit status 1 if a request takes longer than the table says, or no known one so
+    long.
+    """
+    from cyclebound.golden.dram.index_table import known_delays
+    from cyclebound.sim.dram_table import search_all, write_table
+    if part is not None and part not in PARTS:
+        raise unknown("part", part, PARTS)
+    chosen = [each for each in known_delays() if part in (None, each.part)
+              and (rows is None or each.rows <= rows) and (words is None or each.bursts <= words)]
+    if not chosen:
+        raise UserError("the table has no such entry")
+    found, problems = {}, 0
+    with status("searching") as tell:
+        for number, each in enumerate(search_all(chosen, tell), 1):
+            known, found[each.known] = each.known, each
+            says = each.problem or f"nothing takes {known.delay + 1} cycles"
+            problems += bool(each.problem)
+            print(f"[{number}/{len(chosen)}] {known.part}: "
+                  f"{'write' if known.write else 'read'} of {known.bursts} words over "
+                  f"{known.rows} rows: {says} ({'done before' if each.cached else ''}"
+                  f"{'' if each.cached else f'{each.steps:,} steps'})", flush=True)
+    if file is not None:
+        try:
+            write_table(file, [found[each] for each in chosen])
+        except OSError as error:
+            raise UserError(f"cannot write {file}: {error.strerror}") from error
+    if problems:
+        say(f"cyclebound: {problems} of {len(chosen)} entries are wrong")
+    return int(bool(problems))
 
 
 def _of_buffer(part: Part, buffer: str, period: int, request: BufferRequest,

@@ -15,9 +15,11 @@ from cyclebound.sim.cli import (
     AsJson,
     BlockName,
     ConfigurationName,
+    PartFile,
     Settings,
     Workers,
     app,
+    changes_of,
     console,
     parameters_of,
     progress_bars,
@@ -28,8 +30,10 @@ from cyclebound.sim.lazy import lazy
 
 blocks = lazy("cyclebound.sim.block")
 fpgas = lazy("cyclebound.sim.fpga")
+proving = lazy("cyclebound.sim.prove")
 regression = lazy("cyclebound.sim.regress")
 run_results = lazy("cyclebound.sim.results")
+variants = lazy("cyclebound.sim.variant")
 verdicts = lazy("cyclebound.sim.verdict")
 verilogs = lazy("cyclebound.sim.verilog")
 
@@ -55,8 +59,12 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
 
 
 @app.command()
-def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) -> int:
+def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
+          part: PartFile = None, as_json: AsJson = False) -> int:
     """Prove the block's properties with SymbiYosys: bounded, then by induction.
+
+    --set and --part prove those that depend on such a parameter for another value of it, one after
+    the other.
 
     Exit status 1 if one has a counterexample, or holds no further than its bounded check although
     induction was asked for.
@@ -64,9 +72,21 @@ def prove(block: BlockName, workers: Workers = None, as_json: AsJson = False) ->
     found = the_catalogue().find(block)
     if not found.properties:
         raise UserError(f"{found.name} has no properties to prove")
+    changes = changes_of(found, None, settings, part)
     with progress_bars() as report:
-        proofs = regression.prove_blocks([found], pages=tuple(cli.pages), workers=workers,
-                                         report=report)
+        if changes:
+            proofs = []
+            wanted = variants.proofs_with(found, changes)
+            for number, (claim, parameters) in enumerate(wanted):
+                report("proofs", number, len(wanted))
+                try:
+                    proofs.append(proving.prove(found, claim, parameters))
+                except UserError as error:
+                    proofs.append(proving.Proof(found.name, claim.name, claim.says, parameters,
+                                                detail=str(error)))
+        else:
+            proofs = regression.prove_blocks([found], pages=tuple(cli.pages), workers=workers,
+                                             report=report)
     if as_json:
         print(json.dumps([asdict(proof) for proof in proofs], indent=2))
     else:

@@ -15,8 +15,11 @@ from cyclebound.sim.cli import (
     BlockName,
     ConfigurationName,
     Folder,
+    PartFile,
+    Settings,
     Workers,
     app,
+    changes_of,
     console,
     progress_bars,
     the_catalogue,
@@ -25,6 +28,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.lazy import lazy
 from cyclebound.sim.shape import misfit, shown
 
+blocks_of = lazy("cyclebound.sim.block")
 jobs = lazy("cyclebound.sim.job")
 live = lazy("cyclebound.sim.live")
 markdown_tables = lazy("cyclebound.sim.markdown")
@@ -34,6 +38,8 @@ regression = lazy("cyclebound.sim.regress")
 run_results = lazy("cyclebound.sim.results")
 stopping = lazy("cyclebound.sim.stop")
 run_table = lazy("cyclebound.sim.table")
+variants = lazy("cyclebound.sim.variant")
+verdicts = lazy("cyclebound.sim.verdict")
 
 Simulator = Annotated[str, typer.Option(
     "--simulator", metavar="NAME", help="verilator, or icarus as a second opinion.")]
@@ -231,14 +237,20 @@ def run(block: BlockName, configuration: ConfigurationName = None,
         testbench: Annotated[str | None, typer.Option(
             metavar="T", help="The testbench; the default is the first.")] = None,
         test: Annotated[str, typer.Option(metavar="NAME", help="Only this test of it.")] = "",
-        seed: Seed = 1, waves: Waves = False, simulator: Simulator = "verilator",
-        wall_limit: WallLimit = 900,
+        settings: Settings = None, part: PartFile = None, seed: Seed = 1, waves: Waves = False,
+        simulator: Simulator = "verilator", wall_limit: WallLimit = 900,
         output: Annotated[Path | None, typer.Option(
             "--output", "-o", metavar="DIR", help="The folder; the default is runs/<time>.")
         ] = None) -> int:
-    """One block, one configuration, one testbench, with its log on the terminal."""
+    """One block, one configuration, one testbench, with its log on the terminal.
+
+    Behind it, for each bound, the longest request against what the bound allows. --set and --part
+    take other parameters than the configuration's. Exit status 1: a mismatch, a violated bound, or
+    a request without a bound.
+    """
     found = the_catalogue().find(block)
-    name, _ = found.configuration(configuration)
+    changes = changes_of(found, configuration, settings, part)
+    found, name = variants.variant(found, configuration, changes)
     bench = found.testbench(testbench) if testbench else found.testbenches[0]
     plan = plans.Plan([found], Path("."), seed=seed, configurations=[name],
                 testbenches=[bench.name], waves=waves,
@@ -246,7 +258,9 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     plans.check(plan)
     folder = output or _new_folder()
     job, *_ = plans.jobs_of(plans.Plan(**{**vars(plan), "folder": folder}))
-    outcome = jobs.run_job(type(job)(**{**vars(job), "test": test}))
+    job = type(job)(**{**vars(job), "test": test})
+    known = name in the_catalogue().find(block).configurations
+    outcome = jobs.run_job(job) if known else _simulated(found, job)
     log = Path(job.folder) / "log.txt"
     if log.exists():
         print(log.read_text(errors="replace"))
@@ -257,7 +271,29 @@ def run(block: BlockName, configuration: ConfigurationName = None,
           f"{outcome.run_seconds:.2f} s; folder {job.folder}")
     if outcome.waveform:
         print(f"waveform: {outcome.waveform}")
-    return 0 if outcome.passed else 1
+    return 0 if _judged(found, name, outcome) and outcome.passed else 1
+
+
+def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":
+    """What becomes of a job whose configuration no catalogue knows."""
+    try:
+        return jobs.simulate(block, job)
+    except (TypeError, ValueError) as error:  # what is around the block refuses its parameters
+        raise UserError(f"{job.name}: {error}") from error
+    except OSError as error:
+        raise UserError(f"{error.filename or job.folder}: {error.strerror or error}") from error
+
+
+def _judged(block: "blocks_of.Block", name: str, outcome: "jobs.Outcome") -> bool:
+    """Print what was observed against the bounds; whether each request has kept one."""
+    observed = [(outcome.name, each) for each in outcome.groups]
+    rows = [row for row in verdicts.judge(block, name, observed) if row.requests]
+    for row in rows:
+        of = f"{row.what}: {row.bound}" if row.bound != "-" else row.what
+        print(f"{of}: {row.verdict}, {row.detail}" if row.failed else
+              f"{of}: {row.verdict}, closest {row.worst} of {row.allowed} cycles in "
+              f"{row.requests:,} requests")
+    return not any(row.failed for row in rows)
 
 
 @app.command()

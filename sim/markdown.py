@@ -50,9 +50,22 @@ def _fpga(run: Run) -> list[str]:
           row["flip_flops"], row["block_rams"], row["multipliers"]) for row in run.fpga])
 
 
+def _run(run: Run) -> str:
+    """When the run was made, by what and of what; and all that went wrong in it."""
+    meta = run.meta
+    words = [f"Run of {str(meta.get('created', '-')).replace('T', ' ')}",
+             f"commit {meta.get('commit', '-')}", f"level {meta.get('level', '-')}",
+             f"{len(run.jobs)} simulations, {len(run.proofs)} proofs"]
+    lines = [", ".join(words) + "."]
+    if run.problems:
+        lines += ["", "**Not all is well:**", "", *(f"- {_cell(line)}" for line in run.problems)]
+    return "\n".join([*lines, "", ""])
+
+
 def tables(run: Run) -> str:
-    """Verdicts, proofs and FPGA figures of a run; those of which it has none are left out."""
+    """The run's origin and problems, its verdicts, proofs and FPGA figures, as far as it has them.
+    """
     parts = [("Verdicts", run.verdicts, _verdicts), ("Proofs", run.proofs, _proofs),
              ("FPGA", run.fpga, _fpga)]
-    return "\n".join("\n".join([f"## {title}", "", *make(run), ""])
-                     for title, rows, make in parts if rows)
+    return _run(run) + "\n".join("\n".join([f"## {title}", "", *make(run), ""])
+                                 for title, rows, make in parts if rows)

@@ -22,7 +22,7 @@ from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, proofs_of
 from cyclebound.sim.pool import Report, each, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
-from cyclebound.sim.sources import sources
+from cyclebound.sim.sources import commit, sources
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, draw
@@ -166,6 +166,7 @@ def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> Non
     planned = [*dict.fromkeys([*meta.get("planned", ()), *(job.name for job in jobs)])]
     results.note(**facts, seed=plan.seed, versions=versions(), simulator=plan.simulator,
                  code=code, planned=planned, jobs=len(planned), level=plan.level,
+                 commit=commit(),
                  options=meta.get("options", plan.options))
 
 

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import cyclebound.sim
 import cyclebound.tb
 from cyclebound.sim import catalogue
 
-__all__ = ["sources"]
+__all__ = ["commit", "sources"]
 
 
 @functools.cache
@@ -29,6 +30,23 @@ def sources(pages: tuple[str, ...]) -> str:
         for path in _modules(root):
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
+
+
+def commit() -> str:
+    """The commit that this project's code is of, ``-dirty`` after it if files differ from it.
+
+    ``-`` for an installed package, which is of none, wherever it is installed.
+    """
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=Path(__file__).parent, capture_output=True,
+                              text=True)
+        return "" if done.returncode else done.stdout.strip()
+
+    try:
+        ours = git("ls-files", "--error-unmatch", Path(__file__).name)
+        return (ours and git("describe", "--always", "--dirty", "--abbrev=12")) or "-"
+    except OSError:
+        return "-"
 
 
 def _modules(root: Path) -> Iterator[Path]:

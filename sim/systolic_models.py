@@ -158,10 +158,10 @@ def model_of_arrays(arrays: Mapping[str, Tensor], x: Tensor | None, name: str = 
     """
     layers: dict[str, dict[str, Tensor]] = {}
     for key, value in arrays.items():
-        layer, dot, option = key.rpartition(".")
+        layer, _, option = key.rpartition(".")
         if option not in OPTIONS:
             raise unknown(f"array of a layer in {name}", option, OPTIONS)
-        layers.setdefault(layer if dot else name, {})[option] = value
+        layers.setdefault(layer or name, {})[option] = value
     if not layers:
         raise UserError(f"{name} holds no arrays; a layer has at least weights")
     for layer, options in layers.items():

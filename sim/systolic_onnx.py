@@ -2,195 +2,45 @@
 
 A chain of nodes is taken: each reads what the one before has made. Of QLinearConv, QLinearMatMul
 and QGemm each is a layer; a MaxPool or Relu after one of these becomes a part of it, else a layer
-of its own with weights of 1. Sums are those of the standard to the bit, zero points included (they
-become biases, and the value of padding). The scale is multiplier / 2 ** shift in place of a float,
-and halves are rounded up, not to even.
+of its own with weights of 1. What is not supported is refused by its node's name.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.systolic.accelerator_layer import Layer
-from cyclebound.golden.systolic.accelerator_network import Trained
-from cyclebound.golden.systolic.layers import Convolution
-from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.systolic_models import Model, fixed_point
+from cyclebound.sim.systolic_models import Model
+from cyclebound.sim.systolic_onnx_chain import Chain, Node
 
 __all__ = ["SUPPORTED", "load_onnx"]
 
 Tensor = NDArray[np.generic]
 _DOMAINS = {"QGemm": ("com.microsoft",)}
+_KINDS = {tuple: "whole numbers", int: "a whole number", float: "a number", str: "a word"}
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A node of the graph in plain data; ``name`` as in all errors."""
-
-    name: str
-    op: str
-    domain: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attributes: Mapping[str, object]
-
-    def refuse(self, what: str) -> UserError:
-        return UserError(f"node {self.name} ({self.op}): {what}")
-
-
-@dataclass
-class _Chain:
-    """What has been read so far: the tensor at its end, and the layers up to there.
-
-    ``shape`` is the standard's, its first number the batch or the rows of a matrix; ``offset`` what
-    a type's values are above int8's.
-    """
-
-    constants: Mapping[str, Tensor]
-    tensor: str
-    shape: tuple[int, ...]
-    offset: int
-    layers: list[Trained] = field(default_factory=list)
-    quantise: tuple[float, int] | None = None
-    dequantise: tuple[float, int] | None = None
-    error: float = 0.0
-
-    def constant(self, node: _Node, place: int, thing: str) -> Tensor | None:
-        """An input of a node that must be known; None where it is left out."""
-        if place >= len(node.inputs) or not node.inputs[place]:
-            return None
-        if node.inputs[place] not in self.constants:
-            raise node.refuse(f"{thing} must be a constant, not {node.inputs[place]!r}, which is "
-                              "computed")
-        return self.constants[node.inputs[place]]
-
-    def number(self, node: _Node, place: int, thing: str) -> float:
-        """A scale for a whole tensor."""
-        found = self.constant(node, place, thing)
-        if found is None or found.size != 1:
-            raise node.refuse(f"{thing} must be one number"
-                              + (f", not {found.size}" if found is not None else ""))
-        value = float(found.reshape(-1)[0])
-        if not (math.isfinite(value) and value > 0):
-            raise node.refuse(f"{thing} must be above 0, not {value:g}")
-        return value
-
-    def zero(self, node: _Node, place: int, thing: str) -> tuple[int, int]:
-        """A zero point for a whole tensor as int8, and the offset of its type."""
-        found = self.constant(node, place, thing)
-        if found is None:
-            return -128, 128  # uint8 is the default
-        if found.size != 1 or found.dtype not in (np.int8, np.uint8):
-            raise node.refuse(f"{thing} must be one number of int8 or uint8, not {found.size} of "
-                              f"{found.dtype}")
-        offset = 128 if found.dtype == np.uint8 else 0
-        return int(found.reshape(-1)[0]) - offset, offset
-
-    def weights(self, node: _Node, place: int, zero: int, thing: str, axis: int
-                ) -> NDArray[np.int64]:
-        """Weights less their zero points, which must be of int8."""
-        found, zeros = self.constant(node, place, thing), self.constant(
-            node, zero, f"zero point of {thing}")
-        if found is None or found.dtype not in (np.int8, np.uint8):
-            raise node.refuse(f"{thing} must be of int8 or uint8, not "
-                              f"{'left out' if found is None else found.dtype}")
-        if zeros is None:
-            zeros = np.zeros((), dtype=found.dtype)
-        if zeros.dtype != found.dtype:
-            raise node.refuse(f"zero point of {thing} must be of {found.dtype}, not {zeros.dtype}")
-        shape = [1] * found.ndim
-        if zeros.size != 1:
-            if zeros.shape != (found.shape[axis],):
-                raise node.refuse(f"zero point of {thing} must be 1 number or {found.shape[axis]}, "
-                                  f"not {zeros.size}")
-            shape[axis] = zeros.size
-        values = found.astype(np.int64) - zeros.astype(np.int64).reshape(shape)
-        if values.size and not -128 <= values.min() <= values.max() <= 127:
-            worst = max(values.min(), values.max(), key=abs)
-            raise node.refuse(f"{thing} less zero point must be -128 to 127, not {worst}")
-        return values
-
-    def of_input(self, node: _Node, offset: int, zero_of: str) -> None:
-        """Raise unless the chain's end has the type of a zero point."""
-        if offset != self.offset:
-            kinds = {0: "int8", 128: "uint8"}
-            raise node.refuse(f"{zero_of} must be of {kinds[self.offset]}, as its tensor is, not "
-                              f"{kinds[offset]}")
-
-    def extend(self, node: _Node, convolution: Mapping[str, object], weights: NDArray[np.int64],
-               bias: Tensor | None, scales: NDArray[np.float64], pad: int,
-               made: tuple[int, int]) -> None:
-        """Another layer; ``made`` is the zero point of its result, and the offset of that."""
-        filters, exact = len(weights), np.zeros(len(weights), dtype=np.int64)
-        if bias is not None:
-            if bias.dtype != np.int32 or bias.size not in (1, filters):
-                raise node.refuse(f"bias must be 1 number of int32 or {filters}, not {bias.size} "
-                                  f"of {bias.dtype}")
-            exact = exact + bias.reshape(-1).astype(np.int64)
-        exact = exact - pad * weights.reshape(filters, -1).sum(axis=1)
-        if not -2**31 <= exact.min() <= exact.max() < 2**31:
-            raise node.refuse("bias less zero point times weights must have 32 bits, not "
-                              f"{max(exact.min(), exact.max(), key=abs)}")
-        points = [fixed_point(f"node {node.name} ({node.op})", float(scale)) for scale in scales]
-        self.error = max([self.error, *(
-            abs(math.ldexp(multiplier, -shift) / float(scale) - 1)
-            for (multiplier, shift), scale in zip(points, scales, strict=True))])
-        alike = len(set(points)) == 1
-        if not alike and len(points) != filters:
-            raise node.refuse(f"there must be 1 scale or {filters}, not {len(points)}")
-        try:
-            layer = Layer(Convolution(node.name, **convolution),
-                          Scale(*points[0]) if alike else Scale(), pad=pad, zero=made[0],
-                          scales=() if alike else tuple(points))
-        except (TypeError, ValueError) as error:
-            raise UserError(f"node ({node.op}) {error}") from error
-        self.layers.append(Trained(layer, weights.astype(np.int8), exact.astype(np.int32)))
-        self.offset = made[1]
-
-    def pixels(self, node: _Node) -> tuple[int, int, int]:
-        """Channels, height and width, of one image."""
-        if len(self.shape) != 4:
-            raise node.refuse(f"its input must be 1 x channels x height x width, not "
-                              f"{' x '.join(map(str, self.shape))}")
-        if self.shape[0] != 1:
-            raise node.refuse(f"there must be 1 image in a batch, not {self.shape[0]}")
-        return self.shape[1], self.shape[2], self.shape[3]
-
-    def identity(self, node: _Node) -> None:
-        """A layer that changes nothing, to which pooling or limits may belong."""
-        if len(self.shape) == 4:
-            channels, height, width = self.pixels(node)
-        else:
-            (height, channels), width = self.shape, 1
-        layer = Layer(Convolution(node.name, height, width, channels, channels, 1),
-                      depthwise=True)
-        self.layers.append(Trained(layer, np.ones((channels, 1, 1, 1), dtype=np.int8),
-                                   np.zeros(channels, dtype=np.int32)))
-
-    def change(self, node: _Node, **values: object) -> None:
-        """The last layer with other fields."""
-        last = self.layers[-1]
-        try:
-            self.layers[-1] = replace(last, layer=replace(last.layer, **values))
-        except (TypeError, ValueError) as error:
-            raise node.refuse(str(error).removeprefix(f"{last.layer.name}: ")) from error
-
-
-def _attributes(node: _Node, **known: object) -> dict[str, object]:
+def _attributes(node: Node, **known: object) -> dict[str, object]:
     """A node's attributes with their defaults; unknown ones are refused."""
     for name in node.attributes:
         if name not in known:
             raise node.refuse(f"attribute {name} is not supported; known are "
                               f"{', '.join(sorted(known)) or 'none'}")
+        value, kind = node.attributes[name], type(known[name])
+        if kind is tuple:
+            right = isinstance(value, list) and all(isinstance(each, int) for each in value)
+        else:
+            right = isinstance(value, (int, float) if kind is float else kind)
+        if not right:
+            raise node.refuse(f"attribute {name} must be {_KINDS[kind]}, not {value!r}")
     return {**known, **node.attributes}
 
 
-def _edges(node: _Node, given: Mapping[str, object], sizes: Sequence[int], spans: Sequence[int],
+def _edges(node: Node, given: Mapping[str, object], sizes: Sequence[int], spans: Sequence[int],
            strides: Sequence[int]) -> tuple[int, ...]:
     """Padding at the top, the left, the bottom, the right."""
     auto = given["auto_pad"]
@@ -207,14 +57,14 @@ def _edges(node: _Node, given: Mapping[str, object], sizes: Sequence[int], spans
     return (*less, *more) if auto == "SAME_UPPER" else (*more, *less)
 
 
-def _pair(node: _Node, name: str, value: object, default: tuple[int, int]) -> tuple[int, int]:
+def _pair(node: Node, name: str, value: object, default: tuple[int, int]) -> tuple[int, int]:
     found = tuple(value) if value else default
     if len(found) != 2 or min(found) < 1:
         raise node.refuse(f"{name} must be 2 numbers of at least 1, not {list(found)}")
     return found
 
 
-def _conv(node: _Node, chain: _Chain) -> None:
+def _conv(node: Node, chain: Chain) -> None:
     given = _attributes(node, auto_pad="NOTSET", dilations=(), group=1, kernel_shape=(), pads=(),
                         strides=())
     channels, height, width = chain.pixels(node)
@@ -248,7 +98,7 @@ def _conv(node: _Node, chain: _Chain) -> None:
     chain.shape = (1, len(weights), *chain.layers[-1].layer.output)
 
 
-def _product(node: _Node, chain: _Chain, weights: NDArray[np.int64], bias: Tensor | None,
+def _product(node: Node, chain: Chain, weights: NDArray[np.int64], bias: Tensor | None,
              scales: tuple[float, Tensor | None, float], pad: int, made: tuple[int, int]) -> None:
     """Rows times a matrix of elements x filters."""
     if len(chain.shape) != 2:
@@ -267,7 +117,7 @@ def _product(node: _Node, chain: _Chain, weights: NDArray[np.int64], bias: Tenso
     chain.shape = (rows, filters)
 
 
-def _matmul(node: _Node, chain: _Chain) -> None:
+def _matmul(node: Node, chain: Chain) -> None:
     _attributes(node)
     pad, offset = chain.zero(node, 2, "a_zero_point")
     chain.of_input(node, offset, "a_zero_point")
@@ -276,7 +126,7 @@ def _matmul(node: _Node, chain: _Chain) -> None:
               chain.number(node, 6, "y_scale")), pad, chain.zero(node, 7, "y_zero_point"))
 
 
-def _gemm(node: _Node, chain: _Chain) -> None:
+def _gemm(node: Node, chain: Chain) -> None:
     given = _attributes(node, alpha=1.0, transA=0, transB=0)
     if given["transA"]:
         raise node.refuse(f"attribute transA must be 0, not {given['transA']}")
@@ -292,7 +142,7 @@ def _gemm(node: _Node, chain: _Chain) -> None:
              chain.zero(node, 8, "y_zero_point"))
 
 
-def _max_pool(node: _Node, chain: _Chain) -> None:
+def _max_pool(node: Node, chain: Chain) -> None:
     given = _attributes(node, auto_pad="NOTSET", ceil_mode=0, dilations=(), kernel_shape=(),
                         pads=(), storage_order=0, strides=())
     _, height, width = chain.pixels(node)
@@ -323,7 +173,7 @@ def _max_pool(node: _Node, chain: _Chain) -> None:
     chain.shape = (1, chain.shape[1], *chain.layers[-1].layer.output)
 
 
-def _relu(node: _Node, chain: _Chain) -> None:
+def _relu(node: Node, chain: Chain) -> None:
     _attributes(node)
     if not chain.layers:
         chain.identity(node)
@@ -332,7 +182,7 @@ def _relu(node: _Node, chain: _Chain) -> None:
     chain.change(node, scale=replace(scale, low=low, high=max(scale.high, low)))
 
 
-def _flatten(node: _Node, chain: _Chain) -> None:
+def _flatten(node: Node, chain: Chain) -> None:
     axis = _attributes(node, axis=1)["axis"]
     if axis not in (1, 1 - len(chain.shape)) or (len(chain.shape) == 4 and chain.shape[0] != 1):
         raise node.refuse(f"axis must be 1, and the batch 1 image, not {axis} and "
@@ -340,7 +190,7 @@ def _flatten(node: _Node, chain: _Chain) -> None:
     chain.shape = (chain.shape[0], math.prod(chain.shape[1:]))
 
 
-def _reshape(node: _Node, chain: _Chain) -> None:
+def _reshape(node: Node, chain: Chain) -> None:
     zero = not _attributes(node, allowzero=0)["allowzero"]
     wanted = chain.constant(node, 1, "shape")
     shape = [] if wanted is None else wanted.reshape(-1).tolist()
@@ -358,7 +208,7 @@ def _reshape(node: _Node, chain: _Chain) -> None:
     chain.shape = (1, elements)
 
 
-def _quantise(node: _Node, chain: _Chain) -> None:
+def _quantise(node: Node, chain: Chain) -> None:
     _attributes(node, axis=1, saturate=1)
     if chain.layers or chain.quantise or chain.offset >= 0:
         raise node.refuse("it must be the first node, behind an input in floating point")
@@ -367,7 +217,7 @@ def _quantise(node: _Node, chain: _Chain) -> None:
     chain.offset = offset
 
 
-def _dequantise(node: _Node, chain: _Chain) -> None:
+def _dequantise(node: Node, chain: Chain) -> None:
     _attributes(node, axis=1)
     zero, offset = chain.zero(node, 2, "x_zero_point")
     if chain.constant(node, 2, "x_zero_point") is None:
@@ -376,7 +226,7 @@ def _dequantise(node: _Node, chain: _Chain) -> None:
     chain.dequantise = chain.number(node, 1, "x_scale"), zero + offset
 
 
-_HANDLERS: Mapping[str, Callable[[_Node, _Chain], None]] = {
+_HANDLERS: Mapping[str, Callable[[Node, Chain], None]] = {
     "QLinearConv": _conv, "QLinearMatMul": _matmul, "QGemm": _gemm, "MaxPool": _max_pool,
     "Relu": _relu, "Flatten": _flatten, "Reshape": _reshape, "QuantizeLinear": _quantise,
     "DequantizeLinear": _dequantise}
@@ -393,25 +243,27 @@ def _read(path: Path):
     except ImportError:
         raise UserError("reading .onnx takes the package onnx: pip install 'cyclebound[onnx]'"
                         ) from None
-    from google.protobuf.message import DecodeError
-
     try:
         graph = onnx.load(path).graph
         constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except (DecodeError, ValueError, TypeError, RuntimeError) as error:
-        raise UserError(f"{path} is no ONNX model: {error}") from error
+    except Exception as error:  # of protobuf, of onnx's checker, of numpy: the file is to blame
+        raise UserError(f"{path} is no ONNX model: {' '.join(str(error).split())}") from error
     nodes = []
     for each in graph.node:
         plain = {}
         for attribute in each.attribute:
             value = onnx.helper.get_attribute_value(attribute)
-            plain[attribute.name] = value.decode() if isinstance(value, bytes) else value
+            if isinstance(value, bytes):
+                value = value.decode(errors="replace")
+            elif not isinstance(value, int | float | str) and hasattr(value, "__iter__"):
+                value = list(value)
+            plain[attribute.name] = value
         if each.op_type == "Constant" and each.domain in ("", "ai.onnx") and "value" in plain:
             constants[each.output[0]] = numpy_helper.to_array(plain["value"])
             continue
-        nodes.append(_Node(each.name or f"{each.op_type}_{len(nodes)}", each.op_type, each.domain,
+        nodes.append(Node(each.name or f"{each.op_type}_{len(nodes)}", each.op_type, each.domain,
                            tuple(each.input), tuple(each.output), plain))
     return onnx, graph, constants, nodes
 
@@ -433,7 +285,7 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
     if kind not in kinds:
         raise UserError(f"{path.name}: input {inputs[0].name} must be of int8, uint8 or float, not "
                         f"{onnx.TensorProto.DataType.Name(kind).lower()}")
-    chain = _Chain(constants, inputs[0].name, shape, kinds[kind])
+    chain = Chain(constants, inputs[0].name, shape, kinds[kind])
     offset = max(chain.offset, 0)
     for number, node in enumerate(nodes):
         if node.op not in _HANDLERS or node.domain not in _DOMAINS.get(node.op, ("", "ai.onnx")):
@@ -446,6 +298,8 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
             raise node.refuse(f"it must read {chain.tensor!r}, and no other node, for layers to "
                               f"follow each other; it reads {read!r}, and {chain.tensor!r} is "
                               f"read by {', '.join(readers) or 'none'}")
+        if not node.outputs or not node.outputs[0]:
+            raise node.refuse("it must have an output")
         if chain.offset < 0 and node.op != "QuantizeLinear":
             raise node.refuse("its input must be quantised, not in floating point")
         if chain.dequantise:

@@ -10,15 +10,24 @@ from dataclasses import dataclass, field
 from cyclebound.golden.dataflow.grid import CHANNELS, PORTS, Grid, Kind, Node
 from cyclebound.golden.dataflow.operations import OPERANDS, WIDTH
 
-__all__ = ["CHOICE_BITS", "SEND_BITS", "UNIT_WORDS", "WORD", "Configuration", "Net", "Route",
-           "UnitSettings", "connect", "encode", "fields"]
+__all__ = ["CHOICE_BITS", "DEPTHS", "SEND_BITS", "UNIT_WORDS", "WORD", "Configuration", "Net",
+           "Route", "UnitSettings", "check_depth", "connect", "encode", "fields"]
 
 WORD = 32
 UNIT_WORDS = 3     # where tokens go to and come from, and two words of the unit's own
 CHOICE_BITS = 4    # 0: none, 1 + port
 SEND_BITS = 2      # 0: none, 1 + channel
 
+DEPTHS = (2, 4, 8, 16)  # entries that buffers can be built with
+
 Link = tuple[Node, int]  # a node, and the port at which a token leaves it
+
+
+def check_depth(depth: int) -> None:
+    """Raise `ValueError` unless buffers can be built with so many entries."""
+    if depth not in DEPTHS:
+        raise ValueError(f"depth must be {', '.join(map(str, DEPTHS[:-1]))} or {DEPTHS[-1]}, not "
+                         f"{depth}")
 
 
 def fields(kind: Kind, *, tid_width: int, address_width: int) -> tuple[tuple[str, int], ...]:
@@ -132,10 +141,22 @@ def connect(grid: Grid, values: Mapping[Node, Mapping[str, int]],
                           for unit, own in values.items()}, switches)
 
 
+def _check_settings(unit: Node, values: Mapping[str, int], tid_width: int,
+                    address_width: int) -> None:
+    """What the fields' widths do not say."""
+    if "threads" in values and not 1 <= values["threads"] <= 1 << tid_width:
+        raise ValueError(f"threads of {unit} must be from 1 to {1 << tid_width}, not "
+                         f"{values['threads']}")
+    end = values.get("base", 0) + values.get("size", 0)
+    if end > 1 << address_width:
+        raise ValueError(f"the array of {unit} must end by word {1 << address_width}, not {end}")
+
+
 def encode(grid: Grid, configuration: Configuration, *, tid_width: int,
            address_width: int) -> list[int]:
     """The words, in the order in which the port takes them. Raises `ValueError` for a value that
-    is too large for its field."""
+    is too large for its field, for more threads than there are identifiers, or none, and for an
+    array that ends beyond the last address."""
     words = []
     for unit in grid.units:
         settings = configuration.units.get(unit, UnitSettings())
@@ -151,11 +172,12 @@ def encode(grid: Grid, configuration: Configuration, *, tid_width: int,
             raise ValueError(f"{unit} has no {sorted(unknown)[0]}")
         for name, bits in names:
             value = int(settings.values.get(name, 0))
-            if not 0 <= value < 1 << bits:
+            if name != "threads" and not 0 <= value < 1 << bits:
                 raise ValueError(f"{name} of {unit} must be from 0 to {(1 << bits) - 1}, not "
                                  f"{value}")
             own |= value << at
             at += bits
+        _check_settings(unit, settings.values, tid_width, address_width)
         words += [route, own & (1 << WORD) - 1, own >> WORD]
     for switch in grid.switches:
         chosen = configuration.switches.get(switch, {})

@@ -34,14 +34,18 @@ class CacheModel:
     misses : callable
         Whether the access that a bank (by number; without banks, a unit's path) takes misses;
         called once for each access.
+    late : bool
+        A load has the word that is there when it is answered, and not when it was taken: memory
+        may do either, as long as nothing else of the same thread is under way.
     """
 
     def __init__(self, words: MutableSequence[int], *, units: int, banks: int = 0, hit: int = 2,
-                 miss: int = 2, misses: Callable[[int], bool] = lambda path: False) -> None:
+                 miss: int = 2, misses: Callable[[int], bool] = lambda path: False,
+                 late: bool = False) -> None:
         self.words, self.banks = words, banks
-        self._hit, self._miss, self._misses = hit, miss, misses
+        self._hit, self._miss, self._misses, self._late = hit, miss, misses, late
         self._turns = [RoundRobinModel(units) for _ in range(banks)]
-        # by unit: cycle in which it is due, tag, word
+        # by unit: cycle in which it is due, tag, word, address of a load
         self._due: list[tuple[deque, deque]] = [(deque(), deque()) for _ in range(units)]
         self._now = 0
         self.worst = 0         # cycles of the slowest access so far, from being offered
@@ -54,8 +58,10 @@ class CacheModel:
         for unit, queues in enumerate(self._due):
             # a miss is never late
             ripe = next((queue for queue in queues if queue and queue[0][0] <= self._now), None)
-            found.append(None if ripe is None else ripe.popleft()[1:])
-            if found[-1] is not None:
+            found.append(None)
+            if ripe is not None:
+                _, tag, word, address = ripe.popleft()
+                found[-1] = tag, word if address is None else int(self.words[address])
                 asked = self._asked.pop((unit, found[-1][0]))
                 self.worst = max(self.worst, self._now - asked + 1)
         return found
@@ -82,7 +88,8 @@ class CacheModel:
                 miss = self._misses(request.address % self.banks if self.banks else unit)
                 late, prompt = self._due[unit]
                 (late if miss else prompt).append(
-                    (self._now + (self._miss if miss else self._hit) - 1, request.tag, int(word)))
+                    (self._now + (self._miss if miss else self._hit) - 1, request.tag, int(word),
+                     request.address if self._late and not request.write else None))
         self._now += 1
         return taken
 

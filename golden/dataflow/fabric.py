@@ -6,7 +6,7 @@ Source: SGMF, sections 5.2 and 5.3.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cyclebound.golden.dataflow.bitstream import Configuration, UnitSettings
+from cyclebound.golden.dataflow.bitstream import Configuration, UnitSettings, check_depth
 from cyclebound.golden.dataflow.compute_unit import ComputeUnitModel
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.control_unit import ControlUnitModel
@@ -100,10 +100,11 @@ class FabricModel:
     configuration : Configuration
         What everybody does.
     depth : int
-        Entries of all buffers.
+        Entries of all buffers; those that can be built, or else it is a `ValueError`.
     """
 
     def __init__(self, grid: Grid, configuration: Configuration, *, depth: int) -> None:
+        check_depth(depth)
         self.grid = grid
         self.units = {node: _Unit(grid.kind(node), settings, depth)
                       for node, settings in configuration.units.items()}

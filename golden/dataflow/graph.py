@@ -3,6 +3,7 @@
 Source: SGMF, sections 2 and 4.3 to 4.5.
 """
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -155,6 +156,20 @@ class Graph:
 
         for number in self.tasks:
             visit(number)
+        return Graph(done, list(self.ends))
+
+    def reordered(self, rng: random.Random) -> "Graph":
+        """The same graph, with its tasks in another order in which they can be done: some as soon
+        as their tokens are there, and others as late as can be."""
+        rank = {number: rng.random() for number in self.tasks}
+        waits = {number: {operand.task for operand in task.operands
+                          if isinstance(operand, Token)} for number, task in self.tasks.items()}
+        done: dict[int, Task] = {}
+        while len(done) < len(self.tasks):
+            ready = [number for number in self.tasks if number not in done
+                     and waits[number] <= done.keys()]
+            number = min(ready, key=rank.__getitem__)
+            done[number] = self.tasks[number]
         return Graph(done, list(self.ends))
 
     def pruned(self) -> "Graph":

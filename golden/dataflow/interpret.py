@@ -4,7 +4,7 @@ The reference of whatever runs the graph. Threads share no memory (SGMF, section
 order does not matter.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,9 +22,10 @@ from cyclebound.golden.dataflow.graph import (
     Task,
     Token,
 )
+from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import FLOAT_NAN, Operation
 
-__all__ = ["interpret"]
+__all__ = ["interpret", "interpret_all"]
 
 _FLOAT = {Operation.FADD: np.add, Operation.FSUB: np.subtract, Operation.FMUL: np.multiply,
           Special.FDIV: np.divide}
@@ -68,14 +69,20 @@ def _control(task: Task, values: list[np.ndarray]) -> np.ndarray:
     return gather.reduce(alive).astype(np.uint32)
 
 
-def interpret(graph: Graph, memory: Mapping[str, np.ndarray],
-              threads: int) -> list[tuple[str, int, int]]:
+def interpret(graph: Graph, memory: Mapping[str, np.ndarray], threads: int,
+              shared: list[tuple[str, int, int, int]] | None = None) -> list[tuple[str, int, int]]:
     """Run the graph; arrays of ``memory`` (uint32) are changed in place.
+
+    ``shared`` is told of elements that two threads access, one of which stores: array, index and
+    the threads, an element for each array. What becomes of it depends on which of them is first.
 
     Returns the accesses outside of their arrays, which are not made: array, thread, index.
     """
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
     tokens: dict[Token, np.ndarray] = {}
     faults: list[tuple[str, int, int]] = []
+    accesses: dict[str, list[tuple[np.ndarray, np.ndarray, bool]]] = {}
 
     def value(operand) -> np.ndarray:
         if isinstance(operand, Token):
@@ -97,6 +104,8 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray],
             faults += [(task.array, int(thread), int(index[thread]))
                        for thread in np.flatnonzero(alive & ~inside)]
             makes = alive & inside
+            accesses.setdefault(task.array, []).append(
+                (index[makes], np.flatnonzero(makes), task.function == Memory.STORE))
             tokens[result] = np.zeros(threads, np.uint32)
             if task.function == Memory.STORE:
                 array[index[makes]] = value(data)[makes]
@@ -107,4 +116,31 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray],
             values = [value(operand) for operand in task.operands]
             tokens[result] = (_control(task, values) if isinstance(task.function, Control)
                               else _operate(task.function, values))
+    if shared is not None:
+        shared += [found for name, made in accesses.items() if (found := _shared(name, made))]
     return faults
+
+
+def _shared(name: str, made: list[tuple[np.ndarray, np.ndarray, bool]]
+            ) -> tuple[str, int, int, int] | None:
+    """An element of an array that a thread stores and another one accesses."""
+    stores: dict[int, int] = {}
+    for index, threads, store in made:
+        if store:
+            stores |= zip(index.tolist(), threads.tolist(), strict=True)
+    for index, threads, _ in made:
+        for element, thread in zip(index.tolist(), threads.tolist(), strict=True):
+            if stores.get(element, thread) != thread:
+                return name, element, *sorted((stores[element], thread))
+    return None
+
+
+def interpret_all(graphs: Sequence[Graph], arrays: Mapping[str, np.ndarray], threads: int,
+                  shared: list[tuple[str, int, int, int]] | None = None
+                  ) -> tuple[dict[str, np.ndarray], list[tuple[str, int, int]]]:
+    """Run a kernel's graphs, one after the other. Returns all arrays afterwards, as uint32, and the
+    accesses outside of them; ``arrays`` are not changed."""
+    names = [task.array for graph in graphs for task in graph.tasks.values() if task.array]
+    memory = {name: array.copy() for name, array in with_spills(names, arrays, threads).items()}
+    return memory, [fault for graph in graphs
+                    for fault in interpret(graph, memory, threads, shared)]

@@ -8,21 +8,24 @@ known when it is mapped::
     def saxpy(tid, x: Floats, y: Floats, a: Float):
         y[tid] = a * x[tid] + y[tid]
 
-There are assignments, loads and stores, ``if`` and ``else``, arithmetic (``/`` of floats, ``//`` of
-integers, which truncates), comparisons, ``and``, ``or``, ``not``, conditional expressions, and the
-functions of `FUNCTIONS`. An undecorated kernel is ordinary Python: called with numpy scalars and
-arrays, it is its own reference.
+There are assignments, loads and stores, ``if`` and ``else``, ``for`` over a range of constants,
+``return`` without a value, arithmetic, comparisons, ``and``, ``or``, ``not``, conditional
+expressions, and the functions of `FUNCTIONS`. What each of them means is said in docs/dataflow.md,
+and `golden.dataflow.plain` does it: Python calls the function for one thread after the other.
 """
 
 import ast
 import inspect
+import os
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 __all__ = ["FUNCTIONS", "Float", "Floats", "Int", "Ints", "Kernel", "KernelError", "kernel"]
 
-FUNCTIONS = ("fma", "float32", "int32", "max", "min", "sqrt")
+FUNCTIONS = ("abs", "bool", "float", "float32", "fma", "idiv", "int", "int32", "leu", "ltu", "max",
+             "min", "range", "shr", "sqrt")
 
 
 class Ints:
@@ -42,11 +45,11 @@ class Float:
 
 
 class KernelError(ValueError):
-    """The kernel has something that cannot be mapped; says in which line, and what."""
+    """The kernel has something that cannot be mapped; says in which file and line, and what."""
 
-    def __init__(self, name: str, line: int, what: str) -> None:
-        super().__init__(f"kernel {name}, line {line}: {what}")
-        self.line = line
+    def __init__(self, file: str, line: int, name: str, what: str) -> None:
+        super().__init__(f"{file}, line {line}: kernel {name}: {what}")
+        self.file, self.line, self.what = file, line, what
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,13 @@ class Kernel:
     function : callable
         The function itself.
     tree : ast.FunctionDef
-        Lines count from the ``def``, which is line 1.
+        Lines are those of the file.
     thread : str
         The parameter that is the thread's number.
     parameters : mapping of str to type
         All others, and what they are.
+    file : str
+        Where it is written.
     """
 
     name: str
@@ -72,6 +77,7 @@ class Kernel:
     tree: ast.FunctionDef
     thread: str
     parameters: Mapping[str, type]
+    file: str = ""
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -81,23 +87,61 @@ class Kernel:
     def constants(self) -> tuple[str, ...]:
         return tuple(name for name, kind in self.parameters.items() if kind in (Int, Float))
 
+    def error(self, line: int, what: str) -> KernelError:
+        return KernelError(self.file, line, self.name, what)
+
     def __call__(self, *arguments, **named):
         """What the function does for one thread."""
         return self.function(*arguments, **named)
 
 
+def _place(function: Callable[..., None]) -> tuple[str, int]:
+    """File, as it is seen from the current folder, and first line."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return "<unknown>", 0
+    path = Path(code.co_filename)
+    if path.is_absolute() and path.is_relative_to(os.getcwd()):
+        path = path.relative_to(os.getcwd())
+    return str(path), code.co_firstlineno
+
+
 def kernel(function: Callable[..., None]) -> Kernel:
     """Make a function into a kernel. Raises `KernelError`."""
-    lines = textwrap.dedent(inspect.getsource(function))
-    tree = next(node for node in ast.walk(ast.parse(lines)) if isinstance(node, ast.FunctionDef))
-    ast.increment_lineno(tree, 1 - tree.lineno)
-    names = list(inspect.signature(function).parameters.values())
+    file, first = _place(function)
+    name = getattr(function, "__name__", repr(function))
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    except (OSError, TypeError, SyntaxError, IndexError):
+        raise KernelError(file, first, name, "there is no source to read; a kernel is a function "
+                          "in a file") from None
+    if not isinstance(tree, ast.FunctionDef):
+        raise KernelError(file, first, name, "a kernel must be a function that begins with def")
+    ast.increment_lineno(tree, first - 1)
+    try:
+        names = list(inspect.signature(function, eval_str=True).parameters.values())
+    except NameError as error:
+        raise KernelError(file, tree.lineno, name, str(error)) from None
     if not names:
-        raise KernelError(function.__name__, 1, "there is no parameter for the thread's number")
+        raise KernelError(file, tree.lineno, name,
+                          "there is no parameter for the thread's number")
     kinds = {}
+    for parameter in names:
+        if (parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+                or parameter.default is not inspect.Parameter.empty):
+            raise KernelError(file, tree.lineno, name, f"parameter {parameter.name} must be a "
+                              "plain one, without * and without a default")
+    if names[0].annotation in (Ints, Floats, Int, Float):
+        raise KernelError(file, tree.lineno, name, f"the first parameter, {names[0].name}, is the "
+                          "thread's number and has no annotation")
     for parameter in names[1:]:
         if parameter.annotation not in (Ints, Floats, Int, Float):
-            raise KernelError(function.__name__, 1, f"parameter {parameter.name} must be Ints, "
+            raise KernelError(file, tree.lineno, name, f"parameter {parameter.name} must be Ints, "
                               "Floats, Int or Float")
         kinds[parameter.name] = parameter.annotation
-    return Kernel(function.__name__, function, tree, names[0].name, kinds)
+    for each in (*kinds, names[0].name):
+        if each in FUNCTIONS:
+            raise KernelError(file, tree.lineno, name, f"parameter {each} must not be named like a "
+                              "function of the language")
+    return Kernel(name, function, tree, names[0].name, kinds, file)

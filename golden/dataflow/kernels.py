@@ -8,9 +8,10 @@ said in its docstring. Threads beyond the data do nothing.
 
 from cyclebound.golden.dataflow.kernel import Float, Floats, Int, Ints, Kernel, kernel
 
-__all__ = ["KERNELS"]
+__all__ = ["KERNELS", "LOOPS"]
 
 KERNELS: dict[str, Kernel] = {}
+LOOPS: dict[str, Kernel] = {}  # with loops, which the paper's Table 2 has not
 
 
 def _listed(each: Kernel) -> Kernel:
@@ -132,3 +133,31 @@ def normalize_weights(tid, weights: Floats, sums: Floats, particles: Int):
     """Particle filter: weights that add up to one; their sum has been worked out before."""
     if tid < particles:
         weights[tid] = weights[tid] / sums[0]
+
+
+@kernel
+def fibonacci(tid, first: Ints, second: Ints, count: Int):
+    """The numbers that follow two: each variable's store must wait for its load."""
+    x = first[tid]
+    y = second[tid]
+    for _ in range(count):
+        t = x + y
+        x = y
+        y = t
+    second[tid] = y
+
+
+@kernel
+def horner(tid, coefficients: Floats, x: Floats, y: Floats, threads: Int, degree: Int):
+    """A polynomial, where it has not grown beyond 100 on the way: a loop behind a return."""
+    if tid >= threads:
+        return
+    total = 0.0
+    for k in range(degree + 1):
+        total = total * x[tid] + coefficients[k]
+        if abs(total) > 100.0:
+            return
+    y[tid] = total
+
+
+LOOPS |= {each.name: each for each in (fibonacci, horner)}

@@ -22,7 +22,7 @@ from cyclebound.golden.dataflow.graph import (
 from cyclebound.golden.dataflow.grid import CHANNELS, Grid, Kind, Node
 from cyclebound.golden.dataflow.lower import lower
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
-from cyclebound.golden.dataflow.placement import place
+from cyclebound.golden.dataflow.placement import MOVES, place
 from cyclebound.golden.dataflow.routing import Demand, RoutingError, Topology, route
 
 __all__ = ["SINK", "Mapped", "map_graph", "prepare"]
@@ -125,8 +125,8 @@ def _demands(graph: Graph, places: Mapping[int, Node]) -> list[Demand]:
 
 
 def map_graph(graph: Graph, grid: Grid, *, seed: int = 1, attempts: int = 4,
-              depth: int | None = None) -> Mapped:
-    """Place and route a graph; the same seed gives the same result.
+              depth: int | None = None, moves: int = MOVES) -> Mapped:
+    """Place and route a graph; the same seed gives the same result. ``moves``: of the placement.
 
     With a ``depth`` of token buffers, ways are balanced by delays for it, if routes can be found.
 
@@ -136,20 +136,21 @@ def map_graph(graph: Graph, grid: Grid, *, seed: int = 1, attempts: int = 4,
     graph = prepare(graph, grid)
     if depth is not None:
         try:
-            return _map(balanced(graph, grid, depth=depth), grid, seed, attempts)
+            return _map(balanced(graph, grid, depth=depth), grid, seed, attempts, moves)
         except RoutingError:
             pass  # delays need links, too
-    return _map(graph, grid, seed, attempts)
+    return _map(graph, grid, seed, attempts, moves)
 
 
-def _map(graph: Graph, grid: Grid, seed: int, attempts: int) -> Mapped:
+def _map(graph: Graph, grid: Grid, seed: int, attempts: int, moves: int) -> Mapped:
     topology = Topology(grid)
     kinds = {number: kind_of(task) for number, task in graph.tasks.items()} | {SINK: Kind.SINK}
     edges = [(token.task, number) for token, number, _ in graph.edges()]
     edges += [(token.task, SINK) for token in graph.ends]
     failure: RoutingError | None = None
     for attempt in range(attempts):
-        places = place(topology, kinds, edges, seed=1000 * seed + attempt)
+        places = place(topology, kinds, edges, seed=1000 * seed + attempt,
+                       moves=moves)
         try:
             return Mapped(grid, graph, places, tuple(route(topology, _demands(graph, places))))
         except RoutingError as error:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from cyclebound.golden.dataflow.graph import ENABLE, NUMBER, Graph, Memory, Task, Token, kind_of
 from cyclebound.golden.dataflow.grid import Grid, Kind
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph, prepare
-from cyclebound.golden.dataflow.placement import GridTooSmall, check_room
+from cyclebound.golden.dataflow.placement import MOVES, GridTooSmall, check_room
 from cyclebound.golden.dataflow.routing import RoutingError
 
 __all__ = ["map_parts"]
@@ -29,9 +29,10 @@ def _cut(graph: Graph, order: Sequence[int], begin: int, end: int) -> Graph:
     inside = set(order[begin:end])
     numbers = {number for number, task in graph.tasks.items() if task.function == NUMBER}
     part = Graph()
-    thread = min(numbers)
-    part.tasks[thread] = Task(NUMBER)
     following = max(graph.tasks) + 1
+    thread = min(numbers, default=following)  # a graph of constants has none
+    part.tasks[thread] = Task(NUMBER)
+    following = max(following, thread + 1)
     loads: dict[Token, Token] = {}
     for number in order[begin:end]:
         task = graph.tasks[number]
@@ -74,9 +75,9 @@ def _needs(part: Graph, grid: Grid) -> None:
 
 
 def map_parts(graph: Graph, grid: Grid, *, seed: int = 1,
-              depth: int | None = None) -> list[Mapped]:
+              depth: int | None = None, moves: int = MOVES) -> list[Mapped]:
     """The graph on the grid, in as few parts as a greedy choice finds: each takes as many tasks, in
-    their order, as fit. ``depth``: as for `map_graph`.
+    their order, as fit. ``depth``, ``moves``: as for `map_graph`.
 
     Raises `GridTooSmall` or `RoutingError` if a single task does not fit.
     """
@@ -89,7 +90,8 @@ def map_parts(graph: Graph, grid: Grid, *, seed: int = 1,
             part = _cut(graph, order, begin, end)
             try:
                 _needs(part, grid)
-                parts.append(map_graph(part, grid, seed=seed, attempts=2, depth=depth))
+                parts.append(map_graph(part, grid, seed=seed, attempts=2, depth=depth,
+                                       moves=moves))
             except (GridTooSmall, RoutingError) as error:
                 failure = error
                 continue

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from cyclebound.golden.dataflow.grid import Grid, Kind, Node
 from cyclebound.golden.dataflow.routing import Topology
 
-__all__ = ["GridTooSmall", "check_room", "place"]
+__all__ = ["MOVES", "GridTooSmall", "check_room", "place"]
+
+MOVES = 12_000  # that are tried
 
 
 class GridTooSmall(ValueError):
@@ -31,7 +33,7 @@ def check_room(grid: Grid, kinds: Sequence[Kind]) -> None:
 
 
 def place(topology: Topology, kinds: Mapping[int, Kind], edges: Sequence[tuple[int, int]], *,
-          seed: int, moves: int = 12_000) -> dict[int, Node]:
+          seed: int, moves: int = MOVES) -> dict[int, Node]:
     """A unit for each task, so that the tokens' ways are short.
 
     Parameters

@@ -1,20 +1,26 @@
 """Kernels on the golden fabric: memory laid out, configurations one after the other, cycles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from cyclebound.golden.dataflow.bitstream import check_depth
 from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
 from cyclebound.golden.dataflow.cache_bounds import access_times
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import Graph
-from cyclebound.golden.dataflow.grid import Grid, Node
+from cyclebound.golden.dataflow.grid import Grid, Kind, Node
 from cyclebound.golden.dataflow.mapper import Mapped
+from cyclebound.golden.dataflow.memory import array_bits, with_spills
 from cyclebound.golden.dataflow.partition import map_parts
+from cyclebound.golden.dataflow.placement import MOVES
 from cyclebound.golden.dataflow.wcet import estimate
 
-__all__ = ["Fault", "Layout", "Part", "Run", "run_graphs", "run_mapped"]
+__all__ = ["ADDRESS_WIDTH", "TID_WIDTH", "Fault", "Layout", "Part", "Run", "check_run",
+           "map_graphs", "run_graphs", "run_mapped"]
+
+TID_WIDTH, ADDRESS_WIDTH = 11, 16  # of the catalogue's larger fabrics
 
 
 @dataclass(frozen=True)
@@ -38,14 +44,34 @@ class Layout:
             base += len(array)
         return cls(buffers)
 
+    @property
+    def size(self) -> int:
+        """Words of memory."""
+        return max((base + size for base, size in self.buffers.values()), default=0)
+
     def words(self, arrays: Mapping[str, np.ndarray]) -> list[int]:
         """Memory with these arrays in it."""
-        return [int(word) for name in self.buffers for word in arrays[name]]
+        return [int(word) for name in self.buffers for word in array_bits(name, arrays[name])]
 
     def arrays(self, words: Sequence[int]) -> dict[str, np.ndarray]:
         """The arrays in memory."""
         return {name: np.array(words[base:base + size], dtype=np.uint32)
                 for name, (base, size) in self.buffers.items()}
+
+
+def check_run(*, threads: int, depth: int, words: int = 0, tid_width: int = TID_WIDTH,
+              address_width: int = ADDRESS_WIDTH) -> None:
+    """Raise `ValueError` for what no fabric with such identifiers and addresses can run."""
+    check_depth(depth)
+    if tid_width < depth.bit_length():
+        raise ValueError(f"identifiers must have at least {depth.bit_length()} bits, with depth "
+                         f"{depth}, not {tid_width}")
+    if not 1 <= threads <= 1 << tid_width:
+        raise ValueError(f"threads must be from 1 to {1 << tid_width}, with identifiers of "
+                         f"{tid_width} bits, not {threads}")
+    if words > 1 << address_width:
+        raise ValueError(f"arrays must have {1 << address_width} words at most, with addresses of "
+                         f"{address_width} bits, not {words}")
 
 
 @dataclass(frozen=True)
@@ -84,12 +110,19 @@ class Part:
 
 
 def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int, depth: int,
-               limit: int = 1_000_000, **memory) -> Part:
+               limit: int = 1_000_000, tid_width: int = TID_WIDTH,
+               address_width: int = ADDRESS_WIDTH,
+               tell: Callable[[int], None] | None = None, **memory) -> Part:
     """Run one configuration on the golden fabric; ``words`` is changed in place.
 
-    ``memory``: for `random_cache`. Raises `RuntimeError` after ``limit`` cycles.
+    ``tell`` is called with the number of threads that have ended, now and then; ``memory``: for
+    `random_cache`. Raises `ValueError` for what such a fabric cannot run, and `RuntimeError` after
+    ``limit`` cycles.
     """
+    check_run(threads=threads, depth=depth, words=layout.size, tid_width=tid_width,
+              address_width=address_width)
     fabric = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers), depth=depth)
+    sinks = [unit for unit in fabric.units.values() if unit.kind == Kind.SINK]
     cache = random_cache(words, units=len(fabric.loads), **memory)
     names = mapped.accesses()
     faults = []
@@ -99,6 +132,8 @@ def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int
         found = fabric.step(start=cycle == 0, requests_taken=taken, responses=responses)
         faults += [Fault(unit, names[unit], *token) for unit, token in enumerate(found.faults)
                    if token is not None]
+        if tell is not None and cycle % 128 == 0:
+            tell(min(sink.model.ended for sink in sinks))
         if found.done:
             return Part(cycle + 1, cache, {node: unit.sent for node, unit in fabric.units.items()},
                         faults)
@@ -131,8 +166,22 @@ class Run:
     faults: list[Fault] = field(default_factory=list)
 
 
+def map_graphs(graphs: Sequence[Graph], grid: Grid, *, depth: int, balance: bool = True,
+               seed: int = 1, moves: int = MOVES,
+               tell: Callable[[int, int], None] | None = None) -> list[Mapped]:
+    """Map graphs, in parts where they are too large. ``tell``: graphs that are done, and all."""
+    parts = []
+    for number, graph in enumerate(graphs):
+        if tell is not None:
+            tell(number, len(graphs))
+        parts += map_parts(graph, grid, seed=seed, depth=depth if balance else None,
+                           moves=moves)
+    return parts
+
+
 def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndarray], *,
-               threads: int, depth: int, balance: bool = True, seed: int = 1, **memory) -> Run:
+               threads: int, depth: int, balance: bool = True, seed: int = 1, moves: int = MOVES,
+               tid_width: int = TID_WIDTH, address_width: int = ADDRESS_WIDTH, **memory) -> Run:
     """Map graphs, in parts where they are too large, and run them one after the other.
 
     Parameters
@@ -142,30 +191,33 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
     grid : Grid
         Where they run.
     arrays : mapping of str to numpy.ndarray
-        The kernel's arrays, as uint32; not changed.
+        The kernel's arrays, of int32, uint32 or float32; not changed.
     threads, depth : int
         How many threads there are, and entries of all buffers.
     balance : bool
         Whether ways are balanced by delays.
-    seed : int
-        Of the mapper.
+    seed, moves : int
+        Of the mapper; with fewer moves, it is faster and ways are longer.
+    tid_width, address_width : int
+        Bits of a thread's identifier and of a word's address, in the hardware that is modelled.
     **memory
         For `random_cache`.
+
+    Raises `ValueError` for what does not fit, and for an array that is missing, `TypeError` for one
+    that is not of words.
     """
-    run = Run(parts=[part for graph in graphs
-                     for part in map_parts(graph, grid, seed=seed,
-                                           depth=depth if balance else None)])
-    arrays = dict(arrays)
-    for part in run.parts:
-        for array in part.arrays:  # what one part leaves for another
-            arrays.setdefault(array, np.zeros(threads, np.uint32))
+    check_run(threads=threads, depth=depth, tid_width=tid_width, address_width=address_width)
+    run = Run(parts=map_graphs(graphs, grid, depth=depth, balance=balance, seed=seed,
+                               moves=moves))
+    arrays = with_spills([name for part in run.parts for name in part.arrays], arrays, threads)
     layout = Layout.of(arrays)
     words = layout.words(arrays)
     for part in run.parts:
         longest, stall = access_times(users=sum(map(bool, part.accesses())), **memory)
         run.allowed += estimate(part, threads=threads, depth=depth, memory=longest,
                                 stall=stall).cycles
-        found = run_mapped(part, words, layout, threads=threads, depth=depth, **memory)
+        found = run_mapped(part, words, layout, threads=threads, depth=depth, tid_width=tid_width,
+                           address_width=address_width, **memory)
         run.cycles += found.cycles
         run.busy.append(found.busy)
         run.faults += found.faults

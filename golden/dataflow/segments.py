@@ -3,105 +3,157 @@
 Source: SGMF, section 4.6. What precedes a loop is a kernel, each iteration of the loop is one, and
 what follows it is one; variables wait in memory in between, an element for each thread. The
 iterations differ in a constant only, so that the grid keeps its places and ways.
+
+A loop under an ``if`` is split likewise: the condition waits in memory, too, and each part is under
+it. The store of a variable waits for its load in the same part, by an enable token: it is the old
+value that the part has to see.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
 
-from cyclebound.golden.dataflow.compile import (
-    Compiler,
-    Scope,
-    check_constants,
-    finished,
-    spill_array,
-)
-from cyclebound.golden.dataflow.expressions import Value, bits_of
-from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task, Token
-from cyclebound.golden.dataflow.kernel import Kernel, KernelError
+from cyclebound.golden.dataflow.compile import Compiler, check_constants, finished
+from cyclebound.golden.dataflow.graph import Graph, Memory, Token
+from cyclebound.golden.dataflow.kernel import Kernel
+from cyclebound.golden.dataflow.operands import Value
+from cyclebound.golden.dataflow.returns import HIDDEN, RETURNED, without_returns
+from cyclebound.golden.dataflow.values import Guard, Scope
 
-__all__ = ["compile_segments"]
+__all__ = ["MOST_PARTS", "compile_segments"]
 
-Chunk = tuple[list[ast.stmt], Mapping[str, int]]
+MOST_PARTS = 4096  # graphs of a kernel
 
 
-def _chunks(kernel: Kernel, statements: list[ast.stmt], loops: Mapping[str, int],
-            constants: Mapping[str, float]) -> Iterator[Chunk]:
-    """Statements between loops, with the values of the loops around them."""
-    plain: list[ast.stmt] = []
-    for statement in statements:
-        if not isinstance(statement, ast.For):
-            plain.append(statement)
-            continue
-        if plain:
-            yield plain, loops
-            plain = []
-        if not isinstance(statement.target, ast.Name) or statement.orelse:
-            raise KernelError(kernel.name, statement.lineno, "a for with else, or with more than "
-                              "one variable, cannot be mapped")
-        for value in _range(kernel, statement.iter, {**constants, **loops}):
-            yield from _chunks(kernel, statement.body, {**loops, statement.target.id: value},
-                               constants)
-    if plain:
-        yield plain, loops
+def _loops(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.For) for each in ast.walk(node))
 
 
-def _range(kernel: Kernel, node: ast.expr, known: Mapping[str, float]) -> range:
-    """The values of a loop's variable, which must be known when the kernel is mapped."""
-    match node:
-        case ast.Call(func=ast.Name(id="range"), args=arguments, keywords=[]) if arguments:
-            names = {each.id for argument in arguments for each in ast.walk(argument)
-                     if isinstance(each, ast.Name)}
-            if names <= known.keys() and not any(
-                    isinstance(each, (ast.Call, ast.Attribute, ast.Subscript))
-                    for argument in arguments for each in ast.walk(argument)):
-                code = compile(ast.Expression(ast.Tuple(arguments, ast.Load(), lineno=1,
-                                                        col_offset=0)), kernel.name, "eval")
-                return range(*(int(each) for each in eval(code, {}, dict(known))))
-    raise KernelError(kernel.name, node.lineno, f"a loop over {ast.unparse(node)} cannot be "
-                      "mapped: its bounds must be a range of constants")
+class _Segments:
+    """A kernel's graphs under way; ``scope`` is what is known between them."""
+
+    def __init__(self, kernel: Kernel, constants: dict[str, float]) -> None:
+        self.kernel, self.constants = kernel, constants
+        self.graphs: list[Graph] = []
+        self.pending: list[tuple[tuple[Guard, ...], list[ast.stmt]]] = []
+        self.hidden: dict[int, str] = {}  # by node: the variable of its condition
+        # the thread's number is the first task of each graph
+        self.scope = Scope({kernel.thread: Value(Compiler(kernel, constants).number, "int")})
+
+    def walk(self, statements: list[ast.stmt], guards: tuple[Guard, ...] = ()) -> None:
+        for node in statements:
+            if isinstance(node, ast.For):
+                self.loop(node, guards)
+            elif isinstance(node, ast.If) and _loops(node):
+                self.split(node, guards)
+            elif self.pending and self.pending[-1][0] == guards:
+                self.pending[-1][1].append(node)
+            else:
+                self.pending.append((guards, [node]))
+
+    def split(self, node: ast.If, guards: tuple[Guard, ...]) -> None:
+        """A condition that waits in memory, and both ways under it."""
+        test = node.test
+        if isinstance(test, ast.Name) and test.id == RETURNED:
+            name = RETURNED
+        else:
+            name = self.hidden.setdefault(id(node), f"{HIDDEN}{len(self.hidden)}")
+            truth = ast.Call(ast.Name("bool", ast.Load()), [test], [])
+            assign = ast.Assign([ast.Name(name, ast.Store())], truth)
+            self.flush()  # what was under the condition's last value is over
+            self.scope.partial = {each: (under, value) for each, (under, value)
+                                  in self.scope.partial.items()
+                                  if name not in {guard for guard, _ in under}}
+            self.walk([ast.fix_missing_locations(ast.copy_location(assign, node))], guards)
+        self.walk(node.body, (*guards, (name, True)))
+        self.walk(node.orelse, (*guards, (name, False)))
+
+    def loop(self, node: ast.For, guards: tuple[Guard, ...]) -> None:
+        self.flush()
+        for name, wanted in guards:
+            value = self.scope.find(name)
+            if value is not None and value.known and bool(value.what) != wanted:
+                return  # never here
+        if not isinstance(node.target, ast.Name) or node.orelse:
+            raise self.kernel.error(node.lineno, "a for with else, or with more than one "
+                                    "variable, cannot be mapped")
+        numbers = self.range(node, guards)
+        if len(self.graphs) + len(numbers) > MOST_PARTS:
+            raise self.kernel.error(node.lineno, f"a kernel must have {MOST_PARTS} iterations at "
+                                    "most")
+        for number in numbers:
+            begin = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Constant(number))
+            self.walk([ast.fix_missing_locations(ast.copy_location(begin, node)), *node.body],
+                      guards)
+            self.flush()
+
+    def range(self, node: ast.For, guards: tuple[Guard, ...]) -> range:
+        """The values of a loop's variable, which must be known when the kernel is mapped."""
+        problem = (f"a loop over {ast.unparse(node.iter)} cannot be mapped: its bounds must be a "
+                   "range of constants")
+        match node.iter:
+            case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]) if (
+                    len(arguments) <= 3):
+                here = self.scope.inside(*guards)
+                compiler = Compiler(self.kernel, self.constants)
+                values = [compiler.expression(each, here) for each in arguments]
+                if all(value.known and value.kind != "float" for value in values):
+                    try:
+                        return range(*(int(value.what) for value in values))
+                    except ValueError as error:
+                        raise self.kernel.error(node.lineno, str(error)) from None
+        raise self.kernel.error(node.lineno, problem)
+
+    def flush(self) -> None:
+        """Make a graph of the statements so far; variables that it changes wait in memory."""
+        if not self.pending:
+            return
+        compiler, scope = Compiler(self.kernel, self.constants), self.scope
+        for guards, statements in self.pending:
+            for name, wanted in reversed(guards):
+                test = ast.copy_location(ast.Name(name, ast.Load()), statements[0])
+                statements = [ast.copy_location(ast.If(test, *(
+                    (statements, []) if wanted else ([], statements))), statements[0])]
+            compiler.body(statements, scope)
+        self.pending = []
+
+        def kept(name: str, value: Value) -> Value:
+            if not isinstance(value.what, Token) or value.what == compiler.number:
+                return value
+            return compiler.spill(name, value)
+
+        scope.names = {name: kept(name, value) for name, value in scope.names.items()}
+        scope.partial = {name: (guards, kept(name, value))
+                         for name, (guards, value) in scope.partial.items()}
+        self.graphs.append(compiler.graph)
 
 
-def _read(statements: list[ast.stmt]) -> set[str]:
-    return {node.id for statement in statements for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and (isinstance(node.ctx, ast.Load))} | {
-        node.target.id for statement in statements for node in ast.walk(statement)
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}
+def _needed(graphs: list[Graph]) -> list[Graph]:
+    """Without variables that nobody loads any more."""
+    found: list[Graph] = []
+    loaded: set[str] = set()
+    for graph in reversed(graphs):
+        tasks = {number: task for number, task in graph.tasks.items()
+                 if not (task.function == Memory.STORE and task.array.startswith("$")
+                         and task.array not in loaded)}
+        graph = finished(Graph(tasks))
+        if graph.ends:
+            used = {function: {task.array for task in graph.tasks.values()
+                               if task.function == function and task.array.startswith("$")}
+                    for function in Memory}
+            loaded = loaded - used[Memory.STORE] | used[Memory.LOAD]
+            found.append(graph)
+    return found[::-1]
 
 
-def compile_segments(kernel: Kernel, **constants: float) -> list[Graph]:
+def compile_segments(kernel: Kernel, /, **constants: float) -> list[Graph]:
     """The kernel's graphs, to be run one after the other; a single one if there is no loop.
 
     Arrays whose names begin with ``$`` hold variables, an element for each thread. Raises
-    `KernelError`, and `TypeError` for constants.
+    `KernelError`, and `TypeError` or `ValueError` for constants.
     """
-    check_constants(kernel, constants)
-    chunks = list(_chunks(kernel, kernel.tree.body, {}, constants))
-    known: dict[str, Value] = {}   # variables that are constants so far
-    spilled: dict[str, str] = {}   # those in memory, and of what kind
-    graphs = []
-    for place, (statements, loops) in enumerate(chunks):
-        compiler = Compiler(kernel, constants, loops=loops, spilled=spilled)
-        number = compiler.graph.add(Task(NUMBER, line=1))
-        scope = Scope({**known, kernel.thread: Value(number, "int")})
-        before = dict(scope.names)
-        compiler.body(statements, scope)
-        later = set().union(*(_read(each) for each, _ in chunks[place + 1:]))
-        for name, value in scope.names.items():
-            loaded = isinstance(value.what, Token) and (
-                compiler.graph.tasks[value.what.task].array == spill_array(name))
-            if name == kernel.thread or before.get(name) == value or loaded:
-                continue
-            if not isinstance(value.what, Token):
-                known[name] = value
-                spilled.pop(name, None)
-                continue
-            known.pop(name, None)
-            spilled[name] = value.kind
-            if name in later:
-                compiler.graph.add(Task(Memory.STORE, [number, bits_of(value, value.kind), None],
-                                        array=spill_array(name)))
-        graphs.append(finished(compiler.graph))
-    graphs = [graph for graph in graphs if graph.ends]
+    segments = _Segments(kernel, check_constants(kernel, constants))
+    segments.walk(without_returns(kernel.tree.body))
+    segments.flush()
+    graphs = _needed(segments.graphs)
     if not graphs:
-        raise KernelError(kernel.name, 1, "there is no store")
+        raise kernel.error(kernel.tree.lineno, "there is no store")
     return graphs

@@ -17,11 +17,17 @@ class ThreadSinkModel:
     """
 
     def __init__(self, *, needed: Collection[int], threads: int) -> None:
+        self._threads = threads
         self._left = {operand: set(range(threads)) for operand in needed}
 
     @property
     def done(self) -> bool:
         return not any(self._left.values())
+
+    @property
+    def ended(self) -> int:
+        """Threads that have arrived everywhere."""
+        return self._threads - max(map(len, self._left.values()), default=0)
 
     def step(self, offers: Sequence[tuple[int, int] | None]) -> bool:
         """One cycle: the tokens (thread, value) that arrive. Returns whether all have ended."""

@@ -5,11 +5,11 @@ for every size by tiles that were chosen for it; these hold for all others.
 """
 
 from cyclebound.golden.bound import bound
-from cyclebound.golden.dram.bounds import tile_issue_delay
-from cyclebound.golden.dram.pipeline_bounds import controller_completion
+from cyclebound.golden.dram.bounds import tile_2d_issue_delay, tile_issue_delay
+from cyclebound.golden.dram.pipeline_bounds import controller_completion, controller_completion_2d
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["completion_anywhere", "tile_anywhere"]
+__all__ = ["completion_2d_anywhere", "completion_anywhere", "tile_2d_anywhere", "tile_anywhere"]
 
 
 @bound(formula="tile_issue_delay(b)", source="this project")
@@ -25,3 +25,18 @@ def tile_anywhere(*, part: str | Part, bursts: int, write: int) -> int:
 def completion_anywhere(*, part: str | Part, bursts: int, write: int) -> int:
     """Cycles from taking a request of such a tile to its completion: `controller_completion`."""
     return controller_completion.function(part=part, bursts=bursts, write=write)
+
+
+@bound(formula="tile_2d_issue_delay(words, period, count)", source="this project")
+def tile_2d_anywhere(*, part: str | Part, words: int, period: int, count: int, write: int) -> int:
+    """Issue delay of a 2D tile in clocks, from a word that may be any: `tile_2d_issue_delay`."""
+    return tile_2d_issue_delay.function(part=part, words=words, period=period, count=count,
+                                        write=write)
+
+
+@bound(formula="17 + tile_2d_issue_delay(words, period, count)", source="this project")
+def completion_2d_anywhere(*, part: str | Part, words: int, period: int, count: int, write: int
+                           ) -> int:
+    """Cycles from taking a request of such a tile to its completion: `controller_completion_2d`."""
+    return controller_completion_2d.function(part=part, words=words, period=period, count=count,
+                                             write=write)

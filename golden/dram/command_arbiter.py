@@ -221,33 +221,37 @@ class Schedule:
 
 
 def schedule(part: Part, bursts: Sequence[int], *, write: bool = False, indexed: bool = False,
-             current: int = 0) -> Schedule:
+             current: int = 0, arrivals: Sequence[int] = ()) -> Schedule:
     """Run one request through generator and arbiter: a burst enters per cycle, if there is room.
 
-    ``bursts`` are burst numbers; ``current`` is for the errata, see `CommandArbiterModel`. Raises
-    `ValueError` if there are no bursts.
+    ``bursts`` are burst numbers; ``current`` is for the errata, see `CommandArbiterModel`.
+    ``arrivals``: the first cycle in which each burst can enter, from that of the first one, where
+    indexes are refused or late. Raises `ValueError` if there are no bursts.
     """
     if not bursts:
         raise ValueError("a request must have at least one burst")
     arbiter = CommandArbiterModel(part, current)
     # The first burst is at its head in cycle 0, and nothing keeps its activate: all counts from it.
     issued = tuple(_run(arbiter, CommandGeneratorModel(part).steps(
-        bursts, write=write, indexed=indexed)))
+        bursts, write=write, indexed=indexed), arrivals))
     return Schedule(issued, arbiter.rest)
 
 
-def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]]
-         ) -> Iterator[Issued]:
+def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]],
+         arrivals: Sequence[int]) -> Iterator[Issued]:
     queues = arbiter.queues
     coming = next(steps, None)
+    cycles = iter(arrivals)
+    comes = next(cycles, 0)
     room = True  # a FIFO that is full in one cycle takes nothing in the next
     cycle, wake = 0, _NEVER
     while coming is not None or wake < _NEVER:
-        if room and coming is not None:
+        if room and coming is not None and comes <= cycle:
             for bank, entry in coming:
                 arbiter.push(bank, entry)
                 wake = min(wake, arbiter.due[bank])
             coming = next(steps, None)
+            comes = next(cycles, 0)
         room = coming is not None and not any(len(queues[bank]) > FIFO_DEPTH for bank, _ in coming)
         again = room
         if wake <= cycle:
@@ -256,4 +260,5 @@ def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]]
                 yield arbiter.issue(cycle, bank)
                 again = coming is not None  # it may have made room
             wake = arbiter.next_time()
-        cycle = cycle + 1 if again else max(cycle + 1, wake)
+        following = max(cycle + 1, comes if room else 0) if again else _NEVER
+        cycle = max(cycle + 1, min(following, wake))

@@ -1,7 +1,7 @@
 """The longest issue delays of indexed requests, as the exact search found them.
 
 ``indexed_longest.csv`` beside this file has a line for each kind of request, of a named part, that
-`longest_request` was asked about: ``cyclebound dram longest`` makes any of them again. ``settled``
+`longest_request` was asked about: ``cyclebound dram table`` makes all of them again. ``settled``
 is the number of words from which on each takes nCCD_L, and nothing else changes; or 0.
 """
 

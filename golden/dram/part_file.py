@@ -31,6 +31,7 @@ from os import PathLike
 from pathlib import Path
 from typing import NoReturn
 
+from cyclebound.golden.dram.request import BEATS
 from cyclebound.golden.dram.timing import MAXIMA, TIMINGS, Number, Part, part_of
 
 __all__ = ["PartFileError", "load_part"]
@@ -177,6 +178,10 @@ def load_part(path: str | PathLike[str]) -> Part:
         file.count(f"{name} in clocks",
                    number.cycles(counts["tck_ps"], maximum=name in MAXIMA), 0)
     try:
-        return part_of(name=part["name"], generation=part["generation"], numbers=numbers, **counts)
+        found = part_of(name=part["name"], generation=part["generation"], numbers=numbers, **counts)
     except ValueError as error:
         file.refuse(str(error))
+    if found.nBURST != BEATS:
+        file.refuse(f"nBURST must be {BEATS} clocks, for a burst is eight beats at double data "
+                    f"rate, not {found.nBURST}")
+    return found

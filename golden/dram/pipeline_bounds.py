@@ -4,12 +4,13 @@ The formulas of the DRAM itself, the longest issue delays, are in ``bounds.py``.
 """
 
 from cyclebound.golden.bound import NotCovered, bound, check_count
-from cyclebound.golden.dram.bounds import tile_issue_delay
+from cyclebound.golden.dram.bounds import tile_2d_issue_delay, tile_issue_delay
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["arbiter_refresh", "arbiter_refresh_wait", "buffer_lookup", "buffer_mapping",
-           "buffer_wait", "controller_completion", "controller_completion_indexed", "dq_deliver",
+           "buffer_wait", "controller_completion", "controller_completion_2d",
+           "controller_completion_indexed", "dq_deliver",
            "dq_drive", "dq_fetch", "generator_burst", "index_burst", "index_request",
            "refresh_deadline", "refresh_gap", "refresh_request", "snoop_answer", "snoop_capture",
            "snoop_store", "stride_sequencer", "stride_sequencer_anywhere", "tile_bursts",
@@ -292,6 +293,17 @@ def controller_completion(*, part: Part | str, bursts: int, write: int) -> int:
     cycle in which the next request's could be chosen, and that is the one of the completion.
     """
     return 17 + tile_issue_delay.function(part=part, bursts=bursts, write=write)
+
+
+@bound(formula="17 + tile_2d_issue_delay(words, period, count)", source="this project")
+def controller_completion_2d(*, part: Part | str, words: int, period: int, count: int, write: int
+                             ) -> int:
+    """Cycles from taking a request of a 2D tile to its completion: see `controller_completion`.
+
+    The sequencer has a burst in each cycle from its first one on, whatever the gaps between lines.
+    """
+    return 17 + tile_2d_issue_delay.function(part=part, words=words, period=period, count=count,
+                                             write=write)
 
 
 @bound(formula="14 + indexed_issue_delay(b, rows)", source="this project")

@@ -258,7 +258,7 @@ PARTS: dict[str, Part] = {
 
 
 def part_named(part: Part | str) -> Part:
-    """A part as it is, a named one, or one from a file ``....toml``.
+    """A part as it is, a named one, a speed bin of JEDEC, or one from a file ``....toml``.
 
     Raises `ValueError` for a name that nobody knows, or a file that describes no part.
     """
@@ -270,7 +270,12 @@ def part_named(part: Part | str) -> Part:
         from cyclebound.golden.dram.part_file import load_part  # which needs this module
 
         return load_part(part)
-    if part not in PARTS:
-        raise ValueError(f"part must be one of {', '.join(PARTS)}, or a file that ends in .toml, "
-                         f"not {part!r}")
-    return PARTS[part]
+    if part in PARTS:
+        return PARTS[part]
+    from cyclebound.golden.dram.jedec import jedec_parts  # which needs this module, too
+
+    if part not in jedec_parts():
+        raise ValueError(f"part must be one of {', '.join(PARTS)}, a speed bin such as "
+                         "ddr4-2400r-x16 (`cyclebound dram parts` lists them), or a file that ends "
+                         f"in .toml, not {part!r}")
+    return jedec_parts()[part]

@@ -5,13 +5,14 @@ import functools
 from cyclebound.golden.bound import NotCovered, bound, check_count
 from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.packet import HEADER_FLITS
+from cyclebound.golden.noc.patterns import crowd as crowd_of
 from cyclebound.golden.noc.patterns import pattern as pattern_of
 from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
 from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 
-__all__ = ["injection", "packet_hop", "reception", "round_robin_wait", "t_noc", "transfer",
-           "traversal", "window_wait"]
+__all__ = ["crowd_traversal", "injection", "packet_hop", "reception", "round_robin_wait", "t_noc",
+           "transfer", "traversal", "window_wait"]
 
 _FIRST_OPEN = 2   # cycles after reset, and the offset, in which the first window opens
 _READ_AHEAD = 5  # cycles from a transaction, and one a word, until its first packet is ready
@@ -83,12 +84,13 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
     """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
 
     Counted from the cycle in which its source's router takes the header to the cycle in which the
-    last flit is delivered, both included; receivers are ready, senders never pause. ``pattern`` is
-    a number of `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by
-    row.
+    last flit is delivered, both included. Receivers are ready; senders may begin packets whenever
+    they like, and offer the flits of each without a pause. ``pattern`` is a number of
+    `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by row.
 
-    Derivation: in `golden.noc.traversal` and `golden.noc.traversal_alike`; both hold. The second
-    is the lesser one but for long packets behind others that go another way.
+    Derivation: docs/noc.md, "What the traversal bound is made of", and
+    `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets are behind
+    others that go another way.
     """
     for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
         check_count(name, value)
@@ -97,6 +99,35 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
         return min(each.bound(str(divmod(source, columns))) for each in found)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
+
+
+@functools.cache
+def _crowd(rows: int, columns: int, delta: int, depth: int, longest: int, crowd: int) -> Traversal:
+    mesh = Mesh(rows, columns)
+    streams, stalls = crowd_of(mesh, crowd, longest)
+    return Traversal(mesh, streams, delta=delta, depth=depth, stalls=stalls)
+
+
+@bound(formula="a recursion over the channels", source="this project, golden/noc/traversal.py")
+def crowd_traversal(*, rows: int, columns: int, delta: int, depth: int, longest: int, crowd: int,
+                    stream: int) -> int:
+    """A packet's way through a mesh with other streams of packets of other lengths, by XY routes.
+
+    Counted as in `traversal`. ``crowd`` is a number of `golden.noc.patterns.crowd`, which says
+    what streams there are, how long their packets may be, for how many cycles a sender may pause
+    within one, and for how many a receiver may stall a flit; between packets senders may pause for
+    as long as they like.
+
+    Derivation: docs/noc.md, "What the traversal bound is made of".
+    """
+    for name, value in (("delta", delta), ("depth", depth), ("longest", longest)):
+        check_count(name, value)
+    for name, value in (("crowd", crowd), ("stream", stream)):
+        check_count(name, value, least=0)
+    try:
+        return _crowd(rows, columns, delta, depth, longest, crowd).bound(str(stream))
+    except ValueError as error:
+        raise NotCovered(f"{error} (crowd {crowd})") from error
 
 
 def _check_window(flits: int, period: int, length: int, crossing: int) -> None:

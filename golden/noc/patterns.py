@@ -2,9 +2,10 @@
 
 import random
 
-from cyclebound.golden.noc.routes import Mesh, Tile
+from cyclebound.golden.noc.routes import Mesh, Tile, xy_route
+from cyclebound.golden.noc.traversal import Stream
 
-__all__ = ["HOTSPOT", "TRANSPOSE", "pattern"]
+__all__ = ["HOTSPOT", "TRANSPOSE", "crowd", "pattern"]
 
 HOTSPOT, TRANSPOSE = 0, 1  # all numbers above: a permutation drawn with that seed
 
@@ -29,3 +30,28 @@ def pattern(mesh: Mesh, number: int, hot: Tile = (0, 0)) -> dict[Tile, Tile]:
         random.Random(number).shuffle(ends)
         found = dict(zip(mesh.tiles, ends, strict=True))
     return {source: destination for source, destination in found.items() if source != destination}
+
+
+def crowd(mesh: Mesh, number: int, longest: int) -> tuple[dict[str, Stream], int]:
+    """Streams by XY routes, and for how many cycles receivers stall a flit: drawn with that number.
+
+    Packets have 2 to ``longest`` flits, by stream; some streams have several lengths, and some
+    senders pause within packets. Raises `ValueError` for a negative number, or for a ``longest``
+    of less than 2.
+    """
+    if number < 0:
+        raise ValueError(f"crowd must be at least 0, not {number}")
+    if longest < 2:
+        raise ValueError(f"longest packet must be at least 2, not {longest}")
+    rng = random.Random(number)
+    streams: dict[str, Stream] = {}
+    hot, share = rng.choice(mesh.tiles), rng.choice([0, 0.4])
+    pauses = rng.choice([0, 0, 3])
+    for name in range(rng.randint(len(mesh.tiles) // 2 + 1, 2 * len(mesh.tiles))):
+        source, target = rng.sample(mesh.tiles, 2)
+        if rng.random() < share and source != hot:
+            target = hot
+        lengths = [rng.randint(2, longest) for _ in range(rng.choice([1, 1, 2]))]
+        streams[str(name)] = Stream(xy_route(mesh, source, target), max(lengths), min(lengths),
+                                    rng.randint(0, pauses))
+    return streams, rng.choice([0, 0, 2])

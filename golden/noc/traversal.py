@@ -231,8 +231,10 @@ class Traversal:
                 worst = max(worst, self._any(channel, flits - length, cut - length)
                             if length <= cut else self._any(channel, flits - length)
                             + self._begun(name, channel, length - cut))
+            # Of longer ones, no header is met on the way: all are as the shortest of those.
             far = flits + (len(self._ways[name]) - place) * (self._depth + 1)
-            for length in range(max(stream.least, flits + 1), min(stream.flits, far) + 1):
+            least = max(stream.least, flits + 1)
+            for length in range(least, min(stream.flits, max(far, least)) + 1):
                 worst = max(worst, self._rest(name, channel, length - flits, flits - cut))
         return worst
 

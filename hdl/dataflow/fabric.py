@@ -59,6 +59,7 @@ class Fabric(wiring.Component):
     def __init__(self, *, rows, depth, tid_width, address_width):
         self.grid = Grid(tuple(rows))
         check_depth(depth, tid_width)
+        check_integer("tid width", tid_width, least=1, most=30)  # a source's two words
         check_integer("address width", address_width, least=1, most=30)
         self.depth, self.tid_width, self.address_width = depth, tid_width, address_width
         tag = exact_log2(depth)

@@ -36,6 +36,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="tokens",
+                quick=1,
                 says="a thread fires with its own tokens, each of them once; none is lost, "
                      "duplicated or matched with another thread's; and a complete thread leaves "
                      "within depth + 1 firings",

@@ -42,6 +42,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="delivery",
+                quick=1,
                 says="each output is offered exactly the tokens that its input has taken, in "
                      "order, each until it is taken, and nothing else; from the next cycle on, "
                      "unless another output of its input has still to take the one before",
@@ -132,6 +133,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="answers",
+                quick=1,
                 says="each request is taken within as many cycles as there are ports, and answered "
                      "within a miss's time, once, a load with the last word that was stored; "
                      "nobody else is answered",

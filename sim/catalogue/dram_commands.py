@@ -45,6 +45,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="queues",
+                quick=1,
                 says="no FIFO is pushed into while it is full or popped while it is empty, "
                      "whoever offers and pops; no entry is lost or doubled, no head changes, "
                      "every burst taken is described once",
@@ -77,6 +78,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="one_command",
+                quick=0,
                 says="at most one of all banks' commands and the refresh is chosen in a cycle, "
                      "and it is on the pins in the next; a refresh only where nothing is under way",
                 checker=CommandArbiterProof,
@@ -87,6 +89,7 @@ BLOCKS = (
             ),
             Property(
                 name="activates",
+                quick=0,
                 says="an activate on the pins is that of a bank: of those that may, one is chosen",
                 checker=CommandArbiterActivates,
                 # of 16 banks, the bounded check takes more than five minutes
@@ -97,6 +100,7 @@ BLOCKS = (
             ),
             Property(
                 name="bursts",
+                quick=0,
                 says="the data of no two reads or writes overlap on the bus; given that requests "
                      "have one direction each, and open the banks that they use",
                 checker=CommandArbiterBursts,
@@ -107,6 +111,7 @@ BLOCKS = (
             ),
             Property(
                 name="request",
+                quick=0,
                 says="with the generator, on a part with 2 banks: from any state that a request "
                      "may begin in, one of up to 4 bursts is worked off within its issue delay, "
                      "wherever they lie, read or write, indexed or not; behind it, as after a "
@@ -121,6 +126,7 @@ BLOCKS = (
             ),
             Property(
                 name="requests",
+                quick=0,
                 says="the same of all requests of up to 2 bursts, from reset on",
                 checker=lambda target: CommandPathProof(target, most=2),
                 instances=({"part": SMALL.name},),

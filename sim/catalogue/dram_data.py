@@ -34,6 +34,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="beats",
+                quick=0,
                 says="words are on the bus nCAS or nCWD cycles behind their command, and fetched "
                      "in time for that, in no other cycle, and no two bursts at once; given that "
                      "commands come no closer than the data bus allows",
@@ -77,6 +78,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="lane",
+                quick=0,
                 says="a lane has what it was loaded with or captured last when it is read out, its "
                      "word is stored whenever it matches, and lane 0's own word is",
                 checker=SnoopCamProof,

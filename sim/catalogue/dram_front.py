@@ -45,6 +45,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="starvation",
+                quick=1,
                 says="from the limit on, a request waits for one grant of each other port that may "
                      "starve, however the reorder core stalls; before it, equals have one turn "
                      "each, and nobody is granted before a higher priority",
@@ -80,6 +81,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="residence",
+                quick=1,
                 says="a request leaves once and as it came, the register is never empty for three "
                      "cycles while one waits, and none is overtaken by more than cap + n - 2",
                 checker=ReorderProof,
@@ -116,6 +118,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
+                quick=1,
                 says="whatever is asked for, no command breaks a rule of the part, and each read "
                      "or write is the one asked for",
                 checker=PageProof,

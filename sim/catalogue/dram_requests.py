@@ -39,6 +39,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
+                quick=1,
                 says="a request is taken within 14 cycles of ready sinks, and answered in the "
                      "seventh cycle, once, by a tile or a refusal; a mapping is reported in the "
                      "seventh cycle",
@@ -51,6 +52,7 @@ BLOCKS = (
             ),
             Property(
                 name="inside",
+                quick=0,
                 says="every tile that leaves has words and lines, and all of them in its buffer, "
                      "which lies in the device; whatever is requested and mapped. A refusal is "
                      "for the first reason that applies",
@@ -62,6 +64,7 @@ BLOCKS = (
             ),
             Property(
                 name="inside_wide",
+                quick=0,
                 says="the same at full width, with what is multiplied by the table known by the "
                      "laws of products only",
                 checker=BufferTableWideProof,
@@ -91,6 +94,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="inside",
+                quick=0,
                 says="every burst has one word enabled, and it lies in the buffer, whatever the "
                      "indexes; a burst comes in the third cycle behind what decides about it, and "
                      "`done` behind the last",

@@ -26,6 +26,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="fair",
+                quick=2,
                 says="whoever keeps asking is served within as many accepted grants as there are "
                      "requesters; grants are one-hot, only for requests, never idle, and held",
                 checker=RoundRobinProof,

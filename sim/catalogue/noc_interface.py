@@ -36,6 +36,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="window",
+                quick=1,
                 says="nothing is on offer to the network outside the window, whatever the network "
                      "does; nor for a window that is none",
                 checker=InterfaceWindowProof,
@@ -46,6 +47,7 @@ BLOCKS = (
             ),
             Property(
                 name="fit",
+                quick=0,
                 says="in a network that never stalls, no packet begins that does not arrive within "
                      "the window",
                 checker=InterfaceFitProof,

@@ -80,6 +80,7 @@ BLOCKS = (
             Observed("transfer", bounds.transfer, configurations=("square", "oblong"),
                      signals=_through_interfaces),
             Observed("traversal", bounds.traversal, signals=_way),
+            Observed("crowd", bounds.crowd_traversal, configurations=("square", "oblong", "four")),
         ),
         fpga=FpgaTarget("four"),
         pictures=(

@@ -43,6 +43,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="fair",
+                quick=1,
                 says="a header that waits for an output sees at most one packet of each other "
                      "input begin there, an output is never idle while one waits, and packets are "
                      "kept together",
@@ -55,6 +56,7 @@ BLOCKS = (
             ),
             Property(
                 name="credits",
+                quick=1,
                 says="whatever an input takes has a place in its FIFO",
                 checker=RouterCreditProof,
                 # an input's FIFO is the same whatever the number of ports and the routing
@@ -66,6 +68,7 @@ BLOCKS = (
             ),
             Property(
                 name="order",
+                quick=1,
                 says="between two ports, no flit is lost, duplicated or reordered",
                 checker=RouterOrderProof,
                 instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}

@@ -51,6 +51,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="kept",
+                quick=0,
                 says="a packet that an input takes is handed over once by one output, unchanged, "
                      "or dropped once and counted",
                 checker=HandshakeKeptProof,
@@ -62,6 +63,7 @@ BLOCKS = (
             ),
             Property(
                 name="fair",
+                quick=0,
                 says="an output begins with one packet at a time, and is never idle while one "
                      "asks; who asks sees at most one packet of each other input begin there",
                 checker=HandshakeFairProof,
@@ -114,6 +116,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="kept",
+                quick=0,
                 says="an input's packets leave it in order, each once, to one output or dropped "
                      "and counted; an output offers unchanged what it was given, in order, and "
                      "offers stay",
@@ -125,6 +128,7 @@ BLOCKS = (
             ),
             Property(
                 name="fair",
+                quick=0,
                 says="an output grants one packet at a time, and never rests while one asks and "
                      "there is room; who asks sees at most one packet of each other input granted",
                 checker=PipelinedFairProof,

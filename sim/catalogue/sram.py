@@ -49,6 +49,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="arbitration",
+                quick=1,
                 says="a bank grants one access in every cycle in which somebody asks; whoever "
                      "waits sees each other requester granted once at most, so that a word takes "
                      "as many cycles as requesters ask; a read is answered in the cycle after its "

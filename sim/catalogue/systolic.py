@@ -75,6 +75,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
+                quick=1,
                 says="operands are consumed together; a fold takes r + c + k - 2 steps, and the "
                      "array waits for nobody but its neighbours; r rows leave for each fold",
                 checker=OutputStationaryProof,

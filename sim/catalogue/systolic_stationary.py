@@ -74,6 +74,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
+                quick=1,
                 says="weights and operands are taken in their turn, and never refused in it; "
                      "a row of sums follows each row of operands after r + c + 1 steps; none is "
                      "lost or invented",
@@ -89,6 +90,7 @@ BLOCKS = (
             ),
             Property(
                 name="values",
+                quick=1,
                 says="every row of sums is the row of operands times the weights of its fold",
                 checker=WeightStationaryValuesProof,
                 instances=tuple(
@@ -101,6 +103,7 @@ BLOCKS = (
             ),
             Property(
                 name="element",
+                quick=1,
                 says="each operand meets the weight that is in use when it comes, and its product "
                      "is added to the sum that passes by",
                 checker=WeightStationaryPECheck,

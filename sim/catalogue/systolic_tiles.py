@@ -24,6 +24,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="once",
+                quick=1,
                 says="each tile is visited once, in order, one in each cycle in which the sink is "
                      "ready, from the cycle after the command on",
                 checker=TileSequencerProof,

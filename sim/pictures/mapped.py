@@ -39,8 +39,8 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import Results
 from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
-__all__ = ["Took", "draw_depths", "grid_of", "read_depths", "run_depths", "run_kernel",
-           "table_of_depths", "took_in", "write_depths"]
+__all__ = ["Took", "draw_depths", "grid_of", "picture_of", "read_depths", "run_depths",
+           "run_kernel", "table_of_depths", "took_in", "write_depths"]
 
 THREADS = 1024
 DEPTHS = (2, 4, 8, 16)
@@ -72,6 +72,12 @@ def grid_of(kernel: str, part: int = 0) -> Figure:
     run = run_kernel(kernel, depth=16, threads=128, **MISSES)
     return _grid(run.parts[part],
                  {unit: sent / run.cycles for unit, sent in run.busy[part].items()})
+
+
+def picture_of(mapped: Mapped, busy: Mapping[Node, int], cycles: int) -> Figure:
+    """A configuration of the grid. ``busy``: by unit, the results that it sent in so many cycles,
+    where they are known."""
+    return _grid(mapped, {unit: sent / cycles for unit, sent in busy.items()})
 
 
 def _grid(mapped: Mapped, busy: Mapping[Node, float]) -> Figure:

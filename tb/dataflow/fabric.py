@@ -1,6 +1,6 @@
 """Testbench of the fabric: kernels, every load/store unit's ports compared in every cycle."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -9,13 +9,14 @@ from cyclebound.golden.dataflow.cache_bounds import access_times
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task
 from cyclebound.golden.dataflow.grid import Grid, Kind
-from cyclebound.golden.dataflow.interpret import interpret
-from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.golden.dataflow.interpret import interpret_all
+from cyclebound.golden.dataflow.kernel import Floats, Kernel
+from cyclebound.golden.dataflow.kernels import KERNELS, LOOPS
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.dataflow.mapper import Mapped, map_graph
+from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
-from cyclebound.golden.dataflow.partition import map_parts
-from cyclebound.golden.dataflow.run import Layout
+from cyclebound.golden.dataflow.run import Layout, map_graphs
 from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.golden.dataflow.wcet import estimate, longest_way
 from cyclebound.tb.bench import Bench, testbench
@@ -24,8 +25,13 @@ from cyclebound.tb.bench import Bench, testbench
 async def configure(bench: Bench, mapped: Mapped, layout: Layout, threads: int) -> None:
     """Load a configuration, a word in each cycle."""
     p = bench.parameters
-    for word in mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
-                             address_width=p["address_width"]):
+    await load(bench, mapped.words(threads, layout.buffers, tid_width=p["tid_width"],
+                                   address_width=p["address_width"]))
+
+
+async def load(bench: Bench, words: Iterable[int]) -> None:
+    """Load a configuration that is words already."""
+    for word in words:
         await bench.step(bench.inputs.pack({"configuration.valid": 1,
                                             "configuration.payload": word}))
 
@@ -37,8 +43,19 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
     Returns the cycles from start to done, and the memory. No access may be outside its array.
     """
     await configure(bench, mapped, layout, threads)
+    return await run_loaded(bench, words, len(mapped.grid.of_kind(Kind.LOAD_STORE)), **memory)
+
+
+async def run_loaded(bench: Bench, words: list[int], count: int, *,
+                     faults_of: Callable[[int, int, int], None] | None = None,
+                     tell: Callable[[int], None] | None = None,
+                     **memory) -> tuple[int, CacheModel]:
+    """Let the threads of a fabric with ``count`` load/store units run, when it is configured.
+
+    ``faults_of`` is told unit, thread and index of each access outside of its array; without it
+    there may be none. ``tell`` is told the cycle, now and then.
+    """
     outputs, inputs = bench.outputs, bench.inputs
-    count = len(mapped.grid.of_kind(Kind.LOAD_STORE))
     cache = random_cache(words, units=count, **memory)
     asks = [outputs[f"memory.{k}.request.valid"].mask for k in range(count)]
     says = [tuple(outputs[f"memory.{k}.request.payload.{name}"] for name in
@@ -48,6 +65,9 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
     answers = [tuple(inputs[f"memory.{k}.response.payload.{name}"] for name in ("tag", "data"))
                for k in range(count)]
     faults = sum(outputs[f"memory.{k}.fault.valid"].mask for k in range(count))
+    reports = [(outputs[f"memory.{k}.fault.valid"].mask,
+                *(outputs[f"memory.{k}.fault.payload.{name}"] for name in ("tid", "data")))
+               for k in range(count)]
     done = outputs["done"].mask
     start, seen, word = bench.cycle, 0, inputs["start"].mask
     while not seen & done:
@@ -64,7 +84,15 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
         for k, taken in enumerate(cache.step(requests)):
             if taken:
                 word |= takes[k]
-        bench.check(await bench.step(word), 0, faults)
+        ended = await bench.step(word)
+        if faults_of is None:
+            bench.check(ended, 0, faults)
+        elif ended & faults:
+            for k, (valid, tid, index) in enumerate(reports):
+                if ended & valid:
+                    faults_of(k, tid.of(ended), index.of(ended))
+        if tell is not None and not (bench.cycle - start) % 1000:
+            tell(bench.cycle - start)
         word = 0
     return bench.cycle - start, cache
 
@@ -161,12 +189,12 @@ async def measure(bench: Bench, mapped: Mapped, words: list[int], layout: Layout
     return cycles
 
 
-def random_arrays(bench: Bench, name: str, size: int) -> dict[str, np.ndarray]:
+def random_arrays(bench: Bench, kernel: Kernel, size: int) -> dict[str, np.ndarray]:
     """Floats around 1 and small integers, as bits."""
     rng = np.random.default_rng(bench.rng.getrandbits(32))
     arrays = {}
-    for array in KERNELS[name].arrays:
-        floats = KERNELS[name].parameters[array].__name__ == "Floats"
+    for array in kernel.arrays:
+        floats = kernel.parameters[array] is Floats
         numbers = rng.standard_normal(size).astype(np.float32).view(np.uint32)
         arrays[array] = numbers if floats else rng.integers(0, 2, size).astype(np.uint32)
     return arrays
@@ -177,14 +205,13 @@ def prepared(bench: Bench, name: str, threads: int, *, size: int | None = None,
     """A kernel on the grid: its parts, arrays with what parts have in common, where they lie, and
     the reference's arrays afterwards."""
     grid = Grid(tuple(bench.parameters["rows"]))
-    (graph,) = compile_segments(KERNELS[name], **(constants or {}))
-    parts = map_parts(graph, grid, depth=bench.parameters["depth"])
-    arrays = random_arrays(bench, name, size or threads)
-    wanted = {each: array.copy() for each, array in arrays.items()}
-    interpret(graph, wanted, threads)
-    for part in parts:
-        for array in part.arrays:
-            arrays.setdefault(array, np.zeros(threads, np.uint32))
+    kernel = (KERNELS | LOOPS)[name]
+    graphs = compile_segments(kernel, **(constants or {}))
+    parts = map_graphs(graphs, grid, depth=bench.parameters["depth"])
+    arrays = random_arrays(bench, kernel, size or threads)
+    after, _ = interpret_all(graphs, arrays, threads)
+    wanted = {each: after[each] for each in arrays}
+    arrays = with_spills([each for part in parts for each in part.arrays], arrays, threads)
     return parts, arrays, Layout.of(arrays), wanted
 
 

@@ -7,6 +7,7 @@ CONSTANTS = {
     "fan1": {"size": 32, "t": 3}, "fan2": {"size": 32, "shift": 5, "t": 3},
     "adjust_weights": {"shift": 5, "rate": 0.3, "momentum": 0.3}, "bfs_kernel2": {"nodes": 1000},
     "time_step": {"stage": 3.0}, "normalize_weights": {"particles": 1000},
+    "fibonacci": {"count": 3}, "horner": {"threads": 60, "degree": 2},
 }
 
 MISSES = {"banks": 32, "hit": 4, "miss": 40, "miss_rate": 0.1}

@@ -18,6 +18,7 @@ from cyclebound.golden.dram.request import (
     Destination,
     Refusal,
 )
+from cyclebound.golden.dram.tile_search import longest_lines
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dram.controller_scene import Scene, Wanted
 
@@ -176,6 +177,35 @@ async def ends_of_banks(bench: Bench) -> None:
     scene.finish()
     assert scene.counts["refused 0"] == len(requests) + len(longest)
     assert scene.counts["follower at once"] > len(requests) * 0.9
+
+
+@testbench
+async def lines(bench: Bench) -> None:
+    """2D tiles of some kinds, from the words where they take longest, and from others.
+
+    Lines in the same bank, in banks next to each other and half of all banks apart, with periods of
+    whole bursts and others; and those for which a sum over lines was once thought to be enough.
+    """
+    scene = Scene(bench)
+    scene.directed, part, rng = True, scene.part, bench.rng
+    row = BURST_WORDS * part.bursts_per_sweep
+    kinds = [(1, row, 5), (3, row // 2, 6), (40, row // part.banks * 2, 7), (20, 1000, 6),
+             (18, 1001, 4), (64, 500, 3), (190, 16384, 9)]
+    if part.banks == 16:
+        kinds.append((284, 65504, 40))
+    for words, period, count in kinds:
+        for write in (False, True):
+            worst = longest_lines(part, words=words, period=period, count=count, write=write)
+            for address in (worst.address, rng.randrange(row)):
+                scene.mappings.append(Mapping(0, address, period, count))
+                await scene.drain()
+                while scene.model_cycle % part.nREFI > part.nREFI - 20:
+                    await scene.cycle()
+                request = BufferRequest(0, 0, 0, words, count, False, write)
+                scene.requests.extend([Wanted(request), Wanted(request)])
+                await scene.drain()
+    scene.finish()
+    assert scene.counts["refused 0"] == 8 * len(kinds)
 
 
 @testbench

@@ -53,6 +53,8 @@ async def replay(bench: Bench, requests: Sequence[tuple[Sequence[int], int]]) ->
 async def longest_known(bench: Bench) -> None:
     """The witnesses of this part: as long on the RTL as they are said to be."""
     known = witnesses(bench.parameters["part"])
+    if not known:
+        return  # a user's part, of which only an adversary's are known
     part = Scene(bench).part
     delays = await replay(bench, [(bursts_in(part, each.order), each.write) for each in known])
     assert delays == [each.found for each in known]
@@ -70,6 +72,48 @@ async def an_adversarys(bench: Bench) -> None:
                                      rows=rng.randint(1, part.banks))
             requests.append((bursts_in(part, order), write))
     await replay(bench, requests)
+
+
+@testbench
+async def refused_and_late_indexes(bench: Bench) -> None:
+    """Indexes beyond the buffer between those of it, and a source that pauses; both within bounds.
+
+    Four words, then a gap, then one in another bank; and words, gaps and banks at random.
+    """
+    scene, rng = Scene(bench), bench.rng
+    part = scene.part
+    limit = 2 * BURST_WORDS * part.bursts_per_sweep
+    scene.mappings.append(Mapping(0, 0, limit, 1))
+    firsts = [burst_at(part, bank=bank, row=row, column=0) for row in (0, 1)
+              for bank in range(part.banks)]
+    requests = [([firsts[0]] * before + [firsts[1]] * after, before, refused, pause, write)
+                for write in (0, 1) for before, after in ((4, 1), (1, 4), (11, 1))
+                for refused, pause in ((200, 0), (0, 100), (9, 9), (0, 1))]
+    for bursts in (*range(1, 25), 40):
+        places = rng.sample(firsts[:rng.choice((part.banks, 2 * part.banks))],
+                            rng.randint(1, part.banks))
+        requests.append((rng.choices(places, k=bursts), None, rng.choice((0, 1, 3, 30)),
+                         rng.choice((0, 1, 5, 60)), rng.randrange(2)))
+    offered = []
+    for bursts, before, refused, pause, write in requests:
+        legal = [Element(BURST_WORDS * burst, number) for number, burst in enumerate(bursts)]
+        elements = [*legal, Element(end=True)]
+        pauses = [0] * len(elements)
+        for _ in range(refused):
+            place = rng.randrange(1, len(elements)) if before is None else before
+            elements.insert(place, Element(limit + rng.randrange(limit)))
+            pauses.insert(place, 0)
+        pauses[rng.randrange(len(pauses)) if before is None else before] += pause
+        offered.append(Wanted(BufferRequest(0, indexed=True, write=bool(write)), elements, pauses))
+    await scene.drain()
+    for each in offered:  # with a follower whose first command is there at once
+        scene.requests.extend([each, Wanted(BufferRequest(0, words=1))])
+    await scene.drain()
+    scene.finish()
+    for each in offered:
+        assert not each.starved, each
+        assert each.delay is not None, each
+    assert scene.counts["refused 6"] == sum(each[2] > 0 for each in requests)
 
 
 @testbench

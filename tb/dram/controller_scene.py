@@ -32,11 +32,14 @@ from cyclebound.golden.dram.request import (
     Refusal,
 )
 from cyclebound.golden.dram.rules import CAS, Command
+from cyclebound.golden.dram.tile_lanes import Lines
+from cyclebound.golden.dram.tile_search import effort
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench
 
 __all__ = ["Scene", "Wanted"]
 
+_SMALL = 1 << 17  # bursts to follow for the bound of a tile's lines
 _BUS_BITS = BEAT_WORDS * WORD_BITS
 _BEAT_BYTES = BEAT_WORDS * WORD_BYTES
 _BYTES_OF = [sum(0xF << 4 * word for word in range(BEAT_WORDS) if mask >> word & 1)
@@ -57,15 +60,19 @@ def _split(word: int) -> tuple[int, ...]:
 class Wanted:
     """A request, its indexes, and when things happened to it.
 
-    ``alone``: nothing else was under way when it was taken, and it was not made to
-    wait. ``starved``: it had to wait for an index. ``first``: cycle of its first command.
-    ``delay``: to the first command behind it, if that came at once.
+    ``period``: words from line to line. ``alone``: nothing else was under way when it was taken,
+    and it was not made to wait. ``pauses``: so many cycles, one for each element, its source takes
+    before it offers that; none by default. ``starved``: it had to wait for an index that was
+    promised earlier. ``first``: cycle of its first command. ``delay``: to the first command behind
+    it, if that came at once.
     """
 
     request: BufferRequest
     elements: Sequence[Element] = ()
+    pauses: Sequence[int] = ()
     bursts: Sequence[Burst] = ()
     refusal: Refusal = Refusal.NONE
+    period: int = 0
     taken: int = 0
     alone: bool = False
     started: bool = False
@@ -99,7 +106,7 @@ class Scene:
         self.idle = self.starve = 0.0  # how often nothing is offered, though there is something
         self.counts: Counter[str] = Counter()
         self.model_cycle = 0
-        self._elements: deque[Element] = deque()
+        self._elements: deque[tuple[int, Element]] = deque()  # behind so many cycles
         self._offered: Element | None = None
         self._mapping: Mapping | None = None
         self._request: Wanted | None = None
@@ -135,8 +142,13 @@ class Scene:
             self._mapping = self.mappings.popleft()
         if self._request is None and self.requests and rng.random() >= self.idle:
             self._request = self.requests.popleft()
-        if self._offered is None and self._elements and rng.random() >= self.starve:
-            self._offered = self._elements.popleft()
+        paused = False
+        if self._offered is None and self._elements:
+            pause, element = self._elements[0]
+            if paused := pause > 0:
+                self._elements[0] = pause - 1, element
+            elif rng.random() >= self.starve:
+                self._offered = self._elements.popleft()[1]
 
         read = self.device.data_out(now)
         dq = rng.getrandbits(_BUS_BITS) if read is None else int.from_bytes(read, "little")
@@ -150,7 +162,7 @@ class Scene:
         taken = None
         if self._offered is not None and self._ready.of(seen):
             taken, self._offered = self._offered, None
-        elif self._ready.of(seen) and self._current is not None:
+        elif self._ready.of(seen) and self._current is not None and not paused:
             self._current.starved = True
         alone = self.model.idle
         request = None if self._request is None else self._request.request
@@ -282,13 +294,16 @@ class Scene:
     def _take(self, wanted: Wanted, now: int, alone: bool) -> None:
         """A request is accepted: what becomes of it is decided by the mappings of this moment."""
         request = wanted.request
-        answer = decide(self.model.table.buffers.get(request.buffer), request)
+        mapping = self.model.table.buffers.get(request.buffer)
+        answer = decide(mapping, request)
         wanted.taken, wanted.alone, wanted.refusal = now, alone, answer.refusal
         wanted.started = bool(answer.refusal)  # or never
         if not answer.refusal:
+            wanted.period = mapping.x
             wanted.bursts = bursts_moved(answer, request, wanted.elements)
             if request.indexed:
-                self._elements.extend(wanted.elements)
+                pauses = wanted.pauses or [0] * len(wanted.elements)
+                self._elements.extend(zip(pauses, wanted.elements, strict=True))
                 if any(each.index >= answer.limit for each in wanted.elements if not each.end):
                     wanted.refusal = Refusal.INDEX
             self._fill(wanted.bursts)
@@ -308,15 +323,27 @@ class Scene:
                     int.from_bytes(content[at:at + WORD_BYTES], "little")
                     for at in range(0, BURST_BYTES, WORD_BYTES)]
 
-    def _shape(self, wanted: Wanted) -> dict[str, int] | None:
-        """What its bounds need to know of a request; None if no bound speaks of it."""
-        if not wanted.bursts or wanted.refusal:  # an index that is refused leaves a gap
+    def _shape(self, wanted: Wanted) -> tuple[str, dict[str, int]] | None:
+        """The kind of a request, and what its bounds need to know; None if no bound speaks of it.
+
+        Bounds of lines take a while: of those that nobody chose, only the small ones are observed.
+        """
+        if not wanted.bursts or wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
             return None
-        shape = {"bursts": len(wanted.bursts), "write": int(wanted.request.write)}
-        if wanted.request.indexed:
-            return {**shape, "rows": self._rows([burst.address for burst in wanted.bursts])}
-        span = wanted.bursts[-1].address - wanted.bursts[0].address + 1
-        return shape if span == len(wanted.bursts) else None
+        request, write = wanted.request, int(wanted.request.write)
+        size = len(wanted.bursts)
+        if request.indexed:
+            gaps = {"refused": len(wanted.elements) - 1 - size, "starved": sum(wanted.pauses)}
+            return "indexed", {
+                "bursts": size, "write": write,
+                "rows": self._rows([burst.address for burst in wanted.bursts]),
+                **{name: clocks for name, clocks in gaps.items() if clocks}}
+        if wanted.bursts[-1].address - wanted.bursts[0].address + 1 == size:
+            return "tile", {"bursts": size, "write": write}
+        lines = Lines(request.words, wanted.period, request.count)
+        if self.directed or effort(self.part, lines) <= _SMALL:
+            return "lines", {**asdict(lines), "write": write}
+        return None
 
     def _rows(self, numbers: Sequence[int]) -> int:
         """Rows of banks that a buffer from the first to the last of these bursts covers.
@@ -330,14 +357,18 @@ class Scene:
             rows, first = rows + min(2, after - first), after
         return min(rows, self.part.banks + 1)
 
-    def _tile(self, what: str) -> str:
-        """Under which name a tile is observed: only directed ones are to reach their bounds."""
-        return what if self.directed else f"{what}_anywhere"
+    def _name(self, what: str, kind: str) -> str:
+        """Under which name a request is observed: only directed tiles are to reach their bounds."""
+        if kind == "indexed":
+            return f"{what}_indexed"
+        name = what if kind == "tile" else f"{what}_lines"
+        return name if self.directed else f"{name}_anywhere"
 
     def _observe_delay(self, wanted: Wanted, last: int) -> None:
-        shape = self._shape(wanted)
-        if shape is not None and wanted.first is not None and not wanted.starved:
-            self.bench.observe("indexed" if wanted.request.indexed else self._tile("tile"),
+        known = self._shape(wanted)
+        if known is not None and wanted.first is not None and not wanted.starved:
+            kind, shape = known
+            self.bench.observe("indexed" if kind == "indexed" else self._name("tile", kind),
                                self._offset + wanted.first, self._offset + last, **shape)
 
     def _observe_completion(self, wanted: Wanted, now: int) -> None:
@@ -348,11 +379,11 @@ class Scene:
             self.bench.observe("refusal", at + wanted.taken, at + now,
                                refusal=int(wanted.refusal))
             return
-        shape = self._shape(wanted)
-        if shape is not None and not wanted.starved:
-            self.bench.observe("completion_indexed" if wanted.request.indexed
-                               else self._tile("completion"),
-                               at + wanted.taken, at + now, **shape)
+        known = self._shape(wanted)
+        late = wanted.refusal or any(wanted.pauses)  # gaps may be in front of the first command
+        if known is not None and not wanted.starved and not late:
+            kind, shape = known
+            self.bench.observe(self._name("completion", kind), at + wanted.taken, at + now, **shape)
 
     @property
     def _offset(self) -> int:

@@ -22,7 +22,7 @@ from cyclebound.golden.dram.request import (
     TARGET_BITS,
     WORD_BITS,
 )
-from cyclebound.golden.dram.timing import PARTS
+from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, testbench
 
 _BURSTS = 600  # of a random test
@@ -38,7 +38,7 @@ class Scene:
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
-        self.part = PARTS[bench.parameters["part"]]
+        self.part = part_named(bench.parameters["part"])
         self.latency = bench.parameters["fetch_latency"]
         self.model = DqSchedulerModel(self.part, self.latency)
         self.counts = {"read": 0, "write": 0, "deliver": 0, "fetch": 0, "drive": 0, "masked": 0}

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from cyclebound.golden.noc.deadlock import find_deadlock
 from cyclebound.golden.noc.mesh import MeshModel
 from cyclebound.golden.noc.packet import source_header, xy_header
-from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
+from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, crowd, pattern
 from cyclebound.golden.noc.routes import Mesh, Port, Route, Tile, ports, xy_route
-from cyclebound.golden.noc.tdma import Flow, Network, Slot, conflicts, solve
+from cyclebound.golden.noc.tdma import Flow, Slot, conflicts, solve
+from cyclebound.golden.noc.tdma import Network as Tables
+from cyclebound.golden.noc.traversal import Stream
 from cyclebound.golden.noc.wormhole_router import Flit, packet
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.flits import FlitPort, Sender
+from cyclebound.tb.noc.staggered import Network, PlannedSender, random_plan, stalls_of
 
 # memory-composition, Figure 3: R1 and R2 above, R4 and R3 below
 FIGURE_3: Mapping[str, Route] = {
@@ -39,7 +42,9 @@ class MeshScene:
         self._sinks = {t: FlitPort(i, o, f"sinks.{n}") for n, t in enumerate(self.tiles)}
         self._sources = {t: FlitPort(o, i, f"sources.{n}") for n, t in enumerate(self.tiles)}
         self._all_ready = sum(port.ready.mask for port in self._sources.values())
-        self.senders = {tile: Sender() for tile in self.tiles}
+        self.senders: dict[Tile, Sender] = {tile: Sender() for tile in self.tiles}
+        self.stalls = 0                     # for how many cycles receivers may stall a flit,
+        self._stalled: dict[Tile, int] = {}  # and for how many more they do
         self._sent: dict[int, deque[list[Flit]]] = defaultdict(deque)   # by stream
         self._taken: dict[int, deque[int]] = defaultdict(deque)
         self._next: dict[Tile, deque[int]] = {tile: deque() for tile in self.tiles}
@@ -79,8 +84,14 @@ class MeshScene:
                 for number in range(len(self.tiles))]
 
     async def cycle(self) -> None:
-        """Offer, let the receivers take everything, and compare."""
+        """Offer, let the receivers take what they do not stall, and compare."""
         word, offers = self._all_ready, {}
+        ready = dict.fromkeys(self.tiles, True)
+        for tile in self.tiles if self.stalls else ():
+            left = self._stalled.setdefault(tile, stalls_of(self.bench.rng, self.stalls))
+            ready[tile] = left == 0
+            if left:
+                word &= ~self._sources[tile].ready.mask
         for tile, sender in self.senders.items():
             flit = sender.begin()
             if flit is not None:
@@ -89,7 +100,7 @@ class MeshScene:
         now = self.bench.cycle
         seen = await self.bench.step(word)
         if self.model is not None:
-            self._compare(seen, offers)
+            self._compare(seen, offers, ready)
         moved = False
         for tile, flit in offers.items():
             port = self._sinks[tile]
@@ -99,12 +110,18 @@ class MeshScene:
                 if flit.first:
                     self._taken[self._next[tile].popleft()].append(now)
         for tile, port in self._sources.items():
-            if seen & port.valid.mask:
+            if not seen & port.valid.mask:
+                continue
+            if self.stalls:
+                self._stalled[tile] -= 1
+            if ready[tile]:
                 moved = True
+                self._stalled.pop(tile, None)
                 self._deliver(tile, port.payload.of(seen), now)
         self.quiet = 0 if moved else self.quiet + 1
 
-    def _compare(self, seen: int, offers: Mapping[Tile, Flit]) -> None:
+    def _compare(self, seen: int, offers: Mapping[Tile, Flit],
+                 ready: Mapping[Tile, bool]) -> None:
         expected = care = 0
         for tile in self.tiles:
             flit = self.model.delivers(tile)
@@ -114,7 +131,7 @@ class MeshScene:
                 care |= self._sources[tile].wide
             if self.model.ready(tile, offers.get(tile)):
                 expected |= self._sinks[tile].ready.mask
-        self.model.step(offers, dict.fromkeys(self.tiles, True))
+        self.model.step(offers, ready)
         self.bench.check(seen, expected, care)
 
     def _deliver(self, tile: Tile, bits: int, now: int) -> None:
@@ -159,6 +176,56 @@ async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
     assert not scene.pending, f"{scene.pending} packets are stuck"
     for source, length, first, last in scene.delivered:
         bench.observe("traversal", first, last, flits=length, pattern=number, source=source)
+
+
+async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bool, what: str,
+                    **known: int) -> None:
+    """Streams with senders that begin late, pause and idle; observes every packet as ``what``."""
+    scene = MeshScene(bench, modelled=modelled)
+    scene.stalls = network.stalls
+    await bench.reset()
+    for tile, packets in random_plan(network, bench.rng, cycles).items():
+        scene.senders[tile] = sender = PlannedSender()
+        for planned in packets:
+            scene.send(network.streams[planned.stream].route, planned.flits, int(planned.stream))
+            sender.plan(planned)
+    while scene.pending:
+        await scene.cycle()
+        assert scene.quiet < cycles, f"{scene.pending} packets are stuck"
+    for stream, flits, first, last in scene.delivered:
+        parameters = {"stream": stream} if what == "crowd" else {"source": stream, "flits": flits}
+        bench.observe(what, first, last, **parameters, **known)
+
+
+def pattern_network(bench: Bench, number: int, flits: int) -> Network:
+    """A pattern's streams, by the numbers of their sources, all with packets of one length."""
+    p = bench.parameters
+    mesh = Mesh(p["rows"], p["columns"])
+    return Network(mesh, {str(mesh.tiles.index(source)): Stream(xy_route(mesh, source, target),
+                                                                flits)
+                          for source, target in pattern(mesh, number).items()},
+                   p["delta"], p["depth"])
+
+
+def crowd_network(bench: Bench, number: int) -> Network:
+    """A crowd's streams."""
+    p = bench.parameters
+    mesh = Mesh(p["rows"], p["columns"])
+    streams, stalls = crowd(mesh, number, p["longest"])
+    return Network(mesh, streams, p["delta"], p["depth"], stalls)
+
+
+@testbench
+async def staggered_patterns(bench: Bench) -> None:
+    """A pattern of packets of one length, and crowds of mixed ones, with senders that idle."""
+    longest, depth = bench.parameters["longest"], bench.parameters["depth"]
+    for number in (HOTSPOT, *bench.rng.sample(range(2, 1000), 3)):
+        for flits in sorted({2, min(depth + 1, longest), longest}):
+            await staggered(bench, pattern_network(bench, number, flits), 200, modelled=True,
+                            what="traversal", pattern=number)
+    for number in bench.rng.sample(range(1000), 8):
+        await staggered(bench, crowd_network(bench, number), 300, modelled=True, what="crowd",
+                        crowd=number)
 
 
 @testbench
@@ -247,7 +314,7 @@ async def deadlock_of_figure_3(bench: Bench) -> None:
 _PERIODS = 4  # that a table is played
 
 
-async def _play(bench: Bench, network: Network, table: Mapping[str, Slot], who: Mapping[str, str],
+async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: Mapping[str, str],
                 ) -> list[list[tuple[int, int]]]:
     """Flows that send: in their windows ("table"), or always ("always"). By flow of the table,
     when each packet was taken and delivered, from the first cycle on."""
@@ -281,7 +348,7 @@ async def composable_with_tables(bench: Bench) -> None:
     up their windows, and as quick as if it were alone; without, it is not."""
     p = bench.parameters
     mesh = Mesh(p["rows"], p["columns"])
-    network = Network(mesh, period=64, hop_cycles=p["delta"] + 1,
+    network = Tables(mesh, period=64, hop_cycles=p["delta"] + 1,
                       payload_flits=p["longest"] - 2, flit_bytes=1, mhz=64)
     # so many MB/s are so many flits of payload in a period; packets of full size
     ends = [((0, 0), (1, 1)), ((0, 1), (1, 1)), ((1, 0), (1, 1)), ((0, 1), (1, 0)),

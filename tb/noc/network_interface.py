@@ -27,7 +27,7 @@ async def measure(bench: Bench, window: Window, words: int, at: int | None) -> I
     if at is None:
         assert not any(map(window.left, range(window.offset + 2)))
     else:
-        assert window.left(start + ready) == max(0, window.length - at)
+        assert window.left(start + ready) == max(0, window.length - at % window.period)
     known = {"period": window.period, "length": window.length, "crossing": window.crossing,
              "offset": window.offset}
     sizes = packet_sizes(words, payload)

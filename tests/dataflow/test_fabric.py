@@ -111,7 +111,7 @@ def test_refuses_configurations_that_would_short_drivers(message):
 def test_refuses_values_that_do_not_fit():
     configuration = connect(TINY, {Node(False, 0, 0): {"threads": 99}}, [])
     with pytest.raises(ValueError,
-                       match=r"^threads of unit \(0, 0\) must be from 0 to 31, not 99$"):
+                       match=r"^threads of unit \(0, 0\) must be from 1 to 16, not 99$"):
         encode(TINY, configuration, tid_width=4, address_width=8)
     with pytest.raises(ValueError, match=r"^unit \(0, 0\) has no size$"):
         encode(TINY, connect(TINY, {Node(False, 0, 0): {"size": 9}}, []), tid_width=4,

@@ -1,5 +1,8 @@
 """Kernels: what they become, and what cannot be mapped."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -144,28 +147,74 @@ def test_accesses_outside_are_not_made():
     ("b[tid] = b[tid] * a[tid]",
      r"\* of float and int; convert one with float32\(\) or int32\(\)"),
     ("b[tid] = b[tid] // b[tid]", "// of floats cannot be mapped"),
-    ("a[tid] = a[tid] / 2", "/ of ints cannot be mapped"),
-    ("a[tid] = 1.5 + 2.5", r"\+ of two constants; work it out before"),
+    ("b[tid] = b[tid] % 2.0", "% of floats cannot be mapped"),
+    ("b[tid] = 5.0 % 2.0", "% of floats cannot be mapped"),
+    ("a[tid] = a[tid] / 2", (r"/ of ints cannot be mapped; convert both with float32\(\), or write "
+     "//")),
+    ("a[tid] = 1.5 + 2.5", "float cannot be stored in a, an array of int"),
     ("a[tid] = tid if tid else b[tid]", "one way is int, the other float"),
-    ("a[tid] = tid and a[tid]", ("a load that is only made if what stands before it says so "
-     "cannot be mapped; write an if")),
-    ("a[tid] = min(tid)", "min has 2 operands, not 1"),
-    ("a[tid] = 1 < tid < 3", "a chain of comparisons cannot be mapped"),
+    ("a[tid] = tid and b[tid]", "and of int and float"),
+    ("a[tid] = min(tid)", "min has 2 operands or more, not 1"),
+    ("a[tid] = fma(tid, tid, 1.0)", "fma is for floats"),
+    ("a[tid] = abs(tid, 1)", "abs has 1 operand, not 2"),
+    ("a[tid] = round(b[tid])", ("function round cannot be mapped; there are abs, bool, float, "
+     "float32, fma, idiv, int, int32, leu, ltu, max, min, shr, sqrt")),
+    ("a[tid] = tid is x", "'tid is x' cannot be mapped"),
+    ("a[tid] = tid in (1, 2)", "a tuple cannot be mapped"),
     ("n = 3", "parameter n cannot be assigned to"),
+    ("n += 3", "parameter n cannot be assigned to"),
+    ("tid, x = x, tid", "parameter tid cannot be assigned to"),
+    ("for n in range(3): a[tid] = n", "parameter n cannot be assigned to"),
+    ("for tid in range(3): a[tid] = 1", "parameter tid cannot be assigned to"),
+    ("for a in range(3): b[tid] = a", "parameter a cannot be assigned to"),
+    ("min = 3", "min cannot be assigned to, for it is a function of the language"),
+    ("a[tid] = a", "array a needs an index here"),
     ("for k in range(a[0]): a[tid] = k", (r"a loop over range\(a\[0\]\) cannot be mapped: its "
      "bounds must be a range of constants")),
-    ("return 1", "return cannot be mapped"),
+    ("for k in range(0, 3, 0): a[tid] = k", r"range\(\) arg 3 must not be zero"),
+    ("for k in range(10000): a[tid] = k", "a kernel must have 4096 iterations at most"),
+    ("for k, j in range(3): a[tid] = k",
+     "a for with else, or with more than one variable, cannot be mapped"),
+    ("for k in a: b[tid] = k", ("a loop over a cannot be mapped: its bounds must be a range of "
+     "constants")),
+    ("return 1", "return of a value cannot be mapped"),
+    ("a[tid] = tid + (1 << 32)", "a shift must be by 0 to 31, not 32"),
+    ("a[tid] = 1 << -1", "a shift must be by 0 to 31, not -1"),
+    ("a[tid] = tid >> 32", "a shift must be by 0 to 31, not 32"),
+    ("a[tid] = tid << -1", "a shift must be by 0 to 31, not -1"),
+    ("a[tid] = shr(tid, 33)", "a shift must be by 0 to 31, not 33"),
+    ("a[tid] = tid + 4294967296", "4294967296 is no integer of 32 bits"),
+    ("a[tid] = tid - 2147483649 * 2", "4294967298 is no integer of 32 bits"),
+    ("a[tid] = tid < 4294967295", "4294967295 is no integer of 32 bits with a sign"),
+    ("a[tid] = 4294967295 > 3", "4294967295 is no integer of 32 bits with a sign"),
+    ("a[tid] = tid // 4294967295", "4294967295 is no integer of 32 bits with a sign"),
+    ("a[tid] = tid // 0", "// by 0"),
+    ("a[tid] = 5 % (n - 4)", "% by 0"),
+    ("a[tid] = idiv(tid, 0)", "idiv by 0"),
+    ("a[tid] = tid ** tid", "an exponent must be a constant integer from 0 to 64"),
+    ("a[tid] = tid ** -1", "an exponent must be a constant integer from 0 to 64"),
+    ("b[tid] = b[tid] ** 0.5", "an exponent must be a constant integer from 0 to 64"),
+    ("b[tid] = b[tid] * 1e39", r"1e\+39 is too large for single precision"),
+    ("b[tid] = b[tid] * 9007199254740993", "9007199254740993 has too many digits for a float"),
+    ("b[tid] = ~b[tid]", "~ of floats cannot be mapped"),
+    ("b[tid] = ~1.5", "~ of floats cannot be mapped"),
+    ("b[tid] = tid < 3", "bool cannot be stored in b, an array of float"),
+    ("a[-1] = 3", "an index must be 0 or more, not -1"),
+    ("a[tid] = (y := 3)", "an assignment in an expression cannot be mapped"),
+    ("a[tid], x = tid", r"'\(?a\[tid\], x\)? = tid' cannot be mapped"),
+    ("x: int = 3", "'x: int = 3' cannot be mapped"),
+    ("import os", "import cannot be mapped"),
+    ("a[tid] = abs(x=1)", r"'abs\(x=1\)' cannot be mapped"),
 ])
 def test_refusals_name_line_and_construct(line, message, tmp_path, monkeypatch):
     source = ("from cyclebound.golden.dataflow.kernel import *\n@kernel\n"
               f"def bad(tid, a: Ints, b: Floats, n: Int):\n    x = tid\n    {line}\n")
     (tmp_path / "bad_kernel.py").write_text(source)
+    monkeypatch.chdir(tmp_path)  # so that the file has a short name
     monkeypatch.syspath_prepend(tmp_path)
-    import importlib
-    import sys
     sys.modules.pop("bad_kernel", None)
     module = importlib.import_module("bad_kernel")
-    with pytest.raises(KernelError, match=f"^kernel bad, line 3: {message}$"):
+    with pytest.raises(KernelError, match=f"^bad_kernel.py, line 5: kernel bad: {message}$"):
         compile_segments(module.bad, n=4)
 
 
@@ -174,7 +223,8 @@ def test_refuses_parameters_and_constants():
         compile_kernel(KERNELS["saxpy"])
     with pytest.raises(TypeError, match=r"^kernel saxpy has no constant b$"):
         compile_kernel(KERNELS["saxpy"], a=1, b=2)
-    with pytest.raises(KernelError, match=r"line 1: parameter x must be Ints, Floats, Int or "):
+    with pytest.raises(KernelError, match=r"test_kernel.py, line \d+: kernel lambda_with_no_kind: "
+                       "parameter x must be Ints, Floats, Int or Float$"):
         kernel(lambda_with_no_kind)
     assert kernels.KERNELS is KERNELS
 

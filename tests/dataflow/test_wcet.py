@@ -2,15 +2,134 @@
 
 import random
 
+import numpy as np
 import pytest
 
-from cyclebound.golden.dataflow.cache_bounds import cache_access
-from cyclebound.golden.dataflow.run import run_mapped
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dataflow import wcet
+from cyclebound.golden.dataflow.cache_bounds import access_times
+from cyclebound.golden.dataflow.grid import Grid
+from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.golden.dataflow.partition import map_parts
+from cyclebound.golden.dataflow.run import Layout, run_mapped
+from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.golden.dataflow.wcet import estimate
-from cyclebound.sim import dataflow_adversary
+from cyclebound.sim import dataflow_adversary, dataflow_attack
 from cyclebound.sim.dataflow_adversary import Scene, search
+from cyclebound.sim.dataflow_attack import attack, random_scene
+from cyclebound.tb.dataflow.fabric_constants import CONSTANTS
 
 pytestmark = pytest.mark.unit
+DIVIDES = Grid(("SLLLQ", "LCKCD", "SLLLT"))
+
+
+def _private(tree, before=()):
+    """The tree with queues of its own for each branch, as if none were shared."""
+    for each in tree:
+        if isinstance(each, wcet._Queue):
+            yield from _private(each.after, (*before, each.places))
+        else:
+            for places in reversed(before):
+                each = wcet._Queue(places, [each])
+            yield each
+
+
+@pytest.fixture
+def private_rooms(monkeypatch):
+    """The fault that was in the bound: each branch of a net has places of its own."""
+    shared = wcet._trees
+    monkeypatch.setattr(wcet, "_trees", lambda mapped: {
+        token: list(_private(tree)) for token, tree in shared(mapped).items()})
+
+
+@pytest.fixture(scope="module")
+def slow_consumer():
+    """A part of fan2 in which a switch leads to a consumer that waits for a load, and to another.
+    """
+    (graph,) = compile_segments(KERNELS["fan2"], **CONSTANTS["fan2"])
+    mapped = map_parts(graph, DIVIDES, depth=4)[7]
+    arrays = dict.fromkeys(mapped.arrays, np.zeros(24, np.uint32))
+    layout = Layout.of(arrays)
+    return mapped, run_mapped(mapped, layout.words(arrays), layout, threads=24, depth=4, hit=20,
+                              miss=20).cycles
+
+
+def test_a_slow_consumer_starves_its_siblings(slow_consumer):
+    mapped, cycles = slow_consumer
+    assert cycles == 234 <= estimate(mapped, threads=24, depth=4, memory=20).cycles <= 1.25 * 234
+
+
+def test_with_private_rooms_the_bound_is_exceeded(slow_consumer, private_rooms):
+    mapped, cycles = slow_consumer
+    assert estimate(mapped, threads=24, depth=4, memory=20).cycles == 195 < cycles
+
+
+@pytest.mark.parametrize(("runs", "seed", "grid"), [
+    (40, 2, dataflow_attack.GRIDS[0]),
+    *(pytest.param(5000, seed, None, marks=pytest.mark.thorough) for seed in (1, 2))])
+def test_no_random_graph_exceeds_it(runs, seed, grid):
+    found, nearest = attack(runs, seed=seed, tries=2 if grid else 6,
+                            draw=lambda rng: random_scene(rng, grid))
+    assert not found, found[0]
+    assert nearest > 0.9
+
+
+def test_the_attack_finds_private_rooms(private_rooms):
+    found, _ = attack(40, seed=2, tries=2,
+                      draw=lambda rng: random_scene(rng, dataflow_attack.GRIDS[0]))
+    assert found
+    assert str(found[0]).startswith(f"{found[0].cycles} cycles of {found[0].scene.allowed}: ")
+    assert found[0].scene.cycles(found[0].pattern) == found[0].cycles
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["fan2", "compute_step_factor", "time_step", "euclid"])
+def test_no_memory_exceeds_a_kernels_bound(name):
+    """Every part on the grid on which the bound was exceeded, late and quick accesses mixed."""
+    rng = random.Random(name)
+    (graph,) = compile_segments(KERNELS[name], **CONSTANTS.get(name, {}))
+    for depth in (2, 4, 8):
+        for mapped in map_parts(graph, DIVIDES, depth=depth):
+            arrays = dict.fromkeys(mapped.arrays, np.ones(48, np.uint32))
+            layout = Layout.of(arrays)
+            for _ in range(8):
+                memory = {"hit": 2, "miss": rng.choice((3, 20, 40)), "miss_rate": rng.random()}
+                longest, stall = access_times(users=sum(map(bool, mapped.accesses())), **memory)
+                found = run_mapped(mapped, layout.words(arrays), layout, threads=48, depth=depth,
+                                   **memory)
+                assert found.cycles <= estimate(mapped, threads=48, depth=depth, memory=longest,
+                                                stall=stall).cycles
+
+
+def test_steps_are_the_same_with_and_without_a_period(monkeypatch):
+    for seed in range(6):
+        scene = random_scene(random.Random(seed), dataflow_attack.GRIDS[1])
+        sizes = {"threads": 40 * scene.depth + seed, "depth": scene.depth, "memory": 20}
+        found = estimate(scene.mapped, **sizes)
+        with monkeypatch.context() as patch:
+            patch.setattr(wcet._Times, "period", lambda self: 0)
+            assert found == estimate(scene.mapped, **sizes)
+
+
+def test_memory_is_known_before():
+    assert access_times(users=3) == (2, 0)
+    assert access_times(users=3, hit=4, miss=40) == (4, 0)
+    assert access_times(users=3, hit=4, miss=40, miss_rate=0.1) == (40, 0)
+    assert access_times(users=3, banks=8, hit=4, miss=40, miss_rate=0.1) == (42, 2)
+    assert access_times(users=0, banks=8) == (2, 0)
+    with pytest.raises(NotCovered, match=r"^a miss must take as long as a hit, 9 cycles, or "
+                       r"longer$"):
+        access_times(users=1, hit=9, miss=8, miss_rate=0.5)
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    ({"threads": 0}, "threads must be a whole number of at least 1, not 0"),
+    ({"depth": 1}, "depth must be a whole number of at least 2, not 1"),
+    ({"memory": 1}, "memory must be a whole number of at least 2, not 1"),
+    ({"stall": -1}, "stall must be a whole number of at least 0, not -1")])
+def test_refuses(slow_consumer, wrong, message):
+    with pytest.raises(NotCovered, match=f"^{message}$"):
+        estimate(slow_consumer[0], **{"threads": 4, "depth": 4} | wrong)
 
 
 @pytest.mark.parametrize(("name", "depth", "share"), [
@@ -33,10 +152,11 @@ def test_no_memory_exceeds_it(seed):
         found = run_mapped(scene.mapped, list(scene.words), scene.layout, threads=scene.threads,
                            depth=scene.depth, banks=banks, hit=2, miss=miss, miss_rate=rng.random())
         users = sum(map(bool, scene.mapped.accesses()))
-        assert found.cache.worst <= cache_access(ports=users, miss=miss)
-        assert found.cycles <= estimate(
-            scene.mapped, threads=scene.threads, depth=scene.depth, stall=users - 1,
-            memory=cache_access(ports=users, miss=miss)).cycles
+        longest, stall = access_times(users=users, banks=banks, miss=miss, miss_rate=1)
+        assert found.cache.worst <= longest
+        assert found.cache.longest_wait <= stall
+        assert found.cycles <= estimate(scene.mapped, threads=scene.threads, depth=scene.depth,
+                                        memory=longest, stall=stall).cycles
 
 
 def test_the_table(capsys):

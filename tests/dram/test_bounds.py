@@ -249,8 +249,8 @@ def test_rows_of_a_buffer():
 @pytest.mark.parametrize("formula", [eq15, eq15_tool, tile_issue_delay, worst_issue_delay])
 def test_impossible_tiles(formula):
     with pytest.raises(ValueError, match=r"^part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, "
-                                         r"ddr4-1866m-x16, ddr3-1600-module, or a file that ends "
-                                         r"in \.toml, not 'sdram'$"):
+                                         r"ddr4-1866m-x16, ddr3-1600-module, a speed bin .*, or a "
+                                         r"file that ends in \.toml, not 'sdram'$"):
         formula(part="sdram", bursts=1, write=0)
     with pytest.raises(NotCovered, match=r"^bursts must be a whole number of at least 1, not 0$"):
         formula(part=X16, bursts=0, write=0)

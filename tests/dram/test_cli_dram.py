@@ -1,8 +1,12 @@
 """The command line's face of DRAM requests."""
 
 import json
+from pathlib import Path
 
 import pytest
+
+from cyclebound.golden.dram import index_bounds
+from cyclebound.sim import cli_dram
 
 pytestmark = pytest.mark.system
 
@@ -56,6 +60,35 @@ def test_what_4_kib_use_of_the_data_bus(cyclebound):
                                 "(81.0 % of the data bus)\n")
 
 
+def test_what_any_4_kib_use_of_the_data_bus(cyclebound):
+    """That begin with a burst, or at any word; and with refreshes."""
+    done = cyclebound("dram", "use", "1024")
+    assert done.returncode == 0, done.stderr
+    rows = [[each.strip() for each in line.split("│")[1:-1]] for line in done.stdout.splitlines()
+            if line.startswith("│")]
+    assert rows == [["read", "with a burst", "64", "318", "80.5 %", "76.9 %", "83.1 %"],
+                    ["read", "anywhere", "65", "325", "78.8 %", "75.2 %", "82.1 %"],
+                    ["write", "with a burst", "64", "350", "73.1 %", "69.9 %", "75.3 %"],
+                    ["write", "anywhere", "65", "357", "71.7 %", "68.5 %", "74.4 %"]]
+
+
+def test_lines_and_their_bound(cyclebound):
+    done = cyclebound("dram", "tile", "-p", "ddr3-1600-module", "--address", "64788", "--words",
+                      "190", "--period", "16384", "--count", "9", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["issue_delay"] == 772
+    assert found["bounds"] == {"tile_2d_issue_delay": 772}
+
+
+def test_a_bound_that_takes_a_while_is_computed_if_asked_for(cyclebound):
+    done = cyclebound("dram", "tile", "--words", "1000", "--period", "1001", "--count", "20",
+                      "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["bounds"] == {}
+    assert done.stderr == "bound tile_2d_issue_delay: takes a while; --bound computes it\n"
+
+
 def test_a_tile_of_a_buffer(cyclebound):
     """Lines 3 and 4 of a buffer of 64 words a line, from its column 16 on."""
     done = cyclebound("dram", "tile", "--address", "0x1000", "--buffer", "64x5", "--column", "16",
@@ -69,6 +102,22 @@ def test_an_adversary(cyclebound):
     done = cyclebound("dram", "adversary", "2", "2", "--steps", "50")
     assert done.returncode == 0, done.stderr
     assert "read of 2 words over 2 rows takes 83 cycles, bound 83; banks " in done.stdout
+
+
+def test_an_adversary_that_exceeds_the_bound(monkeypatch, capsys):
+    monkeypatch.setattr(index_bounds, "indexed_issue_delay", lambda **_: 82)
+    assert cli_dram.adversary(2, 2, steps=50) == 1
+    assert "takes 83 cycles, bound 82; banks " in capsys.readouterr().out
+
+
+def test_a_burst_is_four_clocks(cyclebound, tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "parts" / "ddr4-2400.toml").read_text()
+    lines = ["nBURST = 2" if line.startswith("nBURST") else line for line in text.splitlines()]
+    (tmp_path / "two.toml").write_text("\n".join(lines))
+    done = cyclebound("dram", "worst", "16", "--part", "two.toml")
+    assert done.returncode == 2
+    assert done.stderr == ("cyclebound: two.toml: nBURST must be 4 clocks, for a burst is eight "
+                           "beats at double data rate, not 2\n")
 
 
 def test_the_longest(cyclebound):
@@ -107,8 +156,9 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--address", "0xfffffffc", "--words", "2"),
      "the tile must end by word 1073741824, not 1073741825"),
     (("tile", "--part", "ddr5"),
-     ("part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, or a "
-      "file that ends in .toml, not 'ddr5'")),
+     ("part must be one of ddr4-3200aa-x16, ddr4-3200aa-x8, ddr4-1866m-x16, ddr3-1600-module, a "
+      "speed bin such as ddr4-2400r-x16 (`cyclebound dram parts` lists them), or a file that ends "
+      "in .toml, not 'ddr5'")),
     (("tile", "--part", "nowhere.toml"), "nowhere.toml: cannot be read: No such file or directory"),
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
@@ -129,7 +179,8 @@ def test_a_picture(cyclebound, tmp_path):
     (("indexed", "--", "-1"), "an index must be from 0 to 1048575, not -1"),
     (("indexed", "1048576"), "an index must be from 0 to 1048575, not 1048576"),
     (("tile", "--words", "1048575"),
-     ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, not 264732")),
+     ("a request must take 8 nREFI (99840 cycles) at most, or a refresh is late, and 65535 bursts "
+      "take 262140 at least")),
     (("adversary", "2", "9"), "rows must be from 1 to 8, not 9"),
     (("longest", "2", "9"), "rows must be from 1 to 8, not 9"),
     (("indexed", "--address", "0xfffffffc", "1"),

@@ -2,12 +2,7 @@
 
 import pytest
 
-from cyclebound.golden.dram.index_chains import (
-    alternate,
-    fewest_extras,
-    frozen,
-    latest_activates,
-)
+from cyclebound.golden.dram.index_chains import latest_activates
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X8, DDR4_3200AA_X16
 
 pytestmark = pytest.mark.unit
@@ -27,23 +22,3 @@ X16, X8 = DDR4_3200AA_X16, DDR4_3200AA_X8
 def test_latest_activates(part, rows, single, sticky, times):
     assert latest_activates(part, count=len(times), rows=rows, single=single,
                             sticky=sticky) == times
-
-
-def test_extras():
-    def extras(part, bursts, opened, left):
-        return fewest_extras(part, bursts=bursts, opened=opened, left=left)
-
-    assert [extras(X16, 8, opened, 1) for opened in range(8)] == [0, 0, 2, 2, 1, 1, 0, 0]
-    assert [extras(X16, bursts, 7, 1) for bursts in (8, 9, 10, 11, 12, 100)] == [0, 0, 1, 1, 1, 1]
-    assert [extras(X8, 100, 4, left) for left in (1, 2, 4, 5)] == [2, 1, 1, 0]
-    assert extras(X8, 100, 3, 1) == extras(DDR3_1600_MODULE, 100, 5, 1) == 0
-
-
-def test_what_has_arrived():
-    assert frozen(X16, opened=7, left=1, extras=1)
-    assert not frozen(X16, opened=7, left=1, extras=8)
-    assert not frozen(X16, opened=5, left=3, extras=1)
-    assert not frozen(X8, opened=7, left=1, extras=1)
-    assert alternate(X16, bursts=20, rows=8, left=1, extras=2)
-    assert not alternate(X16, bursts=20, rows=8, left=1, extras=3)
-    assert not alternate(X8, bursts=20, rows=8, left=1, extras=0)

@@ -9,8 +9,9 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import index_table
 from cyclebound.golden.dram.bounds import recovery
 from cyclebound.golden.dram.command_arbiter import schedule
-from cyclebound.golden.dram.index_bounds import derived_issue_delay, indexed_issue_delay
+from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.index_exact import longest_request
+from cyclebound.golden.dram.index_general import general_issue_delay
 from cyclebound.golden.dram.index_openings import (
     Openings,
     check_search,
@@ -85,7 +86,7 @@ def test_table():
         kind = {"bursts": each.bursts, "rows": each.rows, "write": each.write}
         assert reached[each.part, each.write, each.bursts, each.rows] == each.delay
         assert longest_known(part, **kind) == each.delay == indexed_issue_delay(part=part, **kind)
-        assert derived_issue_delay(part, each.bursts, each.rows, each.write) >= each.delay
+        assert general_issue_delay(part, each.bursts, each.rows, each.write) >= each.delay
 
 
 def test_what_is_written_takes_as_much_longer_as_it_recovers():

@@ -1,6 +1,5 @@
 """Every block of the catalogue has all that a block has, where the house rules put it."""
 
-import gc
 import importlib.util
 import inspect
 import pkgutil
@@ -32,13 +31,6 @@ CONFIGURED = [
                  marks=[pytest.mark.thorough] if number or block.name in SLOW else [])
     for block in BLOCKS for number, name in enumerate(block.configurations)]
 blocks = pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
-
-
-@pytest.fixture(autouse=True)
-def _collected():
-    """Components that were only made: Amaranth warns where they are collected."""
-    yield
-    gc.collect()
 
 
 def test_there_are_blocks():

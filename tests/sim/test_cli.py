@@ -82,13 +82,15 @@ COMMANDS = {
                 "--simulator", "--wall-limit", "--json"],
     "merge": ["--output", "-o", "--no-report", "--json"],
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
-            "--wall-limit", "--output"],
+            "--wall-limit", "--output", "--set", "--part"],
     "compare": ["--json", "--markdown"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
     "report": ["--output"],
+    "dataflow": [],
     "dram": [],
+    "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set"],
-    "prove": ["-j", "--json"],
+    "prove": ["-j", "--set", "--part", "--json"],
     "fpga": ["--configuration", "--target", "--set", "--seed", "--json"],
 }
 

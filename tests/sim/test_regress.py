@@ -244,6 +244,11 @@ def test_tables_for_a_document(good, faulty, cyclebound, tmp_path):
     bad = cyclebound("compare", faulty[0], "--markdown")
     assert bad.returncode == 1
     assert "violated" in bad.stdout
+    # what failed stands before the tables
+    assert "- test.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1" in \
+        bad.stdout.partition("## Verdicts")[0]
+    assert re.match(r"Run of \S+ \S+, commit \S+, level quick, 3 simulations, 0 proofs\.\n",
+                    said.stdout)
 
 
 @system

@@ -297,21 +297,25 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.thorough
-def test_a_dask_cluster_gives_the_same_verdicts(cyclebound, command_environment, tmp_path):
+@pytest.fixture
+def cluster(command_environment, tmp_path):
+    """The address of a cluster of two workers."""
     pytest.importorskip("distributed")
     (tmp_path / "cluster.py").write_text(CLUSTER)
-    cluster = subprocess.Popen([sys.executable, "cluster.py"], cwd=tmp_path, text=True,
-                               env=command_environment, stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE)
-    try:
-        address = cluster.stdout.readline().strip()
-        assert address.startswith("tcp://127.0.0.1:")
-        there = cyclebound("regress", "noc.arbiter", *QUICK, "--scheduler", address, "-o", "there",
-                           "--json")
-    finally:
-        cluster.communicate("", timeout=60)
-    here = cyclebound("regress", "noc.arbiter", *QUICK, "-o", "here", "--json")
+    process = subprocess.Popen([sys.executable, "cluster.py"], cwd=tmp_path, text=True,
+                               env={**command_environment, "CYCLEBOUND_CATALOGUE": "faults"},
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    address = process.stdout.readline().strip()
+    assert address.startswith("tcp://127.0.0.1:")
+    yield address
+    process.communicate("", timeout=120)
+
+
+@pytest.mark.thorough
+def test_a_dask_cluster_gives_the_same_verdicts(cyclebound, cluster, tmp_path):
+    words = ("regress", "noc.arbiter", "-c", "four", "-c", "paper", *QUICK, "--json")
+    there = cyclebound(*words, "--scheduler", cluster, "-o", "there")
+    here = cyclebound(*words, "-o", "here")
     assert (there.returncode, there.stderr) == (here.returncode, here.stderr) == (0, "")
     drop = ("cycles_per_second",)
     there, here = ([{name: value for name, value in row.items() if name not in drop}
@@ -319,6 +323,20 @@ def test_a_dask_cluster_gives_the_same_verdicts(cyclebound, command_environment,
     assert there == here
     assert len(here) > 1
     assert Path(tmp_path / "there" / "jobs").is_dir()
+
+
+@pytest.mark.thorough
+def test_ctrl_c_on_a_cluster(begin, cluster, tmp_path):
+    """What had finished is kept; what had not begun is withdrawn; what runs ends by itself."""
+    process = begin("regress", "test.slow", *QUICK, "--scheduler", cluster, "-o", "run")
+    assert halfway(tmp_path / "run")
+    process.send_signal(signal.SIGINT)
+    _, wrong = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "interrupted; what had finished is kept" in wrong
+    before = finished(tmp_path / "run")
+    assert until(lambda: not inside(tmp_path / "run"), seconds=120)
+    resumes(begin, tmp_path / "run", before)
 
 
 @pytest.mark.parametrize(("address", "message"), [

@@ -193,6 +193,14 @@ def test_layers_that_are_none():
             ({"shortcut": -1}, "layer: shortcut must be at least 0, not -1"),
             ({"shortcut": 1, "window": 2},
              "layer: window must be 1 where a shortcut is added, not 2"),
+            ({"pad": 128}, "layer: pad must be -128 to 127, not 128"),
+            ({"zero": -129}, "layer: zero must be -128 to 127, not -129"),
+            ({"shortcut": 1, "zero": 1},
+             "layer: zero must be 0 where a shortcut is added, not 1"),
+            ({"scales": ((1, 0),)}, "layer: scales must be one for each of 3 filters, not 1"),
+            ({"scales": ((1, 0), (65536, 0), (1, 0))},
+             "layer: multiplier must be 0 to 65535, not 65536"),
+            ({"scales": ((1, 0), (1, 64), (1, 0))}, "layer: shift must be 0 to 63, not 64"),
             ({"depthwise": True},
              "layer: a depthwise layer must have as many filters as channels, not 3 and 2")):
         with pytest.raises(ValueError, match=f"^{message}$"):

@@ -169,6 +169,23 @@ def test_no_transfer_touches_what_the_computation_beside_it_uses(seeds):
     assert met > 3 * len(seeds)
 
 
+def test_a_transfer_that_touches_it_is_seen(monkeypatch):
+    """Images always in the same half: in order nothing is wrong, side by side it is."""
+    right = accelerator_jobs.Cut.jobs
+
+    def jobs(self):
+        half = self.shape.device.a_depth // 2
+        return (job._replace(a_base=job.a_base % half, loads=tuple(
+            move._replace(scratch=move.scratch - job.a_base + job.a_base % half)
+            if move.target == accelerator_jobs.Target.A else move for move in job.loads))
+            for job in right(self))
+
+    monkeypatch.setattr(accelerator_jobs.Cut, "jobs", jobs)
+    search(range(20))
+    with pytest.raises(AssertionError):
+        test_no_transfer_touches_what_the_computation_beside_it_uses(range(20))
+
+
 # -- layers of ordinary networks, which used to fit no cut -----------------------------------------
 
 ORDINARY = {

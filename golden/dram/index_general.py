@@ -1,0 +1,184 @@
+"""An upper bound on indexed requests for any part, whatever its numbers and the gaps between words.
+
+The exact numbers of Sim-D's parts come from a search (``index_exact.py``). This is what can be
+derived without one. Derivation: docs/dram-indexed.md, whose names are used here.
+"""
+
+from functools import lru_cache
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram.bounds import recovery
+from cyclebound.golden.dram.index_chains import latest_activates
+from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.golden.dram.timing import Part
+
+__all__ = ["general_issue_delay", "row_cycle"]
+
+
+def row_cycle(part: Part, write: int) -> int:
+    """Clocks that a word costs at most where a bank may hold two rows; docs/dram-indexed.md, 5."""
+    held = recovery(part, write) - part.nRP
+    early = part.nRCD + part.nRP + max(held, part.nRAS - part.nRCD)
+    waiting = max(part.nRCD + max(part.nRP, part.nRC - part.nRAS), part.nCCD_L)
+    window = part.nFAW - 3 * part.nRRD_S
+    return max(part.nRC, early, part.nRRD_L, window,
+               part.banks + max(waiting, part.nRRD_L, window))
+
+
+@lru_cache(maxsize=1 << 14)
+def general_issue_delay(part: Part, bursts: int, rows: int, write: int, gaps: int = 0) -> int:
+    """No indexed request of ``bursts`` words over ``rows`` rows takes longer, on any part.
+
+    ``gaps``: clocks in which no word came, though there was room for one. Raises `NotCovered` for
+    parts that can give a column command or an activate in each clock, which no DRAM can.
+    """
+    if part.nCCD_S < 2 or part.nRRD_S < 2:
+        raise NotCovered(f"{part.name}: nCCD_S and nRRD_S must be at least 2 clocks for "
+                         f"indexed_issue_delay, not {part.nCCD_S} and {part.nRRD_S}")
+    if rows > part.banks:
+        return bursts * row_cycle(part, write) + gaps
+    return _Request(part, bursts, rows, write, gaps).delay()
+
+
+class _Request:
+    """Requests of up to nB rows; ``most``: banks that they open at most."""
+
+    def __init__(self, part: Part, bursts: int, rows: int, write: int, gaps: int) -> None:
+        self.part, self.bursts, self.rows = part, bursts, rows
+        self.write, self.gaps, self.most = write, gaps, min(bursts, rows)
+        self._known: dict[tuple[bool, bool], tuple[int, ...]] = {}
+        self._orderly = part.nRRD_S >= part.nCCD_S and part.nRRD_L >= part.nCCD_L
+
+    def delay(self) -> int:
+        """The latest end of any of its banks (docs/dram-indexed.md, 4)."""
+        part = self.part
+        held = recovery(part, self.write) - part.nRP
+        last = part.nRCD + (self.bursts - 1) * part.nCCD_L + self._lag(self.most, self.bursts - 1)
+        activate = self._last_activate()
+        served, kept = last + held, activate + part.nRAS
+        end = max(served, kept) + int(served == kept and self.most > 1)
+        if self._crowded(held):
+            end = max(end, last + self.most - 1)
+        return max(end + part.nRP, activate + part.nRC)
+
+    def _crowded(self, held: int) -> bool:
+        """Whether precharges of other banks may still wait for the pins behind the last word."""
+        part = self.part
+        return self.most > 1 and (
+            self.gaps > 0 or min(part.nCCD_S, part.nRRD_S) < 4 or part.nRCD < 3
+            or held + part.nRAS < 12 or (FIFO_DEPTH * part.nCCD_S < 2 * self.most))
+
+    # -- activates (2) -------------------------------------------------------------------------
+
+    def _opens(self, count: int, *, single: bool) -> int:
+        """T(count): the last of so many activates, if a closed bank waits in each clock before."""
+        kind = (single and self._orderly, self.gaps > 0 or self.bursts >= count + FIFO_DEPTH)
+        if kind not in self._known:
+            # all words have come by that activate, if no FIFO was ever full
+            come = max(2, -(-(self.bursts - 1) // self.part.nRRD_S) + 1)
+            self._known[kind] = latest_activates(
+                self.part, count=self.most, rows=self.rows, single=kind[0],
+                sticky=self.most + 1 if kind[1] else min(come, self.most + 1))
+        return self._known[kind][count - 1]
+
+    def _chain(self, history: list[int], start: int, count: int, reads: int) -> list[int]:
+        """D: the latest times of ``count`` activates, the first of which waits from ``start`` on;
+        none comes before ``start``, and no column command before ``reads``."""
+        part, times, latest = self.part, history[-4:], []
+        gap = part.nRRD_S if self.rows <= part.bank_groups else part.nRRD_L
+        for _ in range(count):
+            window = times[-4] + part.nFAW if len(times) >= 4 else start
+            legal = max(start, times[-1] + gap, window)
+            times = [*times[-3:], legal + int(legal >= reads)]
+            latest.append(times[-1])
+        return latest
+
+    def _resumed(self, opened: int, start: int, count: int) -> list[int]:
+        """The latest times of ``count`` activates, the first behind a clock before ``start`` in
+        which none of the closed banks waited; ``opened`` banks had been by then."""
+        part = self.part
+        history = [start - 2 - part.nRRD_S * (opened - 1 - number) for number in range(opened)]
+        return self._chain([0, *history[1:]], start, count, part.nRCD)
+
+    def _stalled(self, count: int) -> list[tuple[int, int]]:
+        """The same from a clock 0 on in which a full FIFO of an open bank kept words from coming.
+
+        With each, how many words of that FIFO there still were. The word that was kept is one of
+        them, and enters first; or it is the request's last, which needs room in all FIFOs.
+        """
+        part = self.part
+        before = min(4, max(1, self.most - count))
+        history = [-1 - part.nRRD_S * number for number in reversed(range(before))]
+        last = [(self._chain(history, 1, 1, 0)[-1], FIFO_DEPTH)] if count == 1 else []
+        return [(self._chain(history, 2, count, 0)[-1], FIFO_DEPTH + 1), *last]
+
+    # -- column commands (3) -------------------------------------------------------------------
+
+    def _lag(self, banks: int, words: int, *, more_gaps: bool = False) -> int:
+        """How much later a column command behind a pause is than nRCD and nCCD_L for each word
+        before it, if that is ``words`` at most, with ``banks`` banks at most; ``more_gaps``: with
+        what gaps behind it may add."""
+        part, step = self.part, self.part.nCCD_L
+        lag = 0
+        for count in range(1, min(banks, words + 1) + 1):
+            lag = max(lag, self._opens(count, single=True) - (count - 1) * step)
+            if words >= count:
+                lag = max(lag, self._opens(count, single=False) - count * step)
+        gapless = lag
+        lag = max(lag, self.gaps + 1 - step - part.nRCD)
+        for opened in range(1, banks):
+            came, start = self._came(opened)
+            most = min(banks - opened, words - came + 1)
+            for number, time in enumerate(self._resumed(opened, start, most)):
+                lag = max(lag, time - (came + number) * step)
+        stalls = self._stalls(banks - 1, words)
+        return max(lag, gapless + self.gaps) + stalls if stalls or more_gaps else lag
+
+    def _came(self, opened: int) -> tuple[int, int]:
+        """Words that have come at least when no closed bank waits and ``opened`` have been opened,
+        and the clock behind."""
+        soonest = (opened - 1) * self.part.nRRD_S + 2
+        came = max(opened, soonest - self.gaps)
+        return came, came + self.gaps
+
+    def _stalls(self, banks: int, words: int) -> int:
+        """What full FIFOs of open banks add to it, each time for a few of the activates."""
+        part = self.part
+        gains = [max(late + part.nRCD - (held + count - 1) * part.nCCD_L
+                     for late, held in self._stalled(count)) for count in range(1, banks + 1)]
+        return _most(gains, banks, words)
+
+    def _last_activate(self) -> int:
+        """The latest activate of all (docs/dram-indexed.md, 4)."""
+        part, latest = self.part, 0
+        for count in range(1, self.most + 1):
+            latest = max(latest, self._opens(count, single=count == self.bursts))
+        for opened in range(1, self.most):
+            _, least = self._came(opened)
+            for count in range(1, self.most - opened + 1):
+                start = self.bursts - count + self.gaps
+                if start >= least:
+                    latest = max(latest, self._resumed(opened, start, count)[-1])
+        for count in range(1, self.most):
+            for late, held in self._stalled(count):
+                before = self.bursts - held - count
+                if before >= 0:
+                    lag = self._lag(self.most - count, before, more_gaps=True)
+                    latest = max(latest, part.nRCD + lag + before * part.nCCD_L + late)
+        return latest
+
+
+def _most(gains: list[int], banks: int, words: int) -> int:
+    """The greatest sum of gains, of ``banks`` and of ``words`` at most: the n-th needs n banks, and
+    n - 1 words beside the 8 of a FIFO at least."""
+    best = [0] * (banks + 1)
+    for stalls in range(1, banks + 1):
+        more = list(best)
+        for number, gain in enumerate(gains, 1):
+            if gain > 0 and number - 1 + FIFO_DEPTH <= words:
+                for used in range(number, banks + 1):
+                    more[used] = max(more[used], best[used - number] + gain)
+        if more == best or stalls * FIFO_DEPTH > words:
+            break
+        best = more
+    return max(best)

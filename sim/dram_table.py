@@ -1,0 +1,112 @@
+"""The searched table of indexed requests, derived anew entry by entry (docs/dram-indexed.md).
+
+Each search is kept in the cache when it is done, under a key made from the search's own code and
+the part's numbers: what was killed goes on where it stopped.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cyclebound.golden.dram import (
+    index_exact,
+    index_gaps,
+    index_latest,
+    index_openings,
+    index_outline,
+    index_steps,
+    index_worlds,
+)
+from cyclebound.golden.dram.bounds import recovery
+from cyclebound.golden.dram.index_exact import longest_request
+from cyclebound.golden.dram.index_table import Known
+from cyclebound.golden.dram.index_witnesses import witnesses
+from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.golden.dram.timing import PARTS
+from cyclebound.sim.cache import entry, key_of
+
+__all__ = ["Searched", "search_all", "write_table"]
+
+_SEARCH = (index_exact, index_gaps, index_latest, index_openings, index_outline, index_steps,
+           index_worlds)
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search says of an entry.
+
+    Attributes
+    ----------
+    known : Known
+        The entry.
+    reached : int
+        Delay of the longest witness of such a request.
+    longest : int or None
+        The longest of all requests that take longer than the entry says; None: there is none.
+    settled : int
+        The number of words from which on nothing else changes, or 0.
+    steps : int
+        Steps of the search.
+    cached : bool
+        Whether it had been done before.
+    """
+
+    known: Known
+    reached: int
+    longest: int | None
+    settled: int
+    steps: int
+    cached: bool
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the entry; empty if nothing is."""
+        known = self.known
+        if self.longest is not None:
+            return f"a request takes {self.longest} cycles, the table says {known.delay}"
+        if self.reached != known.delay:
+            return f"the longest witness takes {self.reached} cycles, the table says {known.delay}"
+        if known.settled and not 0 < self.settled <= known.settled:
+            return (f"the search says the same from {self.settled or 'no number of'} words on, "
+                    f"the table from {known.settled}")
+        return ""
+
+
+def search_all(entries: Iterable[Known], tell: Callable[[str], None] = lambda stage: None
+               ) -> Iterator[Searched]:
+    """Search for a request that takes longer than each entry says, the quickest searches first."""
+    code = hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in _SEARCH))
+    reached: dict[tuple, int] = {}
+    for each in witnesses():
+        for rows in range(each.rows, PARTS[each.part].banks + 1):
+            kind = each.part, each.write, rows, each.bursts
+            reached[kind] = max(each.found, reached.get(kind, 0))
+    for known in sorted(entries, key=lambda each: (each.rows, each.bursts)):
+        yield _search(known, reached.get(known[:4], 0), code.hexdigest(), tell)
+
+
+def _search(known: Known, reached: int, code: str, tell: Callable[[str], None]) -> Searched:
+    part = PARTS[known.part]
+
+    def make(folder: Path) -> None:
+        found = longest_request(part, bursts=known.bursts, rows=known.rows, write=known.write,
+                                least=known.delay + 1, tell=tell)
+        (folder / "found.json").write_text(json.dumps(
+            {"longest": found.delay, "settled": found.settled or 0, "steps": found.followed}))
+
+    key = key_of(code, repr(part), FIFO_DEPTH, recovery(part, known.write), known[:5])
+    folder, cached = entry("dram-table", key, make)
+    found = json.loads((folder / "found.json").read_text())
+    return Searched(known, reached, found["longest"], found["settled"], found["steps"], cached)
+
+
+def write_table(path: Path, searched: Iterable[Searched]) -> None:
+    """The table with what the searches say, in the order of the old one."""
+    lines = [",".join(Known._fields)]
+    for each in searched:
+        known = each.known
+        settled = each.settled if known.settled and each.longest is None else 0
+        lines.append(",".join(map(str, (*known[:4], each.longest or known.delay, settled))))
+    path.write_text("\n".join(lines) + "\n")

@@ -1,0 +1,339 @@
+"""What kernels mean: Python's own call of the function, the interpreter and the golden fabric."""
+
+import numpy as np
+import pytest
+
+from cyclebound.golden.dataflow import compile as compiling
+from cyclebound.golden.dataflow import kernel as language
+from cyclebound.golden.dataflow import segments
+from cyclebound.golden.dataflow.bitstream import DEPTHS
+from cyclebound.golden.dataflow.fabric import FabricModel
+from cyclebound.golden.dataflow.graph import Memory, Task
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
+from cyclebound.golden.dataflow.interpret import interpret, interpret_all
+from cyclebound.golden.dataflow.kernel import KernelError
+from cyclebound.golden.dataflow.kernels import LOOPS
+from cyclebound.golden.dataflow.mapper import map_graph
+from cyclebound.golden.dataflow.memory import kernel_arrays, typed_arrays
+from cyclebound.golden.dataflow.operands import Spilled, Value, float_bits
+from cyclebound.golden.dataflow.plain import run_plainly
+from cyclebound.golden.dataflow.run import run_graphs
+from cyclebound.golden.dataflow.segments import compile_segments
+from cyclebound.sim.dataflow_kernels import compare, draw, kernel_of, search
+from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
+
+pytestmark = pytest.mark.unit
+
+# pairs of hard numbers, one for each thread
+INTEGERS = (0, 1, -1, 2, -2, 5, -7, 31, 32, 33, 100, -100, 2**31 - 1, -2**31, -2**31 + 1, 65536)
+FLOATS = (0.0, -0.0, 1.0, -1.5, 2.75, 1e30, -1e30, 3e9, -3e9, 1e-40, float("inf"), float("nan"))
+PAIRS = [(a, b) for a in INTEGERS for b in INTEGERS]
+SINGLES = [(a, b) for a in FLOATS for b in FLOATS]
+
+
+def kernel(body, parameters="a: Ints, b: Ints, c: Ints, x: Floats, y: Floats, z: Floats, n: Int"):
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    return kernel_of(f"@kernel\ndef k(tid, {parameters}):\n{lines}", f"<{body}>")
+
+
+def memory(threads):
+    def column(values, k, kind):
+        return np.array([values[i % len(values)][k] for i in range(threads)], kind).view(np.uint32)
+
+    return {"a": column(PAIRS, 0, np.int32), "b": column(PAIRS, 1, np.int32),
+            "c": np.zeros(threads, np.uint32), "x": column(SINGLES, 0, np.float32),
+            "y": column(SINGLES, 1, np.float32), "z": np.zeros(threads, np.uint32)}
+
+
+def agree(each, threads=0, **constants):
+    """Python and the interpreter agree, on hard numbers."""
+    threads = threads or len(PAIRS)
+    arrays = memory(threads)
+    wanted = {name: words.copy() for name, words in arrays.items()}
+    faults = run_plainly(each, wanted, threads, **constants)
+    graphs = compile_segments(each, **constants)
+    found, outside = interpret_all(graphs, arrays, threads)
+    assert typed_arrays(each, found).keys() == set(each.arrays)
+    for name, words in wanted.items():
+        differ = words != found[name]
+        if name in "xyz":
+            differ &= ~(np.isnan(words.view(np.float32)) & np.isnan(found[name].view(np.float32)))
+        assert not differ.any(), (name, np.flatnonzero(differ)[:3], words[differ][:3],
+                                  found[name][differ][:3])
+    assert sorted(faults) == sorted(outside)
+
+
+WHOLE = ["p + q", "p - q", "p * q", "-p", "~p", "+p", "abs(p)", "p & q", "p | q", "p ^ q", "p // q",
+         "p % q", "p // 3", "p % 3", "p // -3", "p % -3", "p // 8", "p % 8", "p // 1", "p % 1",
+         "7 // q", "7 % q", "tid // 3", "tid % 5", "(p & 15) // 3", "(p & 15) % (1 + (q & 3))",
+         "p << q", "p >> q", "shr(p, q)", "p << 31", "p >> 31", "shr(p, 31)", "p << 0", "p >> 0",
+         "1 << q", "p & 0xFFFFFFFF", "p ^ 0x80000000",
+         "p + 0xFFFFFFFF", "p << (q & 31)", "ltu(p, q)", "leu(p, q)", "ltu(p, 0x80000000)",
+         "p ** 2", "p ** 3", "p ** 0", "p ** 1", "3 ** 4 + p", "min(p, q)", "max(p, q, 3)",
+         "idiv(p, q)", "idiv(p, 3)", "p and 5", "p or 9", "p and q", "p or q", "p and q and 3",
+         "0 or p", "7 and p", "not p", "not (p and q)", "p < q", "p <= q", "p > q", "p >= q",
+         "p == q", "p != q", "0 < p < q", "-5 <= p <= q <= 50", "p if p < q else q",
+         "p if n else q", "p if p else -1", "(p < q) + (p == q)", "-(p < q)", "~(p < q)",
+         "int(p < q) << 4", "bool(p)", "bool(p) + 1", "int(p)", "int(2.75) + p", "n // 2 + p",
+         "n % 3 + p", "n ** 2 + p", "(n - 9) // 2 + p", "-n % 4 + p", "abs(n - 9) + p",
+         "min(n, 2) + p", "p if 1.5 + 2.5 == 4.0 else q", "int32(3e9) ^ p", "(1 << 31) ^ p",
+         "~0 ^ p", "p & -8", "a[tid] and b[tid]", "p or b[tid + n]", "True + p", "not n"]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_integers_are_pythons(text):
+    agree(kernel(f"p = a[tid]\nq = b[tid]\nc[tid] = {text}"), n=7)
+
+
+SINGLE = ["p + q", "p - q", "p * q", "p / q", "-p", "abs(p)", "+p", "p ** 2", "p ** 3", "p ** 0",
+          "min(p, q)", "max(p, q)", "max(p, 0.0)", "min(1, p)", "max(p, q, 0.5)", "p and q",
+          "p or q", "p or 2.5", "p if p < q else q", "float(a[tid])", "float32(a[tid])",
+          "float(p)", "float(int(p))", "sqrt(p)", "fma(p, q, 1.5)", "p * 2", "p + (1 << 20)",
+          "p + 1 / 3", "p + n / 2", "0.1 + 0.2 + p", "p * True", "sqrt(2.0) * p", "2.5 ** 3 * p",
+          "(0.1 if a[tid] else 0.2) + 0.3", "p + float(n)", "fma(0.1, 3.0, n) * p",
+          "min(0.1, 0.2) * p", "abs(-0.1) * p", "p - -0.0", "1e-50 + p", "float(p < q)"]
+
+
+@pytest.mark.parametrize("text", SINGLE)
+def test_floats_are_pythons(text):
+    agree(kernel(f"p = x[tid]\nq = y[tid]\nz[tid] = {text}"), len(SINGLES), n=7)
+
+
+@pytest.mark.parametrize("text", ["int(p)", "int32(p)", "p < q", "p <= q", "p > q", "p >= q",
+                                  "p == q", "p != q", "not p", "bool(p)", "p < q < 1.0",
+                                  "int(p < 1)", "3 if p else 4", "p == 1", "not (p or q)"])
+def test_integers_from_floats_are_pythons(text):
+    agree(kernel(f"p = x[tid]\nq = y[tid]\nc[tid] = {text}"), len(SINGLES), n=7)
+
+
+BODIES = {
+    "a loop variable hides what was there": (
+        "k = 5\nfor k in range(n):\n    c[tid] += k\n    k = 40\nc[tid] += k", 5),
+    "an empty loop leaves it": "k = 5\nfor k in range(n - 7):\n    pass\nc[tid] = k",
+    "a variable of one way only is the old one otherwise": (
+        "p = a[tid]\nfor k in range(2):\n    if b[tid] > 3:\n        p = p + k\nc[tid] = p"),
+    "a return": "if tid >= n:\n    return\nc[tid] = 3",
+    "a return in either way": (
+        "p = a[tid]\nif p > 3:\n    c[tid] = 1\n    return\nelif p < -3:\n    p = 9\n"
+        "else:\n    return None\nc[tid] = p"),
+    "a return in a loop": (
+        "p = a[tid]\nfor k in range(4):\n    p = p + k\n    if p > 3:\n        return\n"
+        "    c[tid] = p\nz[tid] = 1.5"),
+    "a constant after a return": (
+        "m = 2\nif tid > 9:\n    return\nm = 3\nfor k in range(m):\n    c[tid] += m"),
+    "a loop in an if": (
+        "s = 0\nif a[tid] < 5:\n    t = a[tid]\n    for k in range(3):\n        t = t * 2 + k\n"
+        "        s = s + t\n    c[tid] = t\nelse:\n    for j in range(2):\n        s = s - j\n"
+        "c[tid] += s"),
+    "loops in ifs in loops": (
+        "s = a[tid]\nfor i in range(2):\n    if s & 1:\n        for j in range(2):\n"
+        "            if s > j:\n                for k in range(i + 1):\n"
+        "                    s = s + 3 * k + 1\n            else:\n                s = s ^ 5\n"
+        "        c[tid] += s"),
+    "a loop that a constant leaves out": (
+        "if n > 9:\n    for k in range(1 << 30):\n        c[tid] = k\nelse:\n    c[tid] = n"),
+    "a swap": "p = a[tid]\nq = b[tid]\nfor k in range(3):\n    p, q = q, p\nc[tid] = p - q",
+    "what was assigned together": "p = q = a[tid]\np += 1\nc[tid] = p * 100 + q",
+    "a load that a condition leaves out": (
+        "c[tid] = a[tid + 250] if tid < 6 else 7\nz[tid] = x[tid - 3] if tid > 3 and "
+        "x[tid - 4] > 0.0 else 0.5"),
+    "an index outside": "c[tid] = a[tid - 3] + b[tid * 9]\nz[tid + 8] = 1",
+    "only constants": "c[3] = 5\nz[0] = 2",
+    "comparisons of what is loaded": "c[tid] = 0 < a[tid] < b[tid + 9]",
+    "elements twice": "c[tid] += 3\nc[tid] *= 2\nc[tid] -= c[tid] // 2",
+}
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_statements_are_pythons(what):
+    body = BODIES[what]
+    agree(kernel(body if isinstance(body, str) else body[0]), n=7)
+
+
+def test_divisions_cost_no_more_than_they_must():
+    """The unit truncates; what is known of signs leaves the correction out."""
+    for text, most in (("tid // 3", 1), ("tid % 3", 3), ("tid % 8", 1), ("a[tid] // 4", 1),
+                       ("a[tid] // 3", 5), ("a[tid] // b[tid]", 7), ("a[tid] >> 3", 1),
+                       ("a[tid] << (b[tid] & 7)", 2)):
+        graph, = compile_segments(kernel(f"c[tid] = {text}"), n=7)
+        assert len(graph.tasks) - 2 - text.count("[") <= most, text
+
+
+def test_numbers_in_single_precision():
+    assert float_bits(0.1) == 0x3DCC_CCCD
+    assert float_bits(16777217) == float_bits(2.0**24)
+    with pytest.raises(ValueError, match=r"^1e\+39 is too large for single precision$"):
+        float_bits(1e39)
+
+
+# -- variables that wait in memory -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_on_the_golden_fabric(name):
+    """A variable's store waits for its load: else some threads see the next iteration's value."""
+    each, threads = LOOPS[name], 6
+    rng = np.random.default_rng(5)
+    arrays = {array: rng.integers(-9, 9, threads).astype(np.int32) if name == "fibonacci"
+              else rng.standard_normal(threads).astype(np.float32) * 4 for array in each.arrays}
+    words = kernel_arrays(each, arrays)
+    wanted = {array: found.copy() for array, found in words.items()}
+    run_plainly(each, wanted, threads, **CONSTANTS[name])
+    found = run_graphs(compile_segments(each, **CONSTANTS[name]), FIVE_BY_FIVE, words,
+                       threads=threads, depth=2, moves=1000, late=True, **MISSES)
+    assert all(found.arrays[array].tolist() == wanted[array].tolist() for array in wanted)
+
+
+def test_random_kernels():
+    """More: ``python -m cyclebound.sim.dataflow_kernels``."""
+    differ, refused = search(40, 5000, fabric=False)
+    assert differ == 0
+    assert refused < 20
+    assert search(2, 7000) == (0, 0)
+
+
+@pytest.mark.thorough
+def test_a_thousand_random_kernels():
+    assert search(1000, 20_000)[0] == 0
+
+
+def test_the_search_finds_a_store_that_does_not_wait(monkeypatch):
+    """As it once was: the store of a variable had no enable token from its load."""
+
+    def unordered(self, name, value):
+        self.graph.add(Task(Memory.STORE, [self.number, value.what, None], array=f"${name}"))
+        return Value(Spilled(name), value.kind)
+
+    assert compare(7029, fabric=False) == ""
+    monkeypatch.setattr(compiling.Compiler, "spill", unordered)
+    assert compare(7029, fabric=False) == "the graph's memory depends on the order of its tasks"
+
+
+def test_the_search_finds_wrong_arithmetic(monkeypatch):
+    """Of two ways, always the first."""
+    monkeypatch.setattr(segments.Compiler, "choose",
+                        lambda self, condition, yes, no, kind, node: self.here(yes, node))
+    said = []
+    differ, _ = search(10, 5000, fabric=False, say=said.append)
+    assert differ == len(said) > 1
+    assert said[0].endswith("the interpreter's memory is not Python's")
+
+
+def test_a_drawn_kernel_is_that_of_its_seed():
+    assert draw(3).source == draw(3).source != draw(4).source
+
+
+# -- nothing is lost -------------------------------------------------------------------------------
+
+
+def test_arrays_are_what_they_say():
+    each = kernel("c[tid] = a[tid]\nz[tid] = x[tid]", "a: Ints, c: Ints, x: Floats, z: Floats")
+    good = {"a": np.array([-1, 2**31 - 1], np.int32), "c": [3, -4], "x": np.float32([1, 2]),
+            "z": [0.5, 2]}
+    words = kernel_arrays(each, good)
+    assert words["a"].tolist() == [0xFFFF_FFFF, 0x7FFF_FFFF]
+    assert words["c"].tolist() == [3, 0xFFFF_FFFC]
+    assert words["z"].view(np.float32).tolist() == [0.5, 2.0]
+    assert kernel_arrays(each, good | {"a": np.array([1, 0], np.uint32) - np.uint32(1)})[
+        "a"].tolist() == [0, 0xFFFF_FFFF]
+    for wrong, error, message in (
+            ({"a": np.array([1, 2**31])}, ValueError,
+             "^array a: 2147483648 is no integer of 32 bits$"),
+            ({"a": [1.5]}, TypeError, "^array a must be of integers, not float64$"),
+            ({"a": [[1]]}, ValueError, "^array a must have one dimension, not 2$"),
+            ({"x": np.array([0.5, 0.1])}, ValueError, (r"^array x: 0\.1 is no number in single "
+             r"precision; round it with astype\(numpy\.float32\)$")),
+            ({"x": np.array([2**24 + 1])}, ValueError, "^array x: 16777217 is no number in "),
+            ({"x": [1e39]}, ValueError, r"^array x: 1e\+39 is no number in single precision"),
+            ({"x": ["a"]}, TypeError, "^array x must be of numbers, not <U1$"),
+            ({"q": [1]}, ValueError, "^kernel k has no array q; it has a, c, x, z$")):
+        with pytest.raises(error, match=message):
+            kernel_arrays(each, good | wrong)
+    with pytest.raises(ValueError, match=r"^there is no array z, which kernel k has$"):
+        kernel_arrays(each, {name: good[name] for name in "acx"})
+
+
+def test_graphs_take_arrays_of_words():
+    graphs = compile_segments(kernel("a[tid] = a[tid] * 3", "a: Ints"))
+    found = run_graphs(graphs, FIVE_BY_FIVE, {"a": np.array([-5, 7], np.int32)}, threads=2, depth=2)
+    assert found.arrays["a"].view(np.int32).tolist() == [-15, 21]
+    for wrong in ([1, 2], np.array([1.5, 2.5]), np.array([1, 2])):
+        with pytest.raises(TypeError, match=r"^array a must be "):
+            run_graphs(graphs, FIVE_BY_FIVE, {"a": wrong}, threads=2, depth=2)
+    for run in (lambda: run_graphs(graphs, FIVE_BY_FIVE, {}, threads=2, depth=2),
+                lambda: interpret_all(graphs, {}, 2)):
+        with pytest.raises(ValueError, match=r"^there is no array a, which the kernel accesses$"):
+            run()
+
+
+def test_what_no_hardware_can_run_is_refused():
+    graphs = compile_segments(kernel("a[tid] = 3", "a: Ints"))
+    arrays = {"a": np.zeros(8, np.int32)}
+    for wrong, message in (
+            ({"threads": 0}, "threads must be from 1 to 2048, with identifiers of 11 bits, not 0"),
+            ({"threads": 5000}, ("threads must be from 1 to 2048, with identifiers of 11 bits, "
+             "not 5000")),
+            ({"threads": 300, "tid_width": 8}, ("threads must be from 1 to 256, with identifiers "
+             "of 8 bits, not 300")),
+            ({"depth": 3}, "depth must be 2, 4, 8 or 16, not 3"),
+            ({"depth": 32}, "depth must be 2, 4, 8 or 16, not 32"),
+            ({"depth": 16, "tid_width": 4}, ("identifiers must have at least 5 bits, with depth "
+             "16, not 4")),
+            ({"address_width": 2}, ("arrays must have 4 words at most, with addresses of 2 bits, "
+             "not 8"))):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            run_graphs(graphs, FIVE_BY_FIVE, arrays, **{"threads": 3, "depth": 2, **wrong})
+    with pytest.raises(ValueError, match=r"^threads must be at least 1, not 0$"):
+        interpret(graphs[0], {"a": np.zeros(3, np.uint32)}, 0)
+    mapped = map_graph(graphs[0], FIVE_BY_FIVE)
+    for threads, size, message in ((0, 8, "threads of unit .* must be from 1 to 256, not 0"),
+                                   (257, 8, "threads of unit .* must be from 1 to 256, not 257"),
+                                   (9, 8, None), (256, 8, None),
+                                   (9, 9, "the array of unit .* must end by word 16, not 17")):
+        buffers = {"a": (8, size)}
+        if message is None:
+            mapped.words(threads, buffers, tid_width=8, address_width=4)
+            continue
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            mapped.words(threads, buffers, tid_width=8, address_width=4)
+    for depth in (*DEPTHS, 5):
+        if depth in DEPTHS:
+            FabricModel(FIVE_BY_FIVE, mapped.configuration(2, {"a": (0, 2)}), depth=depth)
+            continue
+        with pytest.raises(ValueError, match=r"^depth must be 2, 4, 8 or 16, not 5$"):
+            FabricModel(FIVE_BY_FIVE, mapped.configuration(2, {"a": (0, 2)}), depth=depth)
+
+
+def test_constants_are_of_their_kinds():
+    each = kernel("z[tid] = f + n", "z: Floats, n: Int, f: Float")
+    compile_segments(each, n=np.int64(3), f=2)
+    for wrong, message in (({"n": 4.7}, "n must be an integer, not 4.7"),
+                           ({"n": "4"}, "n must be an integer, not '4'"),
+                           ({"f": 1e39}, r"f must be a number in single precision, not 1e\+39"),
+                           ({"f": None}, "f must be a number in single precision, not None")):
+        with pytest.raises(ValueError, match=f"^kernel k: {message}$"):
+            compile_segments(each, **{"n": 1, "f": 1.0, **wrong})
+
+
+@pytest.mark.parametrize(("head", "message"), [
+    ("tid, a: Ints = None", "parameter a must be a plain one, without . and without a default"),
+    ("tid, *a", "parameter a must be a plain one, without . and without a default"),
+    ("a: Ints, tid", "the first parameter, a, is the thread's number and has no annotation"),
+    ("tid, a: Int32s", "name 'Int32s' is not defined"),
+    ("tid, a: 'Ints', min: Int", "parameter min must not be named like a function of the language"),
+    ("", "there is no parameter for the thread's number")])
+def test_refuses_parameters(head, message):
+    if "Int32s" in head:
+        head = head.replace("Int32s", "'Int32s'")
+    with pytest.raises(KernelError, match=rf"^<head {head[:4]}>, line 2: kernel k: {message}$"):
+        kernel_of(f"@kernel\ndef k({head}):\n    pass\n", f"<head {head[:4]}>")
+
+
+def test_a_kernel_is_a_function_in_a_file():
+    space = {}
+    exec("def k(tid): pass", space)
+    for function in (space["k"], len):
+        with pytest.raises(KernelError, match=r"there is no source to read; a kernel is a func"):
+            language.kernel(function)
+    with pytest.raises(KernelError, match=r"a kernel must be a function that begins with def$"):
+        language.kernel(lambda tid: 0)
