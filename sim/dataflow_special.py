@@ -13,8 +13,9 @@ import sys
 from dataclasses import dataclass
 
 from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.operations import BLOCKS
 from cyclebound.golden.dataflow.special_bounds import special_epoch
-from cyclebound.golden.dataflow.special_timing import BLOCKS, longest
+from cyclebound.golden.dataflow.special_timing import longest
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 
 __all__ = ["Threads", "residence", "search"]

@@ -1,6 +1,7 @@
 """The house as docs/architecture.md draws it: who may import whom, and where things lie."""
 
 import ast
+import re
 import sys
 import tomllib
 from functools import cache
@@ -15,6 +16,11 @@ WRITTEN = [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))]
 ALLOWED = {"golden": {"golden"}, "hdl": {"golden", "hdl"}, "tb": {"golden", "tb"},
            "sim": {"golden", "hdl", "tb", "sim"}}
 OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"amaranth"}}
+# Modules that say how long hardware takes, and names of such numbers.
+PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|timing|wcet)$")
+LATENCY = re.compile(r"(^|_)(CYCLES?|DELAYS?|LATENCY|LATENCIES|STAGES?|TIMES?)$", re.IGNORECASE)
+# How long a DRAM device needs is no prediction: a controller must keep to it, whatever it is.
+DEVICE_RULES = {"cyclebound.golden.dram.timing.part_named"}
 
 pytestmark = pytest.mark.unit
 
@@ -66,14 +72,27 @@ def of_others(path):
 
 
 def models_and_bounds(path):
+    """A specification holds structure: no model, no bound, no number of cycles."""
     found = set()
     for name in imports(path):
         source = module_of(name) if name.startswith("cyclebound.golden") else None
-        if source and (source.stem in ("bounds", "bound") or any(
-                isinstance(node, ast.ClassDef) and node.name.endswith("Model")
-                for node in ast.walk(tree(source)))):
+        if source and name not in DEVICE_RULES and (
+                PREDICTS.search(source.stem) or LATENCY.search(name.rpartition(".")[2])
+                or is_module(name) or any(map(is_prediction, tree(source).body))):
             found.add(name)
     return found
+
+
+def is_module(name):
+    """Whether that is a module, or all of one: what is taken from it does not show."""
+    return name.endswith(".*") or ROOT.joinpath(*name.split(".")[1:]).with_suffix(".py").is_file()
+
+
+def is_prediction(node):
+    """A model, or a bound."""
+    if isinstance(node, ast.FunctionDef):
+        return any(ast.unparse(each).startswith("bound(") for each in node.decorator_list)
+    return isinstance(node, ast.ClassDef) and node.name.endswith("Model")
 
 
 def offenders(rule, paths):
@@ -93,8 +112,8 @@ def test_models_and_hardware_need_little_from_others():
     assert offenders(of_others, MODULES) == {}
 
 
-def test_hardware_knows_no_model_and_no_bound():
-    """Else two descriptions that agree would be one."""
+def test_hardware_knows_no_model_no_bound_and_no_latency():
+    """Else two descriptions that agree would be one: a number that both read is not measured."""
     assert offenders(models_and_bounds, sorted((ROOT / "hdl").rglob("*.py"))) == {}
 
 
@@ -108,6 +127,24 @@ def test_hardware_knows_no_model_and_no_bound():
      ["cyclebound.golden.noc.arbiter.RoundRobinModel"]),
     (models_and_bounds, "hdl", "from cyclebound.golden.sram.bounds import eq1",
      ["cyclebound.golden.sram.bounds.eq1"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.noc.shmac_bounds import service",
+     ["cyclebound.golden.noc.shmac_bounds.service"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.noc.shmac_budget import IN_CYCLES as five",
+     ["cyclebound.golden.noc.shmac_budget.IN_CYCLES"]),
+    (models_and_bounds, "hdl",
+     "from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, WIDTH",
+     ["cyclebound.golden.dataflow.operations.PIPELINE_STAGES"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.dataflow.special_timing import longest",
+     ["cyclebound.golden.dataflow.special_timing.longest"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.dram.timing import Part, part_named",
+     ["cyclebound.golden.dram.timing.Part"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.dataflow import operations",
+     ["cyclebound.golden.dataflow.operations"]),
+    (models_and_bounds, "hdl", "import cyclebound.golden.dataflow.operations as o",
+     ["cyclebound.golden.dataflow.operations"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.dataflow.operations import *",
+     ["cyclebound.golden.dataflow.operations.*"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.noc.shmac_packet import DATA_BITS", []),
 ])
 def test_a_rule_names_what_is_against_it(tmp_path, monkeypatch, rule, folder, text, says):
     path = tmp_path / folder / "made.py"

@@ -1,15 +1,14 @@
 """How long a special unit's blocks take.
 
-Source: SGMF, section 4.2 (8 dividers in a unit; "the effective latency of floating-point division
+Source: SGMF, section 4.2 ("the effective latency of floating-point division
 depends on the input operands"). A block makes one bit of its result in each cycle; what needs no
 division, it knows at once.
 """
 
 from cyclebound.golden.dataflow.graph import Special
 
-__all__ = ["AT_ONCE", "BLOCKS", "cycles", "longest", "overtaken"]
+__all__ = ["AT_ONCE", "cycles", "longest", "overtaken"]
 
-BLOCKS = 8   # dividers or square roots of a unit
 AT_ONCE = 3  # cycles of an operation without any bit to be made
 _SIGN, _INFINITY = 0x8000_0000, 0x7F80_0000
 # Cycles besides those of the bits: to take operands, to begin, to shift each significand (or to

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.operations import BLOCKS
 from cyclebound.golden.dataflow.special import evaluate
-from cyclebound.golden.dataflow.special_timing import BLOCKS, cycles
+from cyclebound.golden.dataflow.special_timing import cycles
 from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
 from cyclebound.golden.noc.arbiter import RoundRobinModel
 

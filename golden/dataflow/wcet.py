@@ -24,8 +24,8 @@ from cyclebound.golden.bound import NotCovered, check_count
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Memory, Special, Task, Token
 from cyclebound.golden.dataflow.mapper import SINK, Mapped
-from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
-from cyclebound.golden.dataflow.special_timing import BLOCKS, longest, overtaken
+from cyclebound.golden.dataflow.operations import BLOCKS, PIPELINE_STAGES, Operation
+from cyclebound.golden.dataflow.special_timing import longest, overtaken
 from cyclebound.golden.dataflow.switch import PLACES
 
 __all__ = ["Estimate", "estimate", "longest_way"]

@@ -9,13 +9,8 @@ from dataclasses import dataclass
 
 from cyclebound.golden.noc.arbiter import RoundRobinModel
 from cyclebound.golden.noc.routes import Tile
-from cyclebound.golden.noc.shmac_packet import (
-    IN_CYCLES,
-    OUT_CYCLES,
-    ShmacPacket,
-    ShmacPort,
-    dimension_order,
-)
+from cyclebound.golden.noc.shmac_budget import IN_CYCLES, OUT_CYCLES
+from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort, dimension_order
 
 __all__ = ["HandshakeRouterModel", "fault"]
 

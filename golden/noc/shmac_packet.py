@@ -1,6 +1,6 @@
-"""SHMAC's packets, ports and cycle budget. A specification.
+"""SHMAC's packets and ports. A specification.
 
-Ref: SHMACsim (thesis), 2.3, 3.2.3 and Figure 5.7. One packet is one transfer. A tile has the
+Ref: SHMACsim (thesis), 2.3 and 3.2.3. One packet is one transfer. A tile has the
 coordinates (row, column), 4 bits each; the global address of a word is 4 + 4 + 24 bits, the tile's
 coordinates and a local address. The thesis says neither which of its coordinates i and j is the row
 nor which dimension comes first; here i is the row, and packets go along the row first.
@@ -16,12 +16,6 @@ __all__ = [
     "ADDRESS_BITS",
     "DATA_BITS",
     "FLAGS",
-    "IN_CYCLES",
-    "MEMORY_CYCLES",
-    "OUT_CYCLES",
-    "RELEASE_CYCLES",
-    "TO_CORE_CYCLES",
-    "TO_MEMORY_CYCLES",
     "ShmacPacket",
     "ShmacPort",
     "dimension_order",
@@ -29,12 +23,6 @@ __all__ = [
 
 ADDRESS_BITS, DATA_BITS = 24, 32
 FLAGS = ("response", "write", "interrupt", "sync")
-
-IN_CYCLES = OUT_CYCLES = 5  # of a router, before and after arbitration [Figure 5.7]
-RELEASE_CYCLES = 1          # that a port rests after it has handed a packet over [notes' budget]
-TO_MEMORY_CYCLES = 1        # from a router to its memory [Figure 5.7]
-MEMORY_CYCLES = 3           # [Figure 5.7]
-TO_CORE_CYCLES = 2          # from a router to its core [Figure 5.7]
 
 
 class ShmacPort(IntEnum):

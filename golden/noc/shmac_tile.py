@@ -6,13 +6,9 @@ Ref: SHMACsim, Table 4.2 (kernels), Figure 5.7 (where a packet spends its time),
 from dataclasses import dataclass, replace
 
 from cyclebound.golden.noc.routes import Tile
+from cyclebound.golden.noc.shmac_budget import MEMORY_CYCLES, TO_CORE_CYCLES, TO_MEMORY_CYCLES
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
-from cyclebound.golden.noc.shmac_packet import (
-    MEMORY_CYCLES,
-    TO_CORE_CYCLES,
-    TO_MEMORY_CYCLES,
-    ShmacPacket,
-)
+from cyclebound.golden.noc.shmac_packet import ShmacPacket
 
 __all__ = ["CoreModel", "SlaveModel"]
 

@@ -7,14 +7,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.dataflow.operations import (
-    OPERANDS,
-    PIPELINE_STAGES,
-    WIDTH,
-    Operation,
-    operands_of,
-)
-from cyclebound.hdl.dataflow.float_fma import FloatFma
+from cyclebound.golden.dataflow.operations import OPERANDS, WIDTH, Operation, operands_of
+from cyclebound.hdl.dataflow.float_fma import FMA_STAGES, FloatFma
 from cyclebound.hdl.dataflow.integer_alu import ALU_STAGES, IntegerAlu
 from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.parameters import check_depth
@@ -37,7 +31,7 @@ class ComputeUnitConfiguration(data.StructLayout):
 class ComputeUnit(wiring.Component):
     """One static operation, on the operands of one thread after the other.
 
-    Latency: a result is offered ``PIPELINE_STAGES`` + 2 cycles after its last operand was taken,
+    Latency: a result is offered ``FMA_STAGES`` + 2 cycles after its last operand was taken,
     whatever the operation. Throughput: one firing per cycle; results leave in the order of
     firings. The pipeline stands still while a result is not taken.
 
@@ -108,12 +102,12 @@ class ComputeUnit(wiring.Component):
 
         # Beside it go the identifier, and the results of all other operations.
         tid, value = buffer.fire.payload.tid, alu.result
-        for stage in range(PIPELINE_STAGES):
+        for stage in range(FMA_STAGES):
             held = Signal(self.tid_width, name=f"tid_{stage + 1}", reset_less=True)
             with m.If(fma.operands.ready):
                 m.d.sync += held.eq(tid)
             tid = held
-        for stage in range(ALU_STAGES, PIPELINE_STAGES):
+        for stage in range(ALU_STAGES, FMA_STAGES):
             kept = Signal(WIDTH, name=f"value_{stage + 1}", reset_less=True)
             with m.If(fma.operands.ready):
                 m.d.sync += kept.eq(value)

@@ -7,10 +7,12 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.dataflow.operations import FLOAT_NAN, PIPELINE_STAGES
+from cyclebound.golden.dataflow.operations import FLOAT_NAN
 from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
 
-__all__ = ["FloatFma", "FusedLayout"]
+__all__ = ["FMA_STAGES", "FloatFma", "FusedLayout"]
+
+FMA_STAGES = 9  # registers between operands and result: one behind each step
 
 _FRACTION, _FIELD = 23, 8
 _SIGNIFICAND = _FRACTION + 1
@@ -39,7 +41,7 @@ class FloatFma(wiring.Component):
     (one factor is normal), so that nothing cancels but the top bit; if it stands at the top, the
     product is less than an eighth of its last place.
 
-    Latency: `PIPELINE_STAGES` cycles from operands to result. Throughput: one per cycle. The
+    Latency: `FMA_STAGES` cycles from operands to result. Throughput: one per cycle. The
     pipeline stands still while a result is not taken. Every NaN is 0x7FC00000.
 
     Members
@@ -58,7 +60,7 @@ class FloatFma(wiring.Component):
         m = Module()
         self._m = m
         self._advance = Signal()
-        valid = Signal(PIPELINE_STAGES)
+        valid = Signal(FMA_STAGES)
         m.d.comb += [
             self._advance.eq(~self.result.valid | self.result.ready),
             self.operands.ready.eq(self._advance),

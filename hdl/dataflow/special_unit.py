@@ -12,8 +12,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.golden.dataflow.graph import Special
-from cyclebound.golden.dataflow.operations import WIDTH
-from cyclebound.golden.dataflow.special_timing import BLOCKS
+from cyclebound.golden.dataflow.operations import BLOCKS, WIDTH
 from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer

@@ -16,7 +16,7 @@ from cyclebound.hdl.noc.handshake_router import (
     HandshakeRouter,
     check_shmac_router,
 )
-from cyclebound.hdl.noc.shmac_core import KernelLayout, ShmacCore
+from cyclebound.hdl.noc.shmac_core import MOST_CYCLES, KernelLayout, ShmacCore
 from cyclebound.hdl.noc.shmac_memory import ShmacMemory
 
 __all__ = ["HandshakeMesh"]
@@ -27,8 +27,9 @@ _LINKS = (Port.NORTH, Port.EAST, Port.SOUTH, Port.WEST)
 class HandshakeMesh(wiring.Component):
     """Rows and columns of SHMAC's integer processor tiles, each linked to its neighbours.
 
-    Latency: alone, a read ``h`` links away takes its core 7 + 20 (h + 1) cycles. Tiles are numbered
-    row by row, from the north-west.
+    Latency: alone, a read ``h`` links away takes its core 1 + ``to_memory_cycles`` +
+    ``memory_cycles`` + ``to_core_cycles`` + 20 (h + 1) cycles, and a fetch by the bypass these
+    without the last term. Tiles are numbered row by row, from the north-west.
 
     Parameters
     ----------
@@ -36,6 +37,8 @@ class HandshakeMesh(wiring.Component):
         From 1 to 16 each.
     words : int
         Words of RAM in a tile, a power of two from 2 to 65536.
+    to_memory_cycles, memory_cycles, to_core_cycles : int
+        Latencies that RAMs and cores are given: see `ShmacMemory` and `ShmacCore`.
     late : bool
         Of the RAMs.
     slave_acknowledge : str
@@ -54,8 +57,8 @@ class HandshakeMesh(wiring.Component):
         What each router has dropped.
     """
 
-    def __init__(self, *, rows, columns, words=16, late=False,
-                 slave_acknowledge="passed"):
+    def __init__(self, *, rows, columns, to_memory_cycles, memory_cycles, to_core_cycles, words=16,
+                 late=False, slave_acknowledge="passed"):
         check_integer("Row count", rows, 1, 1 << COORDINATE_BITS)
         check_integer("Column count", columns, 1, 1 << COORDINATE_BITS)
         check_integer("Word count", words, 2, 1 << 16)
@@ -63,6 +66,11 @@ class HandshakeMesh(wiring.Component):
             raise ValueError(f"Word count must be a power of two, not {words}")
         if not isinstance(late, bool):
             raise TypeError(f"Late must be True or False, not {late!r}")
+        check_integer("Cycles to the memory", to_memory_cycles, 1, MOST_CYCLES)
+        check_integer("Cycles of the memory", memory_cycles, 2, MOST_CYCLES)
+        check_integer("Cycles to the core", to_core_cycles, 1, MOST_CYCLES)
+        self.to_memory_cycles, self.memory_cycles = to_memory_cycles, memory_cycles
+        self.to_core_cycles = to_core_cycles
         self.shape = Shape(rows, columns)
         self.words, self.late = words, late
         self._router = {"slave_acknowledge": slave_acknowledge}
@@ -87,8 +95,11 @@ class HandshakeMesh(wiring.Component):
         m = Module()
         for number, (tile, router) in enumerate(self.routers.items()):
             name = "{}_{}".format(*tile)
-            core = ShmacCore(words=self.words)
-            memory = ShmacMemory(words=self.words, late=self.late)
+            core = ShmacCore(
+                words=self.words, to_core_cycles=self.to_core_cycles,
+                bypass_cycles=1 + self.to_memory_cycles + self.memory_cycles + self.to_core_cycles)
+            memory = ShmacMemory(words=self.words, to_memory_cycles=self.to_memory_cycles,
+                                 memory_cycles=self.memory_cycles, late=self.late)
             m.submodules[f"router_{name}"] = router
             m.submodules[f"core_{name}"], m.submodules[f"memory_{name}"] = core, memory
             wiring.connect(m, core.source, router.sinks[ShmacPort.MASTER])

@@ -9,11 +9,12 @@ __all__ = ["PipelinedMesh"]
 class PipelinedMesh(HandshakeMesh):
     """`HandshakeMesh` with `PipelinedRouter`: everything else is the same.
 
-    Latency: alone, a read ``h`` links away takes its core 7 + 6 (h + 1) cycles.
+    Latency: alone, a read ``h`` links away takes its core 1 + ``to_memory_cycles`` +
+    ``memory_cycles`` + ``to_core_cycles`` + 6 (h + 1) cycles.
 
     Parameters
     ----------
-    rows, columns, words : int
+    rows, columns, to_memory_cycles, memory_cycles, to_core_cycles, words : int
         As of `HandshakeMesh`.
 
     Members
@@ -21,8 +22,9 @@ class PipelinedMesh(HandshakeMesh):
     As of `HandshakeMesh`.
     """
 
-    def __init__(self, *, rows, columns, words=16):
-        super().__init__(rows=rows, columns=columns, words=words)
+    def __init__(self, *, rows, columns, to_memory_cycles, memory_cycles, to_core_cycles, words=16):
+        super().__init__(rows=rows, columns=columns, to_memory_cycles=to_memory_cycles,
+                         memory_cycles=memory_cycles, to_core_cycles=to_core_cycles, words=words)
 
     def make_router(self):
         """One of the routers."""

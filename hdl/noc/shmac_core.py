@@ -9,18 +9,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.golden.noc.shmac_kernel import Operation
-from cyclebound.golden.noc.shmac_packet import (
-    DATA_BITS,
-    MEMORY_CYCLES,
-    TO_CORE_CYCLES,
-    TO_MEMORY_CYCLES,
-)
+from cyclebound.golden.noc.shmac_packet import DATA_BITS
+from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout
 
-__all__ = ["KernelLayout", "ShmacCore"]
+__all__ = ["MOST_CYCLES", "KernelLayout", "ShmacCore"]
 
-_BYPASS_CYCLES = 1 + TO_MEMORY_CYCLES + MEMORY_CYCLES + TO_CORE_CYCLES
+MOST_CYCLES = 255  # of each latency that core and memory are given
 
 KernelLayout = data.StructLayout({"enable": 1, "fetch": 1, "bypass": 1, "operation": unsigned(2),
                                   "target": PositionLayout})
@@ -29,13 +25,18 @@ KernelLayout = data.StructLayout({"enable": 1, "fetch": 1, "bypass": 1, "operati
 class ShmacCore(wiring.Component):
     """Source of traffic that behaves as a core does: fetch, execute, one cycle, from the start.
 
-    Latency: a request is there in the cycle after the core's own; a response is in after two more
-    cycles. A read is over then, a write when it is acknowledged. It waits for one response at most.
+    Latency: a request is there in the cycle after the core's own; a response is in after
+    ``to_core_cycles`` more. A read is over then, a write when it is acknowledged. It waits for one
+    response at most.
 
     Parameters
     ----------
     words : int
         Words of a tile's RAM, a power of two: the addresses that it goes through.
+    to_core_cycles : int
+        Cycles from the response at the router to the core that has it, from 1 on.
+    bypass_cycles : int
+        Cycles of a fetch by the second port of the RAM, more than ``to_core_cycles``.
 
     Members
     -------
@@ -53,8 +54,10 @@ class ShmacCore(wiring.Component):
         What it got last.
     """
 
-    def __init__(self, *, words):
-        self.words = words
+    def __init__(self, *, words, to_core_cycles, bypass_cycles):
+        check_integer("Cycles to the core", to_core_cycles, 1, MOST_CYCLES)
+        check_integer("Cycles of the bypass", bypass_cycles, to_core_cycles + 1, 4 * MOST_CYCLES)
+        self.words, self.to_core_cycles, self.bypass_cycles = words, to_core_cycles, bypass_cycles
         packets = stream.Signature(PacketLayout())
         super().__init__({
             "kernel": In(KernelLayout), "position": In(PositionLayout), "source": Out(packets),
@@ -68,7 +71,7 @@ class ShmacCore(wiring.Component):
         fetching = Signal()
         kernel = Signal(KernelLayout)  # of the instruction under way
         count = Signal(DATA_BITS)      # instructions begun
-        left = Signal(range(_BYPASS_CYCLES))
+        left = Signal(range(self.bypass_cycles))
         writes = ~fetching & (kernel.operation == Operation.WRITE)
         ends = Signal()
         m.d.comb += [
@@ -94,7 +97,7 @@ class ShmacCore(wiring.Component):
             with m.State("CORE"):
                 with m.If(self.kernel.enable & (self.kernel.fetch | operates)):
                     m.d.sync += [kernel.eq(self.kernel), count.eq(count + 1),
-                                 fetching.eq(self.kernel.fetch), left.eq(_BYPASS_CYCLES - 1)]
+                                 fetching.eq(self.kernel.fetch), left.eq(self.bypass_cycles - 1)]
                     m.next = "REQUEST"
                     with m.If(self.kernel.fetch & self.kernel.bypass):
                         m.next = "BYPASS"
@@ -107,10 +110,11 @@ class ShmacCore(wiring.Component):
                         m.next = "CORE"
             with m.State("WAIT"):
                 with m.If(sink.valid):
-                    m.d.sync += [self.data.eq(sink.payload.data), left.eq(TO_CORE_CYCLES - 1)]
+                    m.d.sync += [self.data.eq(sink.payload.data),
+                                 left.eq(self.to_core_cycles - 1)]
                     m.next = "IN"
             with m.State("BYPASS"):
-                with m.If(left == TO_CORE_CYCLES):  # the word of the cycle before
+                with m.If(left == self.to_core_cycles):  # the word of the cycle before
                     m.d.sync += self.data.eq(self.word)
                 after()
             with m.State("IN"):

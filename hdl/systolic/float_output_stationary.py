@@ -11,7 +11,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, STAGES, SUM_WIDTH
+from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
+from cyclebound.hdl.dataflow.float_fma import FMA_STAGES as STAGES
 from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.systolic.parts import check_count, delay, delay_lines
 

@@ -10,12 +10,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.systolic.float_layout import (
-    OPERAND_WIDTH,
-    STAGES,
-    SUM_WIDTH,
-    rows_under_way,
-)
+from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
+from cyclebound.hdl.dataflow.float_fma import FMA_STAGES as STAGES
 from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.systolic.parts import check_count, delay
 
@@ -78,7 +74,7 @@ class FloatWeightStationaryArray(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        room = rows_under_way(self.rows, self.columns)
+        room = STAGES * self.rows + self.columns + 2
         behind = STAGES * (self.rows - 1) + self.columns - 1  # of the last PE, behind the first
         m.submodules.queue = queue = SyncFIFO(width=SUM_WIDTH * self.columns, depth=room)
 

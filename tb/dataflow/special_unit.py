@@ -3,7 +3,8 @@
 from collections import deque
 
 from cyclebound.golden.dataflow.graph import Special
-from cyclebound.golden.dataflow.special_timing import BLOCKS, cycles, longest
+from cyclebound.golden.dataflow.operations import BLOCKS
+from cyclebound.golden.dataflow.special_timing import cycles, longest
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.float_cases import SPECIAL

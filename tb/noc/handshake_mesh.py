@@ -18,6 +18,8 @@ CENTRE: Tile = (1, 1)
 # the cores that share the RAM in the middle, in the order in which they are added
 AROUND: tuple[Tile, ...] = ((0, 1), (1, 2), (2, 1), (1, 0), (0, 0), (0, 2), (2, 0), (2, 2))
 FETCH = Kernel(enable=True, fetch=True)
+# of the RTL's parameters, the latencies that it is given
+GIVEN = ("to_memory_cycles", "memory_cycles", "to_core_cycles")
 _OUTPUTS = ("requests", "fetched", "operated", "busy", "arrives", "data")
 _QUIET = 300  # cycles in which no instruction ends, after which none will
 
@@ -50,6 +52,8 @@ class GridScene:
 
     def __init__(self, bench: Bench) -> None:
         self.bench, p = bench, dict(bench.parameters)
+        for given in GIVEN:  # the model has its own number
+            del p[given]
         self.model = type(self).model_of(Mesh(p.pop("rows"), p.pop("columns")), **p)
         self.tiles = self.model.mesh.tiles
         i, o = bench.inputs, bench.outputs
@@ -157,10 +161,11 @@ class GridScene:
         return found
 
 
-async def alone(scene: GridScene, *, behind: int) -> None:
+async def alone(scene: GridScene, *, behind: int, given: str = "") -> None:
     """Tables 4.3 and 4.4, and the speed-ups of 5.1.2: one core, one kernel.
 
-    ``behind``: cycles that a fetch waits behind a write.
+    ``behind``: cycles that a fetch waits behind a write. ``given``: what the names of lifetimes and
+    instructions end with, where nothing goes into them but latencies that the thesis gives.
     """
     bench, fetched = scene.bench, None
     target = scene.tiles[len(scene.tiles) // 2]
@@ -174,7 +179,7 @@ async def alone(scene: GridScene, *, behind: int) -> None:
                     assert last - first + 1 == fetched + behind, "a fetch behind a write"
                     continue
                 fetched = last - first + 1 if fetch else fetched
-                bench.observe("alone", first, last, operation=operation or 1,
+                bench.observe(f"alone{given}", first, last, operation=operation or 1,
                               links=0 if fetch else h)
         for bypass in (False, True):
             for kernel in (Kernel(True, True, bypass), reads(target, bypass=bypass),
@@ -182,16 +187,16 @@ async def alone(scene: GridScene, *, behind: int) -> None:
                 await scene.cpi({tile: kernel}, 700)
                 late = scene.ended[tile][3:]
                 for one, other in pairwise(late):
-                    bench.observe("instruction", one + 1, other, bypass=bypass,
+                    bench.observe(f"instruction{given}", one + 1, other, bypass=bypass,
                                   operation=kernel.operation, links=h if kernel.operation else 0)
 
 
 @testbench
 async def single_master(bench: Bench) -> None:
-    await alone(await GridScene.filled(bench), behind=4)
+    await alone(await GridScene.filled(bench), behind=4, given="_given")
 
 
-# CPI with 1 to 8 masters: what the cycle budget of golden/noc/shmac_packet gives. The thesis has
+# CPI with 1 to 8 masters: what the cycle budget of golden/noc/shmac_budget gives. The thesis has
 # these in figures only; its text: reads and writes flat up to 3 masters, significant loss from 4;
 # with dual-port RAM writes linear, better up to 4 masters; a local core that others write to slows
 # down linearly up to 4 writers, then not.

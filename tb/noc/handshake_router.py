@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
 from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.routes import Tile
+from cyclebound.golden.noc.shmac_budget import RELEASE_CYCLES
 from cyclebound.golden.noc.shmac_packet import (
     ADDRESS_BITS,
     DATA_BITS,
-    RELEASE_CYCLES,
     ShmacPacket,
     ShmacPort,
 )

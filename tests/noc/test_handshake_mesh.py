@@ -18,6 +18,7 @@ from cyclebound.sim.pictures.handshake import figure, waves
 from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, FETCH, SHARED, reads, writes
 
 unit = pytest.mark.unit
+GIVEN = {"to_memory_cycles": 1, "memory_cycles": 3, "to_core_cycles": 2}
 
 
 @unit
@@ -26,17 +27,25 @@ unit = pytest.mark.unit
     ({"columns": 17}, ValueError, "Column count must be from 1 to 16, not 17"),
     ({"words": 1}, ValueError, "Word count must be from 2 to 65536, not 1"),
     ({"words": 12}, ValueError, "Word count must be a power of two, not 12"),
+    ({"to_memory_cycles": 0}, ValueError, "Cycles to the memory must be from 1 to 255, not 0"),
+    ({"memory_cycles": 1}, ValueError, "Cycles of the memory must be from 2 to 255, not 1"),
+    ({"to_core_cycles": 256}, ValueError, "Cycles to the core must be from 1 to 255, not 256"),
+    ({"to_core_cycles": "2"}, TypeError, "Cycles to the core must be an integer, not '2'"),
     ({"late": 1}, TypeError, "Late must be True or False, not 1"),
     ({"slave_acknowledge": "x"}, ValueError,
      "Slave acknowledge must be passed or accepted, not 'x'")])
 def test_refuses(wrong, kind, says):
     with pytest.raises(kind, match=f"^{says}$"):
-        HandshakeMesh(**{"rows": 2, "columns": 2} | wrong)
+        HandshakeMesh(**GIVEN | {"rows": 2, "columns": 2} | wrong)
 
 
 @unit
-@pytest.mark.parametrize("make", [lambda: HandshakeMesh(rows=1, columns=2),
-                                  lambda: ShmacCore(words=4), lambda: ShmacMemory(words=4)])
+@pytest.mark.parametrize("make", [
+    lambda: HandshakeMesh(rows=1, columns=2, **GIVEN),
+    lambda: ShmacCore(words=4, to_core_cycles=2, bypass_cycles=7),
+    lambda: ShmacCore(words=4, to_core_cycles=1, bypass_cycles=2),
+    lambda: ShmacMemory(words=4, to_memory_cycles=1, memory_cycles=3),
+    lambda: ShmacMemory(words=4, to_memory_cycles=1, memory_cycles=2)])
 def test_each_component_converts_alone_and_again(make):
     component = make()
     text = rtlil.convert(component)

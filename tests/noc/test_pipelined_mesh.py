@@ -10,7 +10,8 @@ from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
 @pytest.mark.unit
 def test_refuses():
     with pytest.raises(ValueError, match=r"^Word count must be a power of two, not 3$"):
-        PipelinedMesh(rows=1, columns=1, words=3)
+        PipelinedMesh(rows=1, columns=1, words=3, to_memory_cycles=1, memory_cycles=3,
+                      to_core_cycles=2)
 
 
 @pytest.mark.unit
