@@ -99,9 +99,9 @@ def exceeding_late(rng, requests, *, part=random_part):
 
 
 @pytest.mark.parametrize(("part", "bank", "other", "delay", "before"), [
-    (ONE_GROUP, 0, 1, 106, 99), (NARROW, 0, 1, 106, 99)])
+    (ONE_GROUP, 0, 1, 106, 100), (NARROW, 0, 1, 106, 100)])
 def test_words_held_up_by_a_full_fifo(part, bank, other, delay, before):
-    """Ten words fill a bank's FIFO; the one behind them opens another bank, which ends last.
+    """Words for one bank fill its FIFO; the last one opens another bank, which ends last.
 
     The bound had been ``before``.
     """
