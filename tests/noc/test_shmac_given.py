@@ -131,6 +131,19 @@ def test_less_is_not_exact_either():
                                                              "instruction": "held"}
 
 
+@pytest.mark.parametrize(("to_memory", "memory", "to_core"), [(2, 2, 1), (1, 5, 7)])
+def test_the_rtl_takes_what_it_is_given(to_memory, memory, to_core):
+    """The least that a memory can be given, and more than the thesis does."""
+    found = measured("noc.handshake_mesh", to_memory_cycles=to_memory, memory_cycles=memory,
+                     to_core_cycles=to_core)
+    lives = {tuple(group.parameters.values()): group.latency
+             for _, group in found if group.what == "alone"}
+    own = 1 + to_memory + memory + to_core
+    assert lives == {(1, 0): 20 + own, (1, 1): 40 + own, (2, 1): 21 + to_memory}
+    assert {group.latency for _, group in found if group.parameters == {
+        "bypass": 1, "operation": 0, "links": 0}} == {1 + own}
+
+
 @pytest.mark.parametrize(("constant", "more"), [(name, more) for name in BUDGET
                                                 for more in (1, -1)])
 def test_the_bounds_constant_alone_is_not_exact(monkeypatch, constant, more):
