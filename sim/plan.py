@@ -35,8 +35,8 @@ class Plan:
     shard : tuple[int, int]
         ``(1, 4)``: the first of four parts of the work, for as many machines; see `merge`.
     proofs, fpga : bool
-        Whether properties are proved, and whether blocks are placed and routed; FPGA figures that
-        are known already are taken over anyway.
+        Whether properties are proved, and whether blocks are placed and routed; in the full level
+        FPGA figures that are known already are taken over anyway.
     pictures : bool or None
         Whether worst requests are drawn from waveforms, and blocks' own pictures too. None: in
         the full level; in the quick one, which would build most simulators a second time, only

@@ -117,8 +117,10 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                 futures = {pool.submit(run_job, job): job for job in todo}
                 futures |= {pool.submit(_prove, claim, plan.pages): claim
                             for claim in proofs_of(plan)}
+                # to find figures that are known already, a block is elaborated
                 placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages): None
-                          for block in plan.blocks if block.fpga}
+                          for block in plan.blocks
+                          if block.fpga and (plan.fpga or plan.level == "full")}
                 for asked, found in each(futures, _step, report):
                     if isinstance(asked, Claim):
                         results.proof(found)

@@ -87,6 +87,7 @@ BLOCKS = (
             ),
             Property(
                 name="values",
+                quick=0,
                 says="every row of results is the product of the operands accepted for its fold",
                 checker=functools.partial(OutputStationaryProof, values=True),
                 instances=({"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6},),
