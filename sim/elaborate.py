@@ -45,9 +45,12 @@ Processes become multiplexers, because Icarus cannot simulate the processes that
 ``always @*`` blocks stay X at the start. Verilator takes a fraction of the time for it too.
 """
 
-EXPORT_SCRIPT = _SCRIPT.format("memory_collect; opt_clean -purge; ")
+EXPORT_SCRIPT = _SCRIPT.format("memory_collect; opt_clean -purge; splitnets -driver; "
+                               "opt_clean -purge; ")
 """The same without what nobody reads, such as second names for the fields of a struct, of which
-those of a register that was not needed would have no driver."""
+those of a register that was not needed would have no driver. Nets whose bits have several drivers
+are split: one bit of a struct may depend on another, which tools that see vectors take for a loop.
+"""
 
 # opt_dff sees resets and enables only without the aliases that opt_clean removes.
 FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; memory_collect; opt_clean; ")

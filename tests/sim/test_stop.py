@@ -139,8 +139,8 @@ def test_ctrl_c(begin, tmp_path, whole_group):
     (os.killpg if whole_group else os.kill)(process.pid, signal.SIGINT)
     said, wrong = process.communicate()
     assert (process.returncode, said) == (130, "")
-    assert wrong == ("cyclebound: interrupted; what had finished is kept, continue with "
-                     "`cyclebound regress --resume run`\n")
+    assert wrong == ("cyclebound: interrupted; what had finished is kept (`cyclebound compare "
+                     "run` shows it), continue with `cyclebound regress --resume run`\n")
     assert nothing_runs(process, tmp_path / "run")
     if whole_group:
         resumes(begin, tmp_path / "run", finished(tmp_path / "run"))
