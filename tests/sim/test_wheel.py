@@ -34,7 +34,8 @@ def wheel(tmp_path_factory):
 def test_holds_every_module(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
-    tree = {f"cyclebound/{path.relative_to(ROOT)}" for folder in ("golden", "hdl", "sim", "tb")
+    tree = {f"cyclebound/{path.relative_to(ROOT)}" for folder in ("golden", "hdl", "sim", "tb",
+                                                                     "tools")
             for path in (ROOT / folder).rglob("*")
             if path.suffix in (".py", ".html") and "__pycache__" not in path.parts}
     assert tree
