@@ -46,6 +46,11 @@ class Bound:
         """Names of all arguments."""
         return tuple(inspect.signature(self.function).parameters)
 
+    def required(self) -> set[str]:
+        """Names of the arguments that have no default."""
+        return {name for name, parameter in inspect.signature(self.function).parameters.items()
+                if parameter.default is inspect.Parameter.empty}
+
     @property
     def derivation(self) -> str:
         """The function's docstring."""

@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 
 from cyclebound.golden.bound import Bound
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.tb.probe import Probe
 
 __all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Picture", "Property", "Testbench"]
 
@@ -59,6 +60,9 @@ class Testbench:
     checker : callable or None
         Makes the bound checker that watches ``top``. The block's own checker watches the block
         itself only.
+    probed : callable or None
+        From ``top``, the block's component inside it, at which its probes look; None: with a
+        ``top`` there are no probes.
     """
 
     __test__: ClassVar[bool] = False  # for pytest, which takes any class called Test... for one
@@ -72,6 +76,7 @@ class Testbench:
     quick: tuple[str, ...] | None = None
     thorough: bool = False
     checker: Callable[[wiring.Component], wiring.Component] | None = None
+    probed: Callable[[wiring.Component], wiring.Component] | None = None
 
     def runs_on(self, configuration: str) -> bool:
         """Whether it can run in this configuration."""
@@ -89,9 +94,11 @@ class Observed:
     Attributes
     ----------
     what : str
-        The name under which testbenches observe these requests.
+        What these requests are called.
     bound : Bound
         Its formula.
+    probe : Probe or None
+        Where such a request begins and ends, at the block's ports.
     proved_by : tuple[str, ...]
         Names of the properties that, together, say the same as the bound. The verdict says
         "proved" only if each has been proved for what decides it in this configuration.
@@ -107,6 +114,7 @@ class Observed:
 
     what: str
     bound: Bound
+    probe: Probe | None = None
     proved_by: tuple[str, ...] = ()
     exhaustive: bool = False
     configurations: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from dataclasses import is_dataclass
 from cyclebound.sim.block import Block
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import fields_of, misfit, shown
+from cyclebound.tb.expression import ExpressionError, parse
 
 __all__ = ["check_block"]
 
@@ -105,6 +106,12 @@ def _references(block: Block) -> Iterator[str]:
         for name in names:
             if name not in known:
                 yield f"{where} names the {thing} {shown(name)}, which there is not"
+    for entry in block.bounds:
+        for text in entry.probe.texts() if entry.probe else ():
+            try:
+                parse(text)
+            except ExpressionError as error:
+                yield f"the probe of {entry.what}: {error}"
     for picture in block.pictures:
         if bool(picture.kept) != bool(picture.testbenches):
             yield f"picture {picture.name} must have both kept and testbenches, or neither"

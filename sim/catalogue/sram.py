@@ -11,11 +11,18 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.probe import Probe
 from cyclebound.tb.sram.banked_memory_properties import (
     BankedMemoryCheck,
     BankedMemoryDataProof,
     BankedMemoryProof,
 )
+
+_OFFERED, _READY = "ports[r][b].request.valid", "ports[r][b].request.ready"
+_READ = f"{_OFFERED} & (ports[r][b].request.payload.write == 0)"
+# One requester's words in one bank, back to back; how many, it says beforehand.
+_TRANSACTION = {"starts": "declared.words", "ends": "declared.words",
+                "each": {"r": "requesters", "b": "banks"}}
 
 BLOCKS = (
     Block(
@@ -37,14 +44,19 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.sram.banked_memory", quick=("tiny",)),
             Testbench("harness", "cyclebound.tb.sram.banked_memory_harness",
-                      top=BankedMemoryHarness, max_cycles=20_000_000, quick=("tiny",)),
+                      top=BankedMemoryHarness, probed=lambda harness: harness.memory,
+                      max_cycles=20_000_000, quick=("tiny",)),
         ),
         # A word waits for one grant to each other requester that asks: N_req cycles with its own.
         # The next word is offered in the cycle after, so the words of a transaction add up to
         # Eq. 1; and the last one, if it is a read, is answered one cycle later.
         bounds=(
-            Observed("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True),
-            Observed("read", bounds.read_completion, proved_by=("arbitration",), exhaustive=True),
+            Observed("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True,
+                     probe=Probe(start=f"{_OFFERED} & ~past({_OFFERED} & ~{_READY})",
+                                 end=f"{_OFFERED} & {_READY}", **_TRANSACTION)),
+            Observed("read", bounds.read_completion, proved_by=("arbitration",), exhaustive=True,
+                     probe=Probe(start=f"{_READ} & ~past({_READ} & ~{_READY})",
+                                 end="ports[r][b].response.valid", in_flight=2, **_TRANSACTION)),
         ),
         properties=(
             Property(

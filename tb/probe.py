@@ -1,0 +1,312 @@
+"""Probes: from when to when a request lasts, said once, and counted by hardware.
+
+A `Probe` names the events at a block's ports that begin and end a request. `ProbeCounter` is the
+hardware that counts between them: beside the block in simulation, where it prints each request, and
+beside it under proof, where its count is compared with the bound. No testbench and no model has a
+say in what is measured.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from amaranth.hdl import (
+    Assert,
+    Elaboratable,
+    Format,
+    Module,
+    Mux,
+    Print,
+    ResetSignal,
+    Signal,
+    Value,
+    unsigned,
+)
+from amaranth.lib import data
+from amaranth.lib.memory import Memory
+
+from cyclebound.tb.expression import parse
+
+__all__ = ["MARK", "Probe", "ProbeCounter", "place"]
+
+MARK = "@probe"  # how a line begins in which a simulation prints a request
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Where a request begins and where it ends, as events at ports.
+
+    All texts are expressions (`cyclebound.tb.expression`) over the members of the probed
+    component's signature, its integer attributes' names in ``each``, and ``declared.NAME``: what
+    the requester says of its request with `Bench.declare`.
+
+    Attributes
+    ----------
+    start, end : str
+        True in the first and in the last cycle of a request.
+    request : mapping
+        Parameters of the bound that ports show when the request begins, and how to read them.
+    starts, ends : str
+        How many such events a request has, read when it begins: a transaction of four words, say,
+        has the first of four starts and the last of four ends.
+    in_flight : int or str
+        How many requests may be under way: a number, or an attribute of the component. They
+        end in the order in which they began, unless they have an ``id``.
+    id, end_id : str
+        What tells requests apart, where they begin and where they end (default: alike).
+    ticks : str
+        Where a latency does not count cycles: what is counted instead (accepted grants, say).
+    each : mapping
+        Index letters, each with how many there are: as many probes, one for each index, e.g.
+        ``{"r": "requesters"}``.
+    """
+
+    start: str
+    end: str
+    request: Mapping[str, str] = field(default_factory=dict)
+    starts: str = "1"
+    ends: str = "1"
+    in_flight: int | str = 1
+    id: str = ""
+    end_id: str = ""
+    ticks: str = ""
+    each: Mapping[str, int | str] = field(default_factory=dict)
+
+    def texts(self) -> list[str]:
+        """All its expressions."""
+        named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks)
+        return [text for text in (*named, *self.request.values()) if text]
+
+    def declared(self) -> tuple[str, ...]:
+        """The names that hardware reads of what the requester declares."""
+        return tuple(dict.fromkeys(name for text in self.texts()
+                                   for name in parse(text).fields_of("declared")))
+
+    def indexes(self, target: object) -> Iterator[dict[str, int]]:
+        """Each assignment of the index letters, for this component."""
+        counts = {letter: many if isinstance(many, int) else getattr(target, many)
+                  for letter, many in self.each.items()}
+
+        def rest(letters: list[str]) -> Iterator[dict[str, int]]:
+            if not letters:
+                yield {}
+                return
+            for index in range(counts[letters[0]]):
+                for more in rest(letters[1:]):
+                    yield {letters[0]: index, **more}
+
+        return rest(list(counts))
+
+
+class ProbeCounter(Elaboratable):
+    """Counts from the start of each request to its end, both cycles included.
+
+    Parameters
+    ----------
+    start, end : Value
+        One bit each.
+    starts, ends : Value
+        How many of each a request has, read where it begins; 0 is 1.
+    tick : Value
+        What is counted; a constant 1 counts cycles.
+    in_flight : int
+        Requests that may be under way.
+    width : int
+        Bits of the count: differences are taken modulo ``2**width``.
+    ids : tuple of Value or None
+        What names a request at its start and at its end.
+    now : Signal(width) or None
+        Number of this cycle; None: it counts by itself.
+    shown : Value
+        One bit, kept with a request from where it begins.
+
+    Attributes
+    ----------
+    begins, closes : Signal
+        In the first cycle of a request, and in its last.
+    waiting : Signal
+        A request is under way, or begins: ``age`` counts it.
+    age : Signal(width)
+        Its ticks so far, this cycle included; with several under way, of the oldest.
+    lasted : Signal(width)
+        Its cycles so far, this one included.
+    now : Signal(width)
+        Number of this cycle; resets do not change it.
+    shown : Signal
+        The bit kept with the request that ``age`` counts.
+    overflow, spurious : Signal
+        More requests than ``in_flight``; an end without a request.
+    """
+
+    def __init__(self, start, end, *, starts=1, ends=1, tick=1, in_flight=1, width=48, ids=None,
+                 now=None, shown=1):
+        self._start, self._end = Value.cast(start), Value.cast(end)
+        self._starts, self._ends = Value.cast(starts), Value.cast(ends)
+        self._tick, self._shown = Value.cast(tick), Value.cast(shown)
+        self._in_flight, self._width, self._ids = in_flight, width, ids
+        self.begins, self.closes, self.waiting = Signal(), Signal(), Signal()
+        self.age, self.lasted = Signal(width), Signal(width)
+        self.shown = Signal()
+        self._counts = now is None
+        self.now = Signal(width, reset_less=True) if now is None else now
+        self.overflow, self.spurious = Signal(), Signal()
+
+    def elaborate(self, platform):
+        m = Module()
+        ticked = Signal(self._width, reset_less=True)  # before this cycle
+        m.d.sync += ticked.eq(ticked + self._tick)
+        if self._counts:
+            m.d.sync += self.now.eq(self.now + 1)
+
+        layout = data.StructLayout({"cycle": self._width, "ticked": self._width,
+                                    "ends": unsigned(max(1, len(self._ends))), "shown": 1})
+        fresh, oldest, head = Signal(layout), Signal(layout), Signal(layout)
+        m.d.comb += [fresh.cycle.eq(self.now), fresh.ticked.eq(ticked), fresh.ends.eq(self._ends),
+                     fresh.shown.eq(self._shown)]
+        busy, full = (self._by_order if self._ids is None else self._by_id)(m, fresh, oldest)
+        mine = 1 if self._ids is None else self._ids[0] == self._ids[1]
+        more = Signal(max(1, len(self._starts)))  # starts that the latest request still has
+        with m.If(self.begins):
+            m.d.sync += more.eq(Mux(self._starts == 0, 0, self._starts - 1))
+        with m.Elif(self._start):
+            m.d.sync += more.eq(more - 1)
+        ended = Signal(max(1, len(self._ends)))  # of the head's ends, before this cycle
+        m.d.comb += [
+            self.begins.eq(self._start & (more == 0)),
+            head.eq(Mux(busy, oldest, fresh)),
+            self.waiting.eq(busy | (self.begins & mine)),
+            self.closes.eq(self._end & self.waiting & (ended + 1 >= head.ends)),
+            self.age.eq(ticked + self._tick - head.ticked),
+            self.shown.eq(head.shown),
+            self.lasted.eq(self.now + 1 - head.cycle),
+            self.overflow.eq(self.begins & full & ~self.closes),
+            self.spurious.eq(self._end & ~self.waiting),
+        ]
+        with m.If(self.closes):
+            m.d.sync += ended.eq(0)
+        with m.Elif(self._end & self.waiting):
+            m.d.sync += ended.eq(ended + 1)
+        return m
+
+    def _by_order(self, m, fresh, oldest):
+        """A queue; with one request in flight a register."""
+        level = Signal(range(self._in_flight + 1))
+        m.d.sync += level.eq(level + self.begins - self.closes)
+        if self._in_flight == 1:
+            with m.If(self.begins):
+                m.d.sync += oldest.eq(fresh)
+            return level != 0, level != 0
+        m.submodules.queue = queue = Memory(shape=fresh.shape(), depth=self._in_flight, init=[])
+        write, read = queue.write_port(), queue.read_port(domain="comb")
+        last = self._in_flight - 1
+        put, get = Signal(range(self._in_flight)), Signal(range(self._in_flight))
+        m.d.comb += [write.addr.eq(put), write.data.eq(fresh), write.en.eq(self.begins),
+                     read.addr.eq(get), oldest.eq(read.data)]
+        with m.If(self.begins):
+            m.d.sync += put.eq(Mux(put == last, 0, put + 1))
+        with m.If(self.closes):
+            m.d.sync += get.eq(Mux(get == last, 0, get + 1))
+        return level != 0, level == self._in_flight
+
+    def _by_id(self, m, fresh, oldest):
+        """A slot for each name."""
+        start, end = self._ids
+        slots = 1 << max(len(start), len(end))
+        m.submodules.slots = memory = Memory(shape=fresh.shape(), depth=slots, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        taken, began, ended = Signal(slots), Signal(slots), Signal(slots)
+        m.d.comb += [
+            write.addr.eq(start), write.data.eq(fresh), write.en.eq(self.begins),
+            read.addr.eq(end), oldest.eq(read.data),
+            began.eq(self.begins << start), ended.eq(self.closes << end),
+        ]
+        m.d.sync += taken.eq((taken | began) & ~ended | (taken & began & ended))
+        return taken.bit_select(end, 1), taken.bit_select(start, 1) & (start != end)
+
+
+def place(m, number, probe, target, declared, *, name, now, classed):
+    """Place hardware for ``probe`` beside ``target`` that prints each request.
+
+    Parameters
+    ----------
+    m : Module
+        Where it goes.
+    number : int
+        What the printed lines call the probe.
+    target : wiring.Component
+        Whose ports it looks at.
+    declared : callable
+        From a name and the number of a place, the signal of what requesters declare there.
+    name : str
+        Of the submodules, and in messages.
+    now : Signal
+        Number of the cycle.
+    classed : bool
+        Whether only requests are printed that began when they were declared to be of a class:
+        while ``declared("on", place)``.
+
+    Returns the `ProbeCounter`s, in the order of `Probe.indexes`.
+    """
+    counters = []
+    for place, index in enumerate(probe.indexes(target)):
+        label = "_".join([name, *map(str, index.values())])
+        pasts: list[Value] = []
+
+        def value(text, index=index, label=label, pasts=pasts, place=place):
+            return _value(m, text, target, index, lambda what: declared(what, place), label, pasts)
+
+        ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
+        in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
+                     else getattr(target, probe.in_flight))
+        counter = ProbeCounter(
+            _event(value(probe.start)) & ~ResetSignal(), _event(value(probe.end)) & ~ResetSignal(),
+            starts=value(probe.starts), ends=value(probe.ends),
+            tick=_event(value(probe.ticks)) if probe.ticks else 1,
+            in_flight=in_flight, width=len(now), ids=ids, now=now,
+            shown=declared("on", place) if classed else 1)
+        m.submodules[label] = counter
+        counters.append(counter)
+        shows = [value(text) for text in probe.request.values()]
+        m.d.sync += [
+            Assert(~counter.overflow, f"probe {label}: more than {in_flight} requests under way"),
+            Assert(~counter.spurious, f"probe {label}: an end without a request"),
+        ]
+        with m.If(counter.begins & (declared("on", place) if classed else 1)):
+            m.d.sync += Print(Format(f"{MARK} {number} {place} " + " ".join(
+                ["{}"] * (1 + len(shows))), counter.now, *shows))
+        with m.If(counter.closes & counter.shown):
+            m.d.sync += Print(Format(f"{MARK}. {number} {place} " + "{} {} {}",
+                                     counter.now + 1 - counter.lasted, counter.now, counter.age))
+    return counters
+
+
+def _event(value):
+    return value.any() if len(value) != 1 else value
+
+
+def _value(m, text, target, index, declared, label, pasts):
+    """The hardware of an expression."""
+    def resolve(path):
+        if path[0] == "declared":
+            return declared(path[1])
+        if path[0] not in target.signature.members:
+            raise LookupError(f"{type(target).__name__} has the members "
+                              f"{', '.join(target.signature.members)}")
+        found = target
+        for step in path:
+            if isinstance(step, str) and not isinstance(found, Value):
+                found = found[step] if isinstance(found, data.View) else getattr(found, step)
+            elif isinstance(step, int):
+                found = found[step]
+            else:
+                raise LookupError(f"a signal of {len(found)} bits has no field {step}")
+        return Value.cast(found)
+
+    def past(now):
+        before = Signal.like(Value.cast(now), name=f"{label}_past_{len(pasts)}", init=0)
+        pasts.append(before)
+        m.d.sync += before.eq(now)
+        return before
+
+    functions = {"past": past, "any": lambda x: Value.cast(x).any(),
+                 "count": lambda x: sum(Value.cast(x))}
+    return Value.cast(parse(text).value(resolve, functions, index))
