@@ -1,8 +1,9 @@
 """Worst-case formulas of the networks on chip."""
 
 import functools
+from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count
 from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.packet import HEADER_FLITS
 from cyclebound.golden.noc.patterns import crowd as crowd_of
@@ -18,15 +19,17 @@ _FIRST_OPEN = 2   # cycles after reset, and the offset, in which the first windo
 _READ_AHEAD = 5  # cycles from a transaction, and one a word, until its first packet is ready
 
 
-@bound(formula="N_req", source="memory-composition, III.A (round robin)")
-def round_robin_wait(*, requesters: int) -> int:
+@bound(formula="N_req", source="memory-composition, III.A (round robin)",
+       environment="the other requesters may ask in any cycle, a request stays until it is served, "
+                   "and grants may be accepted in any cycle")
+def round_robin_wait(*, requesters: Annotated[int, Range(1, says="requesters that share the "
+                                                                 "arbiter")]) -> int:
     """Accepted grants from a request up to and including its own.
 
     Counted in grants: with a grant accepted in every cycle these are cycles, from the first cycle
     of the request to the cycle of its grant, both included. Each of the other N_req - 1
     requesters is served at most once before: after its turn it stands behind the one that waits.
     """
-    check_count("requesters", requesters)
     return requesters
 
 
