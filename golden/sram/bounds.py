@@ -37,7 +37,8 @@ def eq1(*, transaction_bytes: Nbytes, word_bytes: WordBytes, requesters: Request
 
 @bound(formula="ceil(s_trans / w) * N_req + 1", source="this project, from Eq. 1",
        environment=_ANYBODY)
-def read_completion(*, transaction_bytes: Nbytes, word_bytes: WordBytes, requesters: Requesters) -> int:
+def read_completion(*, transaction_bytes: Nbytes, word_bytes: WordBytes,
+                    requesters: Requesters) -> int:
     """From the first word's offer to the last word's data, both included, in memory cycles.
 
     Derivation: the last word is granted within Eq. 1. The memory is a synchronous SRAM whose data
