@@ -176,7 +176,8 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     (folder / "job.json").unlink(missing_ok=True)
     (folder / "job.json").write_text(json.dumps({
         "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
-        "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},
+        "domain": {name: (min(values), max(values))
+                   for name, values in configuration.domain.items()},
         "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes},
         "declared": top.declared_fields()}))

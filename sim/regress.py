@@ -177,7 +177,9 @@ def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
     """Judge a configuration by what the results hold now, and keep its verdicts."""
     block = next(block for block in plan.blocks if block.name == name)
     rows = judge(block, configuration, results.observations(name, configuration),
-                 [proof for proof in proofs if proof.block == name])
+                 [proof for proof in proofs if proof.block == name],
+                 [job.name for job in results.jobs() if not job.passed
+                  and (job.block, job.configuration) == (name, configuration)])
     if left_out(plan, block, configuration):  # they may be what sees the rest
         rows = [row for row in rows if row.verdict != "unobserved"]
     results.judged(name, configuration, rows)

@@ -44,7 +44,6 @@ BLOCKS = (
                 instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
                                  "width": 1}
                                 for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3))),
-                decides=("operands", "depth"),
                 depth=7,
                 induction=4,
             ),

@@ -43,7 +43,6 @@ BLOCKS = (
                 checker=RefreshTimerProof,
                 instances=(_SMALL, {"interval": 5, "most": 8}, {"interval": 3, "most": 1}, _PAPER,
                            _DDR3),
-                decides=("interval", "most"),
                 induction=3,
             ),
         ),

@@ -50,7 +50,6 @@ BLOCKS = (
                 checker=RouterFairProof,
                 instances=({**_SMALL, "ports": 3}, _SMALL, {**_SMALL, "depth": 4},
                            {**_SMALL, "depth": 4, "delta": 3, "routing": "xy"}),
-                decides=("ports", "depth", "delta", "routing"),
                 depth=6,
                 induction=3,
             ),
@@ -62,7 +61,6 @@ BLOCKS = (
                 # an input's FIFO is the same whatever the number of ports and the routing
                 instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
                                 for depth, delta in ((3, 2), (5, 2), (4, 3))),
-                decides=("depth", "delta"),
                 depth=8,
                 induction=3,
             ),
@@ -73,7 +71,6 @@ BLOCKS = (
                 checker=RouterOrderProof,
                 instances=tuple({**_SMALL, "depth": depth, "delta": delta, "ports": 2}
                                 for depth, delta in ((3, 2), (4, 2), (4, 3))),
-                decides=("depth", "delta", "ports", "routing"),
                 depth=10,
                 induction=3,
             ),
