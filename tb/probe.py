@@ -36,8 +36,11 @@ class Probe:
     """Where a request begins and where it ends, as events at ports.
 
     All texts are expressions (`cyclebound.tb.expression`) over the members of the probed
-    component's signature, its integer attributes' names in ``each``, and ``declared.NAME``: what
-    the requester says of its request with `Bench.declare`.
+    component's signature, its integer attributes' names in ``each`` and after ``in``, and
+    ``declared.NAME``: what the requester says of its request with `Bench.declare`.
+
+    A probe that only prints requests of a declared class begins to count with the first
+    declaration after a reset. Nothing may be under way then.
 
     Attributes
     ----------
@@ -257,8 +260,13 @@ def place(m, number, probe, target, declared, *, name, now, classed):
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
         in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
                      else getattr(target, probe.in_flight))
+        counts = ~ResetSignal()
+        if classed:  # before, requests need not be those that the probe tells apart
+            armed = Signal(name=f"{label}_armed")
+            m.d.sync += armed.eq(armed | declared("on", place))
+            counts &= armed | declared("on", place)
         counter = ProbeCounter(
-            _event(value(probe.start)) & ~ResetSignal(), _event(value(probe.end)) & ~ResetSignal(),
+            _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
             starts=value(probe.starts), ends=value(probe.ends),
             tick=_event(value(probe.ticks)) if probe.ticks else 1,
             in_flight=in_flight, width=len(now), ids=ids, now=now,
@@ -295,7 +303,7 @@ def _value(m, text, target, index, declared, label, pasts):
         for step in path:
             if isinstance(step, str) and not isinstance(found, Value):
                 found = found[step] if isinstance(found, data.View) else getattr(found, step)
-            elif isinstance(step, int):
+            elif isinstance(step, int | slice):
                 found = found[step]
             else:
                 raise LookupError(f"a signal of {len(found)} bits has no field {step}")
@@ -309,4 +317,5 @@ def _value(m, text, target, index, declared, label, pasts):
 
     functions = {"past": past, "any": lambda x: Value.cast(x).any(),
                  "count": lambda x: sum(Value.cast(x))}
-    return Value.cast(parse(text).value(resolve, functions, index))
+    return Value.cast(parse(text).value(resolve, functions, index,
+                                        lambda name: getattr(target, name)))

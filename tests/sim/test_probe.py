@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe, ProbeCounter
+from cyclebound.tb.probe import Probe, ProbeCounter, place
 
 pytestmark = pytest.mark.unit
 
@@ -135,6 +135,68 @@ def test_hardware_for_each_index():
     assert top.places("move") == [{"r": 0}, {"r": 1}]
     assert [field["name"] for field in top.declared_fields()] == [
         ".move.words.0", ".move.words.1", ".move.on.0", ".move.on.1"]
+
+
+def test_bits_and_several_of_a_kind():
+    class Tagged(Ports):
+        def __init__(self):
+            self.lanes = 2
+            wiring.Component.__init__(self, {"ask": In(4).array(2), "done": Out(2)})
+
+        def elaborate(self, platform):
+            return Module()
+
+    seen = []
+    for text in ("any(ask[r][2:] == 3 for r in lanes)", "any(ask[r][-2:] == 1 for r in lanes)"):
+        component = Tagged()
+        top = FlatTop(component, probes={"move": Probe(text, text)})
+        m = Module()
+        [counter] = place(m, 0, top.probes["move"], component, top.declared, name="p",
+                          now=Signal(8), classed=False)
+
+        async def bench(ctx, component=component, counter=counter):
+            for values in ((0b0100, 0b0011), (0b1000, 0b1100), (0b1101, 0b0100), (0, 0)):
+                for port, value in zip(component.ask, values, strict=True):
+                    ctx.set(port, value)
+                await ctx.delay(1e-9)
+                seen.append(ctx.get(counter.begins))
+
+        m.d.comb += Signal().eq(1)
+        simulator = Simulator(m)
+        simulator.add_clock(1e-6)
+        simulator.add_testbench(bench)
+        simulator.run()
+    assert seen == [0, 1, 1, 0, 1, 0, 1, 0]
+
+
+def test_counts_from_the_first_declaration_after_a_reset():
+    """Requests before it may be such that the probe cannot tell them apart."""
+    component, on, reset = Ports(), Signal(), Signal()
+    m = Module()
+    m.domains.sync = domain = ClockDomain()
+    m.d.comb += domain.rst.eq(reset)
+    [counter, _] = place(m, 0, Probe("ask[r].valid", "done[r]", each={"r": "lanes"}), component,
+                         lambda what, at: on, name="p", now=Signal(8), classed=True)
+    seen = []
+
+    async def bench(ctx):
+        #                        not yet    declared   and no more  reset      not yet
+        for start, end, said, clear in ((1, 0, 0, 0), (0, 1, 0, 0), (1, 0, 1, 0), (0, 1, 0, 0),
+                                        (1, 1, 0, 0), (0, 0, 0, 1), (1, 1, 0, 0)):
+            ctx.set(component.ask[0].valid, start)
+            ctx.set(component.done, end)
+            ctx.set(on, said)
+            ctx.set(reset, clear)
+            await ctx.delay(1e-9)
+            seen.append((ctx.get(counter.begins), ctx.get(counter.closes),
+                         ctx.get(counter.spurious)))
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == [(0, 0, 0), (0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 0), (0, 0, 0)]
 
 
 @pytest.mark.parametrize(("text", "why"), [
