@@ -2,9 +2,14 @@
 
 One text says when something happens, in every place that has to know: in hardware beside a block
 (`cyclebound.tb.probe`), and over a recorded waveform. It is parsed and never evaluated as Python:
-names with fields and indexes, whole numbers, ``& | ^ ~ + -``, one comparison, and the functions
-``past(x)`` (the value one cycle ago, 0 after reset), ``any(x)`` (a bit of it is set) and
-``count(x)`` (how many are).
+names with fields and indexes (``[:]`` stands for all elements, side by side), whole numbers,
+``& | ^ ~ + -``, one comparison, and these functions:
+
+- ``past(x)``: the value one cycle ago, 0 after reset;
+- ``any(x)``: a bit of it is set; ``count(x)``: how many are;
+- ``first(x, y)``: x, for the first time since a cycle before this one in which y was, or reset;
+- ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
+- ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0.
 """
 
 import ast
@@ -15,14 +20,14 @@ from dataclasses import dataclass
 
 __all__ = ["Expression", "ExpressionError", "parse"]
 
-Step = str | int
-"""A step of a path: a field's name, or an index."""
+Step = str | int | slice
+"""A step of a path: a field's name, an index, or all indexes."""
 
 _BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
            ast.Add: operator.add, ast.Sub: operator.sub}
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
              ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
-_FUNCTIONS = ("past", "any", "count")
+_FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "every": 1}  # arguments
 
 
 class ExpressionError(ValueError):
@@ -45,7 +50,7 @@ class Expression:
     tree: ast.expr
 
     def value(self, resolve: Callable[[tuple[Step, ...]], object],
-              functions: Mapping[str, Callable[[object], object]],
+              functions: Mapping[str, Callable[..., object]],
               numbers: Mapping[str, int] | None = None) -> object:
         """What the expression is, given what its names are.
 
@@ -55,7 +60,7 @@ class Expression:
             From a path, such as ``("ports", 0, "valid")``, to what supports the operators. A
             `LookupError` or `AttributeError` of it becomes an `ExpressionError` with the column.
         functions : mapping
-            ``past``, ``any`` and ``count``.
+            Those named above, from their arguments to their value.
         numbers : mapping or None
             Names that stand for whole numbers, in indexes too.
         """
@@ -72,7 +77,7 @@ class Expression:
                 case ast.Compare():
                     return _COMPARED[type(node.ops[0])](of(node.left), of(node.comparators[0]))
                 case ast.Call():
-                    return functions[node.func.id](of(node.args[0]))
+                    return functions[node.func.id](*map(of, node.args))
                 case ast.Name() if node.id in known:
                     return known[node.id]
             path = tuple(_path(node, known))
@@ -98,6 +103,8 @@ def _path(node: ast.expr, numbers: Mapping[str, int]) -> list[Step]:
             return [node.id]
         case ast.Attribute():
             return [*_path(node.value, numbers), node.attr]
+        case ast.Subscript(slice=ast.Slice()):
+            return [*_path(node.value, numbers), slice(None)]
         case ast.Subscript(slice=ast.Constant(value=index)):
             return [*_path(node.value, numbers), index]
         case ast.Subscript(slice=ast.Name(id=name)) if name in numbers:
@@ -133,14 +140,16 @@ def _check(whole: Expression, node: ast.expr) -> None:
             inner = [node.operand]
         case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
             inner = [node.left, *node.comparators]
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _FUNCTIONS:
-            inner = [argument]
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+                len(arguments) == _FUNCTIONS.get(name)):
+            inner = arguments
         case ast.Name():
             return
         case ast.Attribute():
             inner = [node.value]
             _only_names(whole, node.value)
-        case ast.Subscript(slice=ast.Name() | ast.Constant(value=int())):
+        case ast.Subscript(slice=ast.Name() | ast.Constant(value=int())
+                           | ast.Slice(lower=None, upper=None, step=None)):
             inner = [node.value]
             _only_names(whole, node.value)
         case _:

@@ -6,7 +6,8 @@ from cyclebound.tb.expression import ExpressionError, parse
 
 pytestmark = pytest.mark.unit
 
-FUNCTIONS = {"past": lambda x: x + 100, "any": bool, "count": lambda x: bin(x).count("1")}
+FUNCTIONS = {"past": lambda x: x + 100, "any": bool, "count": lambda x: bin(x).count("1"),
+             "held": lambda x, y: 100 * x + y}
 
 
 def value(text, known, numbers=None):
@@ -22,7 +23,7 @@ def value(text, known, numbers=None):
     ("a & b", 4), ("a | 1", 13), ("a - b + 1", 6), ("a ^ a", 0), ("~a", -13), ("a == 12", True),
     ("a != b", True), ("a >= 13", False), ("past(a)", 112), ("any(a & 3)", False),
     ("count(a | b)", 4), ("p[1].x", 8), ("p[r].x", 7), ("q.x[r].y", 9), ("(a & 8) == 8", True),
-    (" a ", 12),
+    (" a ", 12), ("held(a, b)", 1207), ("held(a, past(b + 1))", 1308),
 ])
 def test_says_what_it_says(text, expected):
     known = {"a": 12, "b": 7, "p": [{"x": 7}, {"x": 8}], "q": {"x": [{"y": 9}]}}
@@ -35,7 +36,9 @@ def test_says_what_it_says(text, expected):
     ("b & f(a)", 5, "'f(a)' is none of"), ("a & -1", 5, "'-1' is none of"),
     ("a & 'x'", 5, "is none of"), ("past(a, b)", 1, "is none of"), ("(a & b).c", 2, "only names"),
     ("lambda: a", 1, "is none of"), ("a & 1.5", 5, "is none of"), ("a & True", 5, "is none of"),
-    ("a[b[0]]", 1, "is none of"), ("", 1, "invalid syntax"), ("a @ b", 1, "is none of"),
+    ("a[b[0]]", 1, "is none of"), ("first(a)", 1, "'first(a)' is none of"),
+    ("a[1:].b", 1, "is none of"), ("a[::2]", 1, "is none of"), ("held(a, y=b)", 1, "is none of"),
+    ("", 1, "invalid syntax"), ("a @ b", 1, "is none of"),
 ])
 def test_says_in_which_column_it_is_wrong(text, column, what):
     with pytest.raises(ExpressionError, match=f"^column {column} of ") as raised:
