@@ -2,11 +2,16 @@
 
 One text says when something happens, in every place that has to know: in hardware beside a block
 (`cyclebound.tb.probe`), and over a recorded waveform. It is parsed and never evaluated as Python:
-names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are bits), whole numbers,
-``& | ^ ~ + -``, one comparison, and the functions ``past(x)`` (the value one cycle ago, 0 after
-reset), ``any(x)`` (a bit of it is set) and ``count(x)`` (how many are). Of several like things,
-``any(ports[p].valid for p in lanes)`` says that one does, and ``count(...)`` how many do; ``lanes``
-is a number that is known by this name.
+names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, side by side, and
+``x[:]`` all of them), whole numbers, ``& | ^ ~ + -``, one comparison, and these functions:
+
+- ``past(x)``: the value one cycle ago, 0 after reset;
+- ``any(x)``: a bit of it is set; ``count(x)``: how many are;
+- ``any(ports[p].valid for p in lanes)``: one of several like things does, and ``count(...)``: how
+  many do; ``lanes`` is a number that is known by this name;
+- ``first(x, y)``: x, for the first time since a cycle before this one in which y was, or reset;
+- ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
+- ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0.
 """
 
 import ast
@@ -18,13 +23,13 @@ from dataclasses import dataclass
 __all__ = ["Expression", "ExpressionError", "parse"]
 
 Step = str | int | slice
-"""A step of a path: a field's name, an index, or bits."""
+"""A step of a path: a field's name, an index, or several indexes."""
 
 _BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
            ast.Add: operator.add, ast.Sub: operator.sub}
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
              ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
-_FUNCTIONS = ("past", "any", "count")
+_FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "every": 1}  # arguments
 
 
 class ExpressionError(ValueError):
@@ -47,7 +52,7 @@ class Expression:
     tree: ast.expr
 
     def value(self, resolve: Callable[[tuple[Step, ...]], object],
-              functions: Mapping[str, Callable[[object], object]],
+              functions: Mapping[str, Callable[..., object]],
               numbers: Mapping[str, int] | None = None,
               counts: Callable[[str], int] | None = None) -> object:
         """What the expression is, given what its names are.
@@ -58,7 +63,7 @@ class Expression:
             From a path, such as ``("ports", 0, "valid")``, to what supports the operators. A
             `LookupError` or `AttributeError` of it becomes an `ExpressionError` with the column.
         functions : mapping
-            ``past``, ``any`` and ``count``.
+            Those named above, from their arguments to their value.
         numbers : mapping or None
             Names that stand for whole numbers, in indexes too.
         counts : callable or None
@@ -86,7 +91,7 @@ class Expression:
                         functions["any"](of(one, {**known, loop.target.id: number}))
                         for number in range(self._many(loop.iter, counts))))
                 case ast.Call():
-                    return functions[node.func.id](within(node.args[0]))
+                    return functions[node.func.id](*map(within, node.args))
                 case ast.Name() if node.id in known:
                     return known[node.id]
             path = tuple(_path(node, known))
@@ -173,8 +178,9 @@ def _check(whole: Expression, node: ast.expr) -> None:
                 elt=one, generators=[ast.comprehension(target=ast.Name(), iter=ast.Name(), ifs=[],
                                                        is_async=0)])]):
             inner = [one]
-        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _FUNCTIONS:
-            inner = [argument]
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+                len(arguments) == _FUNCTIONS.get(name)):
+            inner = arguments
         case ast.Name():
             return
         case ast.Attribute():

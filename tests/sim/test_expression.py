@@ -9,7 +9,8 @@ from cyclebound.tb.expression import ExpressionError, parse
 
 pytestmark = pytest.mark.unit
 
-FUNCTIONS = {"past": lambda x: x + 100, "any": bool, "count": lambda x: bin(x).count("1")}
+FUNCTIONS = {"past": lambda x: x + 100, "any": bool, "count": lambda x: bin(x).count("1"),
+             "held": lambda x, y: 100 * x + y}
 
 
 def value(text, known, numbers=None):
@@ -28,6 +29,7 @@ def value(text, known, numbers=None):
     (" a ", 12), ("bits[1:3]", [3, 4]), ("bits[-2:]", [4, 5]), ("bits[:-3]", [2]),
     ("any(p[i].x == 8 for i in lanes)", True), ("any(p[i].x == 9 for i in lanes)", False),
     ("count(p[i].x > 6 for i in lanes)", 2), ("any(p[i].x == r for i in lanes)", False),
+    ("held(a, b)", 1207), ("held(a, past(b + 1))", 1308),
 ])
 def test_says_what_it_says(text, expected):
     known = {"a": 12, "b": 7, "p": [{"x": 7}, {"x": 8}], "q": {"x": [{"y": 9}]},
@@ -44,7 +46,9 @@ def test_says_what_it_says(text, expected):
     ("b & f(a)", 5, "'f(a)' is none of"), ("a & -1", 5, "'-1' is none of"),
     ("a & 'x'", 5, "is none of"), ("past(a, b)", 1, "is none of"), ("(a & b).c", 2, "only names"),
     ("lambda: a", 1, "is none of"), ("a & 1.5", 5, "is none of"), ("a & True", 5, "is none of"),
-    ("a[b[0]]", 1, "is none of"), ("", 1, "invalid syntax"), ("a @ b", 1, "is none of"),
+    ("a[b[0]]", 1, "is none of"), ("first(a)", 1, "'first(a)' is none of"),
+ ("a[::2]", 1, "is none of"), ("held(a, y=b)", 1, "is none of"),
+    ("", 1, "invalid syntax"), ("a @ b", 1, "is none of"),
 ])
 def test_says_in_which_column_it_is_wrong(text, column, what):
     with pytest.raises(ExpressionError, match=f"^column {column} of ") as raised:

@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe, ProbeCounter, place
+from cyclebound.tb.probe import Probe, ProbeCounter, _value, place
 
 pytestmark = pytest.mark.unit
 
@@ -112,6 +112,77 @@ def test_any_traffic_by_name(seed):
     assert not any(overflow or spurious for *_, overflow, spurious in seen)
 
 
+@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_requests_that_are_served_in_turn(seed, ahead):
+    rng = random.Random(seed)
+    queue, events, expected, free = deque(), [], [], 0
+    for cycle in range(300):
+        event = {"tick": ahead > 0 or rng.random() < 0.8}
+        if len(queue) < 3 and rng.random() < 0.4:
+            queue.append(cycle)
+            event["start"] = 1
+        if queue and rng.random() < 0.4:
+            event["end"] = 1
+            first = queue.popleft()
+            expected.append((cycle, (max(first, free - ahead), first)))
+            free = cycle + 1
+        events.append(event)
+    seen = counted(events, in_flight=3, in_turn=True, ahead=ahead)
+    assert closed(seen) == [
+        (last, sum(event["tick"] for event in events[turn:last + 1]), last - first + 1)
+        for last, (turn, first) in expected]
+    assert any(turn > first for _, (turn, first) in expected)
+
+
+class Watched(wiring.Component):
+    """Two lanes, and what an expression makes of them."""
+
+    def __init__(self, text):
+        self.interval, self.many, self.text = 3, 2, text
+        super().__init__({"x": In(3), "y": In(1), "lanes": In(
+            data.StructLayout({"on": 1, "size": 2})).array(2), "value": Out(6)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += Signal(name="clocked").eq(self.x)  # the simulator wants a domain
+        m.d.comb += self.value.eq(_value(m, self.text, self, {}, None, "test", []))
+        return m
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("past(x)", [0, 1, 2, 3, 4, 5, 6, 7]), ("held(x, y)", [0, 0, 3, 3, 3, 6, 6, 6]),
+    ("past(held(x, y) + 1)", [0, 1, 1, 4, 4, 4, 7, 7]),
+    ("first(x != 0, y)", [1, 0, 0, 1, 0, 0, 1, 0]), ("first(any(x & 4), y)",
+                                                     [0, 0, 0, 1, 0, 0, 1, 0]),
+    ("every(interval)", [0, 0, 0, 1, 0, 0, 1, 0]), ("every(1)", [0, 1, 1, 1, 1, 1, 1, 1]),
+    ("lanes[:].on", [2] * 8), ("lanes[:].size", [9] * 8), ("any(lanes[:].on & ~lanes[:].on)",
+                                                         [0] * 8),
+    ("count(lanes[:].size)", [2] * 8), ("x - interval == 1", [0, 0, 0, 1, 0, 0, 0, 0]),
+    ("x[1:]", [0, 1, 1, 2, 2, 3, 3, 0]), ("x[-2:]", [0, 1, 1, 2, 2, 3, 3, 0]),
+    ("x[:2]", [1, 2, 3, 0, 1, 2, 3, 0]), ("any(lanes[n].size == n for n in many)", [0] * 8),
+    ("any(lanes[n].size == x for n in many)", [1, 1, 0, 0, 0, 0, 0, 0]),
+    ("count(lanes[n].size > x - 1 for n in many)", [2, 1, 0, 0, 0, 0, 0, 2]),
+])
+def test_what_expressions_say_in_hardware(text, expected):
+    dut, seen = Watched(text), []
+
+    async def bench(ctx):
+        for lane, (on, size) in enumerate(((0, 1), (1, 2))):
+            ctx.set(dut.lanes[lane], {"on": on, "size": size})
+        for cycle in range(len(expected)):
+            ctx.set(dut.x, cycle + 1)
+            ctx.set(dut.y, cycle in (2, 5))
+            seen.append(ctx.get(dut.value))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == expected
+
+
 class Ports(wiring.Component):
     def __init__(self):
         self.lanes = 2
@@ -135,38 +206,6 @@ def test_hardware_for_each_index():
     assert top.places("move") == [{"r": 0}, {"r": 1}]
     assert [field["name"] for field in top.declared_fields()] == [
         ".move.words.0", ".move.words.1", ".move.on.0", ".move.on.1"]
-
-
-def test_bits_and_several_of_a_kind():
-    class Tagged(Ports):
-        def __init__(self):
-            self.lanes = 2
-            wiring.Component.__init__(self, {"ask": In(4).array(2), "done": Out(2)})
-
-        def elaborate(self, platform):
-            return Module()
-
-    seen = []
-    for text in ("any(ask[r][2:] == 3 for r in lanes)", "any(ask[r][-2:] == 1 for r in lanes)"):
-        component = Tagged()
-        top = FlatTop(component, probes={"move": Probe(text, text)})
-        m = Module()
-        [counter] = place(m, 0, top.probes["move"], component, top.declared, name="p",
-                          now=Signal(8), classed=False)
-
-        async def bench(ctx, component=component, counter=counter):
-            for values in ((0b0100, 0b0011), (0b1000, 0b1100), (0b1101, 0b0100), (0, 0)):
-                for port, value in zip(component.ask, values, strict=True):
-                    ctx.set(port, value)
-                await ctx.delay(1e-9)
-                seen.append(ctx.get(counter.begins))
-
-        m.d.comb += Signal().eq(1)
-        simulator = Simulator(m)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
-    assert seen == [0, 1, 1, 0, 1, 0, 1, 0]
 
 
 def test_counts_from_the_first_declaration_after_a_reset():
@@ -202,6 +241,7 @@ def test_counts_from_the_first_declaration_after_a_reset():
 @pytest.mark.parametrize(("text", "why"), [
     ("nothing", "Ports has the members ask, done"), ("ask[0].none", "there is no ask"),
     ("done.field", "a signal of 2 bits has no field field"), ("ask[7].valid", "there is no ask"),
+    ("every(done)", "needs a whole number"), ("every(0)", "needs a whole number"),
 ])
 def test_ports_that_there_are_not(text, why):
     top = FlatTop(Ports(), probes={"move": Probe(text, "done")})
