@@ -35,7 +35,7 @@ class Seen:
     ended : numpy array, shape (m, 3)
         First cycle, last cycle and latency, in the order of ending.
     counts_cycles : bool
-        Whether latencies are in cycles, and not in other ticks.
+        Whether latencies are all cycles from the first on, and not other ticks, or a turn's.
     """
 
     what: str
@@ -65,7 +65,8 @@ def read_requests(path: Path, top: FlatTop) -> tuple[list[Seen], list[str]]:
             key = number, place
             found.append(Seen(name, at, tuple(probe.request),
                               _table(began.get(key, ()), 1 + len(probe.request)),
-                              _table(ended.get(key, ()), 3), not probe.ticks))
+                              _table(ended.get(key, ()), 3),
+                              not probe.ticks and not probe.in_turn))
     return found, others
 
 

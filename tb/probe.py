@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from amaranth.hdl import (
     Assert,
+    Cat,
     Const,
     Elaboratable,
     Format,
@@ -25,7 +26,7 @@ from amaranth.hdl import (
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
-from cyclebound.tb.expression import parse
+from cyclebound.tb.expression import ExpressionError, parse
 
 __all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "prints"]
 
@@ -37,8 +38,11 @@ class Probe:
     """Where a request begins and where it ends, as events at ports.
 
     All texts are expressions (`cyclebound.tb.expression`) over the members of the probed
-    component's signature, its integer attributes' names in ``each``, and ``declared.NAME``: what
-    the requester says of its request with `Bench.declare`.
+    component's signature, its attributes that are whole numbers, and ``declared.NAME``: what the
+    requester says of its request with `Bench.declare`.
+
+    A probe that only prints requests of a declared class begins to count with the first
+    declaration after a reset. Nothing may be under way then.
 
     Attributes
     ----------
@@ -59,6 +63,12 @@ class Probe:
     each : mapping
         Index letters, each with how many there are: as many probes, one for each index, e.g.
         ``{"r": "requesters"}``.
+    in_turn : bool
+        Requests are served one after the other, and the latency of each counts from where it
+        begins, or from the cycle after the end of the one before, whichever is later.
+    ahead : int or str
+        With ``in_turn``, for how many cycles of the end of the one before it counts already: a
+        number, or an attribute of the component.
     """
 
     start: str
@@ -71,6 +81,8 @@ class Probe:
     end_id: str = ""
     ticks: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
+    in_turn: bool = False
+    ahead: int | str = 0
 
     def texts(self) -> list[str]:
         """All its expressions."""
@@ -119,6 +131,10 @@ class ProbeCounter(Elaboratable):
         Number of this cycle; None: it counts by itself.
     shown : Value
         One bit, kept with a request from where it begins.
+    in_turn : bool
+        ``age`` leaves out the time in which the request before was not over,
+    ahead : int
+        but for so many of its last ticks.
 
     Attributes
     ----------
@@ -143,11 +159,12 @@ class ProbeCounter(Elaboratable):
     """
 
     def __init__(self, start, end, *, starts=1, ends=1, tick=1, in_flight=1, width=48, ids=None,
-                 now=None, shown=1):
+                 now=None, shown=1, in_turn=False, ahead=0):
         self._start, self._end = Value.cast(start), Value.cast(end)
         self._starts, self._ends = Value.cast(starts), Value.cast(ends)
         self._tick, self._shown = Value.cast(tick), Value.cast(shown)
         self._in_flight, self._width, self._ids = in_flight, width, ids
+        self._in_turn, self._ahead = in_turn, ahead
         self.begins, self.closes, self.waiting = Signal(), Signal(), Signal()
         self.age, self.lasted = Signal(width), Signal(width)
         self.shown, self.fresh_shown = Signal(), Signal()
@@ -177,12 +194,18 @@ class ProbeCounter(Elaboratable):
             with m.Elif(self._start):
                 m.d.sync += more.eq(more - 1)
         ended = Signal(max(1, len(self._ends)))  # of the head's ends, before this cycle
+        now, since, turn = (Signal(self._width, name=name) for name in ("upto", "since", "turn"))
+        m.d.comb += [now.eq(ticked + self._tick), since.eq(now - head.ticked), self.age.eq(since)]
+        if self._in_turn:
+            with m.If(self.closes):
+                m.d.sync += turn.eq(now)  # where the next one has its turn
+            with m.If(now - turn + self._ahead < since):
+                m.d.comb += self.age.eq(now - turn + self._ahead)
         m.d.comb += [
             self.begins.eq(self._start & (more == 0)),
             head.eq(Mux(busy, oldest, fresh)),
             self.waiting.eq(busy | (self.begins & mine)),
             self.closes.eq(self._end & self.waiting & (ended + 1 >= head.ends)),
-            self.age.eq(ticked + self._tick - head.ticked),
             self.shown.eq(head.shown),
             self.fresh_shown.eq(self._shown),
             self.busy.eq(busy),
@@ -256,16 +279,23 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
     """
     counters = []
     for place, index in enumerate(probe.indexes(target)):
+        label = "_".join([name, *map(str, index.values())])
         value = _reader(m, probe, target, place, index, declared, name)
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
-        in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
-                     else getattr(target, probe.in_flight))
+        in_flight, ahead = (number if isinstance(number, int) else getattr(target, number)
+                            for number in (probe.in_flight, probe.ahead))
+        counts = ~ResetSignal()
+        if classed:  # before, requests need not be those that the probe tells apart
+            armed = Signal(name=f"{label}_armed")
+            m.d.sync += armed.eq(armed | declared("on", place))
+            counts &= armed | declared("on", place)
         counter = ProbeCounter(
-            _event(value(probe.start)) & ~ResetSignal(), _event(value(probe.end)) & ~ResetSignal(),
+            _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
             starts=value(probe.starts), ends=value(probe.ends),
             tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
-            width=width, ids=ids, now=now, shown=declared("on", place) if classed else 1)
-        m.submodules["_".join([name, *map(str, index.values())])] = counter
+            width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=ahead,
+            shown=declared("on", place) if classed else 1)
+        m.submodules[label] = counter
         counters.append(counter)
     return counters
 
@@ -313,30 +343,66 @@ def _event(value):
     return value.any() if len(value) != 1 else value
 
 
-def _value(m, text, target, index, declared, label, pasts):
+def _value(m, text, target, index, declared, label, kept):
     """The hardware of an expression."""
     def resolve(path):
         if path[0] == "declared":
             return declared(path[1])
         if path[0] not in target.signature.members:
+            number = getattr(target, path[0], None)
+            if isinstance(number, int) and len(path) == 1:
+                return Value.cast(number)
             raise LookupError(f"{type(target).__name__} has the members "
                               f"{', '.join(target.signature.members)}")
-        found = target
-        for step in path:
-            if isinstance(step, str) and not isinstance(found, Value):
-                found = found[step] if isinstance(found, data.View) else getattr(found, step)
-            elif isinstance(step, int):
-                found = found[step]
-            else:
-                raise LookupError(f"a signal of {len(found)} bits has no field {step}")
-        return Value.cast(found)
+        return Value.cast(_at(target, path))
+
+    def register(like, what):
+        kept.append(Signal.like(Value.cast(like), name=f"{label}_{what}_{len(kept)}", init=0))
+        return kept[-1]
 
     def past(now):
-        before = Signal.like(Value.cast(now), name=f"{label}_past_{len(pasts)}", init=0)
-        pasts.append(before)
+        before = register(now, "past")
         m.d.sync += before.eq(now)
         return before
 
+    def first(event, again):
+        event, again = _event(Value.cast(event)), _event(Value.cast(again))
+        seen = register(event, "first")
+        m.d.sync += seen.eq((seen | event) & ~again)
+        return event & ~seen
+
+    def held(now, when):
+        before = register(now, "held")
+        value = Mux(_event(Value.cast(when)), now, before)
+        m.d.sync += before.eq(value)
+        return value
+
+    def every(cycles):
+        if not isinstance(cycles, Const) or cycles.value < 1:
+            raise ExpressionError(f"{text!r}: every(...) needs a whole number of at least 1")
+        left = register(Signal(range(cycles.value + 1)), "left")  # 0: the very first cycle
+        last = left == cycles.value - 1
+        fresh = register(last, "every")
+        m.d.sync += [left.eq(Mux(last, 0, left + 1)), fresh.eq(last)]
+        return fresh
+
     functions = {"past": past, "any": lambda x: Value.cast(x).any(),
-                 "count": lambda x: sum(Value.cast(x))}
-    return Value.cast(parse(text).value(resolve, functions, index))
+                 "count": lambda x: sum(Value.cast(x)), "first": first, "held": held,
+                 "every": lambda x: every(Value.cast(x))}
+    return Value.cast(parse(text).value(resolve, functions, index,
+                                        lambda name: getattr(target, name)))
+
+
+def _at(found, path):
+    """What is found by a path of fields and indexes; of several elements, one beside the other."""
+    for number, step in enumerate(path):
+        if isinstance(step, slice):
+            return Cat(_at(found[element], path[number + 1:])
+                       for element in range(len(found))[step])
+        if isinstance(step, str) and not isinstance(found, Value):
+            found = found[step] if isinstance(found, data.View) else getattr(found, step)
+        elif isinstance(step, int):
+            found = found[step]
+        else:
+            raise LookupError(f"a signal of {len(found)} bits has no field {step}")
+    return found

@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe, ProbeCounter
+from cyclebound.tb.probe import Probe, ProbeCounter, _value, place
 
 pytestmark = pytest.mark.unit
 
@@ -112,6 +112,77 @@ def test_any_traffic_by_name(seed):
     assert not any(overflow or spurious for *_, overflow, spurious in seen)
 
 
+@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_requests_that_are_served_in_turn(seed, ahead):
+    rng = random.Random(seed)
+    queue, events, expected, free = deque(), [], [], 0
+    for cycle in range(300):
+        event = {"tick": ahead > 0 or rng.random() < 0.8}
+        if len(queue) < 3 and rng.random() < 0.4:
+            queue.append(cycle)
+            event["start"] = 1
+        if queue and rng.random() < 0.4:
+            event["end"] = 1
+            first = queue.popleft()
+            expected.append((cycle, (max(first, free - ahead), first)))
+            free = cycle + 1
+        events.append(event)
+    seen = counted(events, in_flight=3, in_turn=True, ahead=ahead)
+    assert closed(seen) == [
+        (last, sum(event["tick"] for event in events[turn:last + 1]), last - first + 1)
+        for last, (turn, first) in expected]
+    assert any(turn > first for _, (turn, first) in expected)
+
+
+class Watched(wiring.Component):
+    """Two lanes, and what an expression makes of them."""
+
+    def __init__(self, text):
+        self.interval, self.many, self.text = 3, 2, text
+        super().__init__({"x": In(3), "y": In(1), "lanes": In(
+            data.StructLayout({"on": 1, "size": 2})).array(2), "value": Out(6)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += Signal(name="clocked").eq(self.x)  # the simulator wants a domain
+        m.d.comb += self.value.eq(_value(m, self.text, self, {}, None, "test", []))
+        return m
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("past(x)", [0, 1, 2, 3, 4, 5, 6, 7]), ("held(x, y)", [0, 0, 3, 3, 3, 6, 6, 6]),
+    ("past(held(x, y) + 1)", [0, 1, 1, 4, 4, 4, 7, 7]),
+    ("first(x != 0, y)", [1, 0, 0, 1, 0, 0, 1, 0]), ("first(any(x & 4), y)",
+                                                     [0, 0, 0, 1, 0, 0, 1, 0]),
+    ("every(interval)", [0, 0, 0, 1, 0, 0, 1, 0]), ("every(1)", [0, 1, 1, 1, 1, 1, 1, 1]),
+    ("lanes[:].on", [2] * 8), ("lanes[:].size", [9] * 8), ("any(lanes[:].on & ~lanes[:].on)",
+                                                         [0] * 8),
+    ("count(lanes[:].size)", [2] * 8), ("x - interval == 1", [0, 0, 0, 1, 0, 0, 0, 0]),
+    ("x[1:]", [0, 1, 1, 2, 2, 3, 3, 0]), ("x[-2:]", [0, 1, 1, 2, 2, 3, 3, 0]),
+    ("x[:2]", [1, 2, 3, 0, 1, 2, 3, 0]), ("any(lanes[n].size == n for n in many)", [0] * 8),
+    ("any(lanes[n].size == x for n in many)", [1, 1, 0, 0, 0, 0, 0, 0]),
+    ("count(lanes[n].size > x - 1 for n in many)", [2, 1, 0, 0, 0, 0, 0, 2]),
+])
+def test_what_expressions_say_in_hardware(text, expected):
+    dut, seen = Watched(text), []
+
+    async def bench(ctx):
+        for lane, (on, size) in enumerate(((0, 1), (1, 2))):
+            ctx.set(dut.lanes[lane], {"on": on, "size": size})
+        for cycle in range(len(expected)):
+            ctx.set(dut.x, cycle + 1)
+            ctx.set(dut.y, cycle in (2, 5))
+            seen.append(ctx.get(dut.value))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == expected
+
+
 class Ports(wiring.Component):
     def __init__(self):
         self.lanes = 2
@@ -137,9 +208,40 @@ def test_hardware_for_each_index():
         ".move.words.0", ".move.words.1", ".move.on.0", ".move.on.1"]
 
 
+def test_counts_from_the_first_declaration_after_a_reset():
+    """Requests before it may be such that the probe cannot tell them apart."""
+    component, on, reset = Ports(), Signal(), Signal()
+    m = Module()
+    m.domains.sync = domain = ClockDomain()
+    m.d.comb += domain.rst.eq(reset)
+    [counter, _] = place(m, 0, Probe("ask[r].valid", "done[r]", each={"r": "lanes"}), component,
+                         lambda what, at: on, name="p", now=Signal(8), classed=True)
+    seen = []
+
+    async def bench(ctx):
+        #                        not yet    declared   and no more  reset      not yet
+        for start, end, said, clear in ((1, 0, 0, 0), (0, 1, 0, 0), (1, 0, 1, 0), (0, 1, 0, 0),
+                                        (1, 1, 0, 0), (0, 0, 0, 1), (1, 1, 0, 0)):
+            ctx.set(component.ask[0].valid, start)
+            ctx.set(component.done, end)
+            ctx.set(on, said)
+            ctx.set(reset, clear)
+            await ctx.delay(1e-9)
+            seen.append((ctx.get(counter.begins), ctx.get(counter.closes),
+                         ctx.get(counter.spurious)))
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == [(0, 0, 0), (0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 0), (0, 0, 0)]
+
+
 @pytest.mark.parametrize(("text", "why"), [
     ("nothing", "Ports has the members ask, done"), ("ask[0].none", "there is no ask"),
     ("done.field", "a signal of 2 bits has no field field"), ("ask[7].valid", "there is no ask"),
+    ("every(done)", "needs a whole number"), ("every(0)", "needs a whole number"),
 ])
 def test_ports_that_there_are_not(text, why):
     top = FlatTop(Ports(), probes={"move": Probe(text, "done")})
