@@ -185,6 +185,26 @@ def changes_of(block: "blocks.Block", configuration: str | None, settings: list[
     return {name: found[name] for name in (each.partition("=")[0] for each in settings)}
 
 
+def blocks_with(names: list[str] | None, settings: list[str] | None, part: str | None
+                ) -> tuple[list["blocks.Block"], dict[str, object]]:
+    """The blocks of these names that have all parameters of ``--set`` and ``--part``, with their
+    values. Of a family, those that have them; a block that is named must. Raises `UserError`."""
+    if not names:
+        raise UserError("--set and --part take blocks or a family, named before them")
+    wanted = [*(each.partition("=")[0] for each in settings or ()), *(["part"] if part else [])]
+    found, chosen = [], the_catalogue().select(names)
+    for block in chosen:
+        configuration = next((name for name, each in block.configurations.items()
+                              if each.parameters.keys() >= set(wanted)), None)
+        if configuration is not None:
+            found.append((block, configuration))
+        elif block.family not in names or (block is chosen[-1] and not found):
+            changes_of(block, None, settings, part)  # says what it has not
+            raise UserError(f"no configuration of {block.name} has {', '.join(wanted)}")
+    block, configuration = found[0]
+    return [block for block, _ in found], changes_of(block, configuration, settings, part)
+
+
 @app.command("list")
 def list_blocks(
     names: Annotated[list[str] | None, typer.Argument(
