@@ -1,6 +1,7 @@
 """Commands about CUDA kernels: occupancy, worst-case estimates and bounds, streams, mappings."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ from cyclebound.golden.gpu.occupancy import (
     check_carve_out,
     occupancy,
 )
+from cyclebound.golden.gpu.opcodes import KINDS, OPCODES, THESIS_DELAYS, opcode_of
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS, strict
 from cyclebound.golden.gpu.thesis_wcet import (
     CONSTANT_RULES,
@@ -23,7 +25,10 @@ from cyclebound.golden.gpu.thesis_wcet import (
     READ_ONLY,
     SATURATED_MEMORY,
     WARP_RULES,
+    MemoryDelays,
     Options,
+    active_warps,
+    estimate,
 )
 from cyclebound.sim.cli import GROUPS, AsJson, app, console
 from cyclebound.sim.drawing import FORMATS, write
@@ -35,7 +40,17 @@ from cyclebound.sim.gpu_estimate import (
     thesis_estimate,
     thesis_kernel,
 )
+from cyclebound.sim.gpu_files import (
+    check_opcodes,
+    read_kernel,
+    read_kernels,
+    read_latencies,
+    read_launch,
+    read_usage,
+)
 from cyclebound.sim.gpu_page import Grid, Page
+from cyclebound.tools.gpu.annotate import missing_opcodes, thesis_steps
+from cyclebound.tools.gpu.listing import SYNTAXES, listing_of_steps
 
 gpu = typer.Typer(no_args_is_help=True, help=GROUPS["gpu"][1] + """
 
@@ -53,6 +68,26 @@ Capability = Annotated[str, typer.Option(
 CarveOut = Annotated[int | None, typer.Option(
     "--carve-out", metavar="BYTES", help="Shared memory of an SM as configured; the default is "
     "the largest. The thesis's Table 5.3 has 65536.")]
+Listing = Annotated[Path, typer.Argument(
+    metavar="FILE", help="The output of `cuobjdump -sass`, sm_70 to sm_90.")]
+KernelName = Annotated[str | None, typer.Option(
+    "--kernel", "-k", metavar="NAME", help="Which function, if the listing has several.")]
+GridSize = Annotated[str, typer.Option(
+    "--grid", "-g", metavar="XxYxZ", help="Blocks of the grid, as 216 or 8x1x2.")]
+BlockSize = Annotated[str, typer.Option(
+    "--block", "-b", metavar="XxYxZ", help="Threads of a block, as 128 or 8x8.")]
+Sms = Annotated[int, typer.Option("--sms", metavar="N", help="SMs of the device: 108 in an A100.")]
+UsageFile = Annotated[Path | None, typer.Option(
+    "--res-usage", metavar="FILE", help="The output of `cuobjdump -res-usage`: registers and "
+    "shared memory.")]
+Registers = Annotated[int | None, typer.Option(
+    "--registers", "-r", metavar="N", help="Of a thread, where there is no such file.")]
+DynamicShared = Annotated[int, typer.Option(
+    "--shared", "-s", metavar="BYTES", help="Shared memory of a block, besides what --res-usage "
+    "says: the launch's dynamic part.")]
+Latencies = Annotated[Path | None, typer.Option(
+    "--latencies", "-l", metavar="FILE", help="Delays and opcodes of your own, in TOML: see "
+    "`cyclebound gpu latencies --help`.")]
 ConstantRule = Annotated[str | None, typer.Option(
     "--constants", metavar="RULE", help="When a constant is new: " + "; ".join(
         f"{name}: {says}" for name, says in CONSTANT_RULES.items()) + ".")]
@@ -243,3 +278,156 @@ def thesis(
             for row in shown] + [("all", "", "", sum(len(row["instructions"]) for row in shown),
                                   rows[0][2], rows[0][3], plain(second.cycles - first.cycles))]))
     deliver(page, data, as_json=as_json, html=html)
+
+
+def _resources(usage_file: Path | None, kernel: str, registers: int | None, shared: int
+               ) -> tuple[int | None, int]:
+    """Registers of a thread, if known, and shared memory of a block."""
+    usage = read_usage(usage_file, kernel)
+    if usage is None:
+        return registers, shared
+    if registers is not None:
+        raise UserError("--registers and --res-usage both give the registers; take one")
+    return usage.registers, usage.shared + shared
+
+
+@gpu.command()
+def kernels(listing: Listing, latencies: Latencies = None, html: Html = None,
+            as_json: AsJson = False) -> None:
+    """The kernels of a SASS listing: instructions by kind, and what is not known of them.
+
+    cuobjdump -sass program > program.sass; cyclebound gpu kernels program.sass
+    """
+    check_files(html)
+    own = read_latencies(latencies)
+    rows, data = [], []
+    for kernel in read_kernels(listing):
+        missing = missing_opcodes(kernel, own)
+        kinds = Counter(opcode.kind if (opcode := opcode_of(each.name, own.opcodes)) else "unknown"
+                        for each in kernel.instructions)
+        data.append({"kernel": kernel.name, "architecture": kernel.architecture,
+                     "instructions": len(kernel.instructions), "kinds": kinds,
+                     "missing": [vars(each) for each in missing]})
+        rows.append((kernel.name, kernel.architecture, len(kernel.instructions),
+                     ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()),
+                     ", ".join(f"{each.name} x {len(each.lines)} ({each.lacks})"
+                               for each in missing)))
+    page = Page(f"Kernels of {listing.name}", grids=[Grid("", (
+        "kernel", "architecture", "instructions", "by kind", "not known"), rows)])
+    deliver(page, data, as_json=as_json, html=html)
+
+
+@gpu.command("estimate")
+def show_estimate(
+    listing: Listing, grid: GridSize, block: BlockSize, name: KernelName = None, sms: Sms = 108,
+    usage: UsageFile = None, registers: Registers = None, shared: DynamicShared = 0,
+    cc: Capability = "8.0", latencies: Latencies = None,
+    constants: ConstantRule = None, alpha: Alpha = None, warps: Warps = None,
+    saturated_memory: SaturatedMemory = None, pipelines: CountedPipelines = None,
+    read_only: ReadOnly = None, branch: Branch = None,
+    streaming: Annotated[bool, typer.Option(
+        "--streaming/--cached", help="Algorithm 2, line 5: whether a global address that was "
+        "loaded before is in L1 (--cached).")] = True,
+    html: Html = None, as_json: AsJson = False,
+) -> None:
+    """The thesis's estimate (Algorithms 1 and 2) of a kernel in a SASS listing.
+
+    cyclebound gpu listing add -o add.sass
+    cyclebound gpu estimate add.sass --grid 216 --block 1024
+
+    An estimate is no bound: each instruction counts once, whatever loops there are, and memory is
+    charged once for all warps. `cyclebound gpu bound` gives a bound, under stated assumptions.
+    """
+    check_files(html)
+    kernel, own = read_kernel(listing, name), read_latencies(latencies)
+    check_opcodes(kernel, own, delays=True)
+    launch = read_launch(grid, block, sms)
+    taken, shared = _resources(usage, kernel.name, registers, shared)
+    options = options_of(Options(), constants=constants, alpha=alpha, warps=warps,
+                         saturated_memory=saturated_memory, pipelines=pipelines,
+                         read_only=read_only, branch=branch, streaming=streaming)
+    if options.constants == "sheet":
+        raise UserError("--constants sheet is for the thesis's own kernels; take exact, window or "
+                        "line")
+    if options.warps == "fewest-sms" and taken is None:
+        raise UserError("--warps fewest-sms needs the registers: --res-usage or --registers")
+    count = checked(active_warps, launch, options.warps, registers=taken or 32, shared=shared,
+                    limits=checked(capability, cc))
+    found = checked(estimate, checked(thesis_steps, kernel, own), warps=count, options=options,
+                    delays=own.memory)
+    page = Page(f"Estimate of {kernel.name}", [
+        f"{plain(found.cycles)} cycles with W = {plain(found.warps)}; largest pipeline "
+        f"{float(found.ratio):.3f} times the average, alpha {float(options.alpha):.3g}: "
+        + (f"{found.saturated} saturates." if found.saturated else "none saturates."),
+        "An estimate, no bound: see docs/gpu.md."])
+    page.grids.append(Grid(f"Algorithm 1 on {kernel.name} ({kernel.architecture or 'unknown'})", (
+        "no.", "line", "instruction", "pipeline", "x W", "memory", "cycles"), [
+        (charge.step.number, kernel.instructions[charge.step.number - 1].line, charge.step.name,
+         charge.step.pipeline or "", plain(charge.pipeline_cycles), charge.memory_cycles,
+         plain(charge.cycles)) for charge in found.charges]))
+    deliver(page, {
+        "kernel": kernel.name, "cycles": plain(found.cycles), "warps": plain(found.warps),
+        "saturated": found.saturated, "ratio": float(found.ratio), "sizes": found.sizes,
+        "instructions": [{
+            "line": kernel.instructions[charge.step.number - 1].line, "name": charge.step.name,
+            "pipeline": charge.step.pipeline, "pipeline_cycles": plain(charge.pipeline_cycles),
+            "memory_cycles": charge.memory_cycles} for charge in found.charges]},
+        as_json=as_json, html=html)
+
+
+@gpu.command("listing")
+def make_listing(
+    kernel: Annotated[str, typer.Argument(
+        metavar="KERNEL", help=f"One of {', '.join(THESIS_KERNELS)}.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The listing.")],
+    architecture: Annotated[str, typer.Option(
+        "--architecture", "-a", metavar="A", help=f"Its syntax: {', '.join(SYNTAXES)}.")] = "sm_80",
+    as_json: AsJson = False,
+) -> None:
+    """Write a SASS listing with the instruction counts of one of the thesis's kernels.
+
+    The registers mean nothing; opcodes, pipelines, memory accesses and the number of new constants
+    by each rule are the thesis's, so that `cyclebound gpu estimate` finds its totals again.
+    """
+    found = thesis_kernel(kernel)
+    text = checked(listing_of_steps, kernel, found.steps, architecture)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {output}: {error.strerror}") from None
+    said = {"kernel": kernel, "file": str(output), "instructions": len(found.steps)}
+    if as_json:
+        print(json.dumps(said, indent=2))
+    else:
+        console().print(f"{output}: {len(found.steps)} instructions and an EXIT", highlight=False)
+
+
+@gpu.command("latencies")
+def show_latencies(latencies: Latencies = None, as_json: AsJson = False,
+                   html: Html = None) -> None:
+    """The opcodes that are known, with pipeline, kind, and the thesis's delay where it has one.
+
+    A file for --latencies has tables such as [opcode.LOP3] with delay = 4, and for an opcode that
+    is not known kind and pipeline too; [memory] has global, shared_read, shared_write and l1, in
+    cycles. "LDG.CONSTANT" is more specific than "LDG".
+    """
+    check_files(html)
+    own = read_latencies(latencies)
+    names = sorted({*OPCODES, *own.opcodes, *THESIS_DELAYS, *own.delays})
+    data = []
+    for name in names:
+        opcode = opcode_of(name, own.opcodes)
+        yours = name in own.delays
+        data.append({"opcode": name, "pipeline": opcode.pipeline, "kind": opcode.kind,
+                     "delay": own.delays.get(name, THESIS_DELAYS.get(name)),
+                     "source": "yours" if yours else "thesis" if name in THESIS_DELAYS else None})
+    memory = [(name.rstrip("_"), value, "thesis" if value == getattr(MemoryDelays(), name)
+               else "yours") for name, value in vars(own.memory).items()]
+    page = Page("Opcodes and delays", ["Kinds: " + "; ".join(
+        f"{name}: {says}" for name, says in KINDS.items()) + "."], [
+        Grid("Opcodes", ("opcode", "pipeline", "kind", "delay", "source"), [
+            (row["opcode"], row["pipeline"] or "", row["kind"], row["delay"], row["source"] or "")
+            for row in data]),
+        Grid("Memory, cycles of one access", ("access", "cycles", "source"), memory)])
+    deliver(page, {"opcodes": data, "memory": {name: cycles for name, cycles, _ in memory}},
+            as_json=as_json, html=html)
