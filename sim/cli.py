@@ -31,6 +31,8 @@ GROUPS = {
                  "Kernels of your own, written in Python, on a grid of units."),
     "dram": ("cyclebound.sim.cli_dram",
              "DRAM requests: their commands and issue delays, from the golden model."),
+    "simd": ("cyclebound.sim.cli_simd",
+             "Kernels in assembly for the SIMD accelerator: assemble, disassemble, run."),
     "systolic": ("cyclebound.sim.cli_systolic",
                  "Your own layers and networks on the systolic accelerator: plan, model or RTL."),
 }
