@@ -33,6 +33,8 @@ GROUPS = {
              "DRAM requests: their commands and issue delays, from the golden model."),
     "gpu": ("cyclebound.sim.cli_gpu",
             "CUDA kernels: occupancy, worst cases, streams, and layers across resources."),
+    "simd": ("cyclebound.sim.cli_simd",
+             "Kernels in assembly for the SIMD accelerator: assemble, disassemble, run."),
     "systolic": ("cyclebound.sim.cli_systolic",
                  "Your own layers and networks on the systolic accelerator: plan, model or RTL."),
 }
