@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from cyclebound.golden.simd.special_tables import (
     COEFFICIENTS,
     COSINE_ROW,
+    NAN,
     OFFSET_BITS,
     RSQRT_ROW,
     SINE_ROW,
@@ -33,8 +34,6 @@ from cyclebound.golden.simd.special_tables import (
 )
 
 __all__ = ["NAN", "cos", "evaluate", "rcp", "rsqrt", "sin"]
-
-NAN = 0x7FC0_0000  # the only one that is ever made
 
 _SIGN, _INFINITY, _ONE = 0x8000_0000, 0x7F80_0000, 0x3F80_0000
 _BIAS, _FRACTION = 127, 23

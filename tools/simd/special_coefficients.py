@@ -114,8 +114,8 @@ from -1 to 1 across an interval:
 
 from enum import IntEnum
 
-__all__ = ["COEFFICIENTS", "COSINE_ROW", "FRACTION_BITS", "OFFSET_BITS", "RSQRT_ROW", "SINE_ROW",
-           "SQUARE_BITS", "TWO_OVER_PI", "TWO_OVER_PI_BITS", "SpecialFunction"]
+__all__ = ["COEFFICIENTS", "COSINE_ROW", "FRACTION_BITS", "NAN", "OFFSET_BITS", "RSQRT_ROW",
+           "SINE_ROW", "SQUARE_BITS", "TWO_OVER_PI", "TWO_OVER_PI_BITS", "SpecialFunction"]
 
 
 class SpecialFunction(IntEnum):
@@ -126,6 +126,8 @@ class SpecialFunction(IntEnum):
     SIN = 2
     COS = 3
 
+
+NAN = 0x7FC0_0000  # the only one that is ever made
 
 FRACTION_BITS = {fraction}  # below the point of a coefficient
 OFFSET_BITS = {offset}    # of an offset within an interval, with its sign
