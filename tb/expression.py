@@ -8,7 +8,7 @@ names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, 
 - ``past(x)``: the value one cycle ago, 0 after reset;
 - ``any(x)``: a bit of it is set; ``count(x)``: how many are;
 - ``any(ports[p].valid for p in lanes)``: one of several like things does, and ``count(...)``: how
-  many do; ``lanes`` is a number that is known by this name;
+  many do; ``lanes`` is a number that is known by this name, or ports, as many as there are;
 - ``first(x, y)``: x, for the first time since a cycle before this one in which y was, or reset;
 - ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
 - ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0.

@@ -28,9 +28,20 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "prints"]
+__all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered", "prints",
+           "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
+
+
+def taken(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is taken."""
+    return f"{stream}.valid & {stream}.ready"
+
+
+def offered(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is offered first."""
+    return f"{stream}.valid & ~past({stream}.valid & ~{stream}.ready)"
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,9 @@ class Probe:
     each : mapping
         Index letters, each with how many there are: as many probes, one for each index, e.g.
         ``{"r": "requesters"}``.
+    classed : bool
+        Only requests that are declared are of the bound's class, even where there is nothing to
+        declare of them.
     in_turn : bool
         Requests are served one after the other, and the latency of each counts from where it
         begins, or from the cycle after the end of the one before, whichever is later.
@@ -81,6 +95,7 @@ class Probe:
     end_id: str = ""
     ticks: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
+    classed: bool = False
     in_turn: bool = False
     ahead: int | str = 0
 
@@ -390,7 +405,11 @@ def _value(m, text, target, index, declared, label, kept):
                  "count": lambda x: sum(Value.cast(x)), "first": first, "held": held,
                  "every": lambda x: every(Value.cast(x))}
     return Value.cast(parse(text).value(resolve, functions, index,
-                                        lambda name: getattr(target, name)))
+                                        lambda name: _many(getattr(target, name))))
+
+
+def _many(found):
+    return found if isinstance(found, int) else len(found)
 
 
 def _at(found, path):
