@@ -66,9 +66,8 @@ class Probe:
     in_turn : bool
         Requests are served one after the other, and the latency of each counts from where it
         begins, or from the cycle after the end of the one before, whichever is later.
-    ahead : int or str
-        With ``in_turn``, for how many cycles of the end of the one before it counts already: a
-        number, or an attribute of the component.
+    ahead : str
+        With ``in_turn``, for how many of the last cycles of the one before it counts already.
     """
 
     start: str
@@ -82,11 +81,12 @@ class Probe:
     ticks: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
     in_turn: bool = False
-    ahead: int | str = 0
+    ahead: str = "0"
 
     def texts(self) -> list[str]:
         """All its expressions."""
-        named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks)
+        named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks,
+                 self.ahead)
         return [text for text in (*named, *self.request.values()) if text]
 
     def declared(self) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ class ProbeCounter(Elaboratable):
         One bit, kept with a request from where it begins.
     in_turn : bool
         ``age`` leaves out the time in which the request before was not over,
-    ahead : int
+    ahead : Value
         but for so many of its last ticks.
 
     Attributes
@@ -160,7 +160,7 @@ class ProbeCounter(Elaboratable):
         self._starts, self._ends = Value.cast(starts), Value.cast(ends)
         self._tick, self._shown = Value.cast(tick), Value.cast(shown)
         self._in_flight, self._width, self._ids = in_flight, width, ids
-        self._in_turn, self._ahead = in_turn, ahead
+        self._in_turn, self._ahead = in_turn, Value.cast(ahead)
         self.begins, self.closes, self.waiting = Signal(), Signal(), Signal()
         self.age, self.lasted = Signal(width), Signal(width)
         self.shown = Signal()
@@ -279,8 +279,8 @@ def place(m, number, probe, target, declared, *, name, now, classed):
             return _value(m, text, target, index, lambda what: declared(what, place), label, pasts)
 
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
-        in_flight, ahead = (number if isinstance(number, int) else getattr(target, number)
-                            for number in (probe.in_flight, probe.ahead))
+        in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
+                     else getattr(target, probe.in_flight))
         counts = ~ResetSignal()
         if classed:  # before, requests need not be those that the probe tells apart
             armed = Signal(name=f"{label}_armed")
@@ -291,7 +291,7 @@ def place(m, number, probe, target, declared, *, name, now, classed):
             starts=value(probe.starts), ends=value(probe.ends),
             tick=_event(value(probe.ticks)) if probe.ticks else 1,
             in_flight=in_flight, width=len(now), ids=ids, now=now, in_turn=probe.in_turn,
-            ahead=ahead, shown=declared("on", place) if classed else 1)
+            ahead=value(probe.ahead), shown=declared("on", place) if classed else 1)
         m.submodules[label] = counter
         counters.append(counter)
         shows = [value(text) for text in probe.request.values()]
