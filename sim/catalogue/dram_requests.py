@@ -18,6 +18,11 @@ from cyclebound.tb.dram.buffer_table_properties import (
 )
 from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
 from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
+from cyclebound.tb.probe import Probe
+
+_ANSWERED = "(tile.valid | refusal.valid)"
+_LEGAL = ("(indexes.payload.end == 0) & "
+          "(indexes.payload.index < held(limit, tile.valid & tile.ready))")
 
 BLOCKS = (
     Block(
@@ -32,9 +37,14 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table", quick=("tiny",)),),
         bounds=(
-            Observed("lookup", bounds.buffer_lookup, proved_by=("timing",)),
-            Observed("mapping", bounds.buffer_mapping, proved_by=("timing",)),
-            Observed("wait", bounds.buffer_wait),
+            Observed("lookup", bounds.buffer_lookup, proved_by=("timing",),
+                     probe=Probe(start="request.valid & request.ready",
+                                 end=f"{_ANSWERED} & ~past({_ANSWERED})")),
+            Observed("mapping", bounds.buffer_mapping, proved_by=("timing",),
+                     probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
+            Observed("wait", bounds.buffer_wait,
+                     probe=Probe(start="request.valid & ~past(request.valid & ~request.ready)",
+                                 end="request.valid & request.ready")),
         ),
         properties=(
             Property(
@@ -85,8 +95,11 @@ BLOCKS = (
         configurations={"paper": Configuration({}, domain={"indexes": range(41)})},
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.index_iterator"),),
         bounds=(
-            Observed("burst", bounds.index_burst),
-            Observed("request", bounds.index_request, exhaustive=True),
+            Observed("burst", bounds.index_burst, probe=Probe(
+                start=f"indexes.valid & indexes.ready & {_LEGAL}",
+                end="bursts.valid & ~past(bursts.valid & ~bursts.ready)", in_flight=4)),
+            Observed("request", bounds.index_request, exhaustive=True,
+                     probe=Probe(start="tile.valid & tile.ready", end="done")),
         ),
         properties=(
             Property(
