@@ -186,7 +186,9 @@ def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
     block = next(block for block in plan.blocks if block.name == name)
     rows = judge(block, configuration, results.observations(name, configuration),
                  [replace(proof, parameters=plan.changes.local(proof.parameters))
-                  for proof in proofs if proof.block == name])
+                  for proof in proofs if proof.block == name],
+                 [job.name for job in results.jobs() if not job.passed
+                  and (job.block, job.configuration) == (name, configuration)])
     for row in rows:
         row.domain, row.detail = map(plan.changes.without_paths, (row.domain, row.detail))
     if left_out(plan, block, configuration):  # they may be what sees the rest

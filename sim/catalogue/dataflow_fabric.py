@@ -51,7 +51,6 @@ BLOCKS = (
                 checker=SwitchProof,
                 instances=tuple({"ports": ports, "tid_width": 1, "width": 1}
                                 for ports in (3, 8)),
-                decides=("ports",),
                 depth=6,
                 induction=3,
             ),
@@ -143,7 +142,6 @@ BLOCKS = (
                 instances=tuple({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
                                  "width": 1, "hit": hit, "miss": 6}
                                 for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
-                decides=("ports", "banks", "tag_width", "hit", "miss"),
                 depth=8,
             ),
         ),
