@@ -155,7 +155,7 @@ def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:
     for entry in block.bounds:
         if entry.probe is not None:
             known = {*parameters, *entry.probe.request}
-            if entry.probe.declared() or entry.bound.required() - known:
+            if entry.probe.classed or entry.probe.declared() or entry.bound.required() - known:
                 yield entry.what
 
 

@@ -28,9 +28,20 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "prints"]
+__all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered", "prints",
+           "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
+
+
+def taken(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is taken."""
+    return f"{stream}.valid & {stream}.ready"
+
+
+def offered(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is offered first."""
+    return f"{stream}.valid & ~past({stream}.valid & ~{stream}.ready)"
 
 
 @dataclass(frozen=True)
@@ -63,12 +74,14 @@ class Probe:
     each : mapping
         Index letters, each with how many there are: as many probes, one for each index, e.g.
         ``{"r": "requesters"}``.
+    classed : bool
+        Only requests that are declared are of the bound's class, even where there is nothing to
+        declare of them.
     in_turn : bool
         Requests are served one after the other, and the latency of each counts from where it
         begins, or from the cycle after the end of the one before, whichever is later.
-    ahead : int or str
-        With ``in_turn``, for how many cycles of the end of the one before it counts already: a
-        number, or an attribute of the component.
+    ahead : str
+        With ``in_turn``, for how many of the last cycles of the one before it counts already.
     """
 
     start: str
@@ -81,12 +94,14 @@ class Probe:
     end_id: str = ""
     ticks: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
+    classed: bool = False
     in_turn: bool = False
-    ahead: int | str = 0
+    ahead: str = "0"
 
     def texts(self) -> list[str]:
         """All its expressions."""
-        named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks)
+        named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks,
+                 self.ahead)
         return [text for text in (*named, *self.request.values()) if text]
 
     def declared(self) -> tuple[str, ...]:
@@ -133,7 +148,7 @@ class ProbeCounter(Elaboratable):
         One bit, kept with a request from where it begins.
     in_turn : bool
         ``age`` leaves out the time in which the request before was not over,
-    ahead : int
+    ahead : Value
         but for so many of its last ticks.
 
     Attributes
@@ -164,7 +179,7 @@ class ProbeCounter(Elaboratable):
         self._starts, self._ends = Value.cast(starts), Value.cast(ends)
         self._tick, self._shown = Value.cast(tick), Value.cast(shown)
         self._in_flight, self._width, self._ids = in_flight, width, ids
-        self._in_turn, self._ahead = in_turn, ahead
+        self._in_turn, self._ahead = in_turn, Value.cast(ahead)
         self.begins, self.closes, self.waiting = Signal(), Signal(), Signal()
         self.age, self.lasted = Signal(width), Signal(width)
         self.shown, self.fresh_shown = Signal(), Signal()
@@ -282,8 +297,8 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
         label = "_".join([name, *map(str, index.values())])
         value = _reader(m, probe, target, place, index, declared, name)
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
-        in_flight, ahead = (number if isinstance(number, int) else getattr(target, number)
-                            for number in (probe.in_flight, probe.ahead))
+        in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
+                     else getattr(target, probe.in_flight))
         counts = ~ResetSignal()
         if classed:  # before, requests need not be those that the probe tells apart
             armed = Signal(name=f"{label}_armed")
@@ -293,7 +308,7 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
             _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
             starts=value(probe.starts), ends=value(probe.ends),
             tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
-            width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=ahead,
+            width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=value(probe.ahead),
             shown=declared("on", place) if classed else 1)
         m.submodules[label] = counter
         counters.append(counter)
@@ -377,6 +392,14 @@ def _value(m, text, target, index, declared, label, kept):
         m.d.sync += before.eq(value)
         return value
 
+    def nth(number, each):
+        number, each = Value.cast(number), Value.cast(each)
+        before = register(Signal(range((1 << len(each)) + (1 << len(number)))), "sum")
+        upto = Signal.like(before, name=f"{label}_upto_{len(kept)}")
+        m.d.comb += upto.eq(before + number)
+        m.d.sync += before.eq(Mux(upto >= each, upto - each, upto))
+        return upto >= each
+
     def every(cycles):
         if not isinstance(cycles, Const) or cycles.value < 1:
             raise ExpressionError(f"{text!r}: every(...) needs a whole number of at least 1")
@@ -387,10 +410,14 @@ def _value(m, text, target, index, declared, label, kept):
         return fresh
 
     functions = {"past": past, "any": lambda x: Value.cast(x).any(),
-                 "count": lambda x: sum(Value.cast(x)), "first": first, "held": held,
+                 "count": lambda x: sum(Value.cast(x)), "first": first, "held": held, "nth": nth,
                  "every": lambda x: every(Value.cast(x))}
     return Value.cast(parse(text).value(resolve, functions, index,
-                                        lambda name: getattr(target, name)))
+                                        lambda name: _many(getattr(target, name))))
+
+
+def _many(found):
+    return found if isinstance(found, int) else len(found)
 
 
 def _at(found, path):

@@ -182,7 +182,7 @@ def test_bound_of_a_request_that_is_not_named(call):
                            "give it with --set NAME=VALUE\n")
     said = call("bound", "arbiter", "--set", "requesters=-1")
     assert said.returncode == 2
-    assert said.stderr.startswith("cyclebound: requesters must be a whole number, at least 1,")
+    assert said.stderr.startswith("cyclebound: requesters must be a whole number of at least 1,")
 
 
 def test_a_page_beside_the_user(cyclebound, tmp_path):
