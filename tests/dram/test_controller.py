@@ -185,6 +185,10 @@ def test_bounds_say_what_they_cover():
     assert bounds.controller_completion(**shape) == 17 + tile_issue_delay(**shape)
     assert bounds.controller_completion_indexed(**shape, rows=3) == (
         14 + indexed_issue_delay(**shape, rows=3))
+    # one word: each gap in front of it is a cycle
+    one = {"part": PART, "bursts": 1, "rows": 1, "write": 0}
+    assert indexed_issue_delay(**one) == 74
+    assert bounds.controller_completion_indexed(**one, refused=200, starved=9) == 14 + 209 + 74
     for bound in (bounds.controller_completion, bounds.controller_completion_indexed):
         with pytest.raises(NotCovered, match=r"^bursts must be a whole number of at least 1, "
                                              r"not 0$"):

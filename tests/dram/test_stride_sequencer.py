@@ -156,8 +156,8 @@ def test_bound():
 
 @unit
 @pytest.mark.parametrize(("name", "value", "message"), [
-    ("start", -1, r"^start must be a whole number of at least 0, not -1$"),
-    ("start", 16, r"^start must be at most 15, not 16$"),
+    ("start", -1, r"^start must be a whole number of 0 to 15, not -1$"),
+    ("start", 16, r"^start must be a whole number of 0 to 15, not 16$"),
     ("words", 0, r"^words must be a whole number of at least 1, not 0$"),
     ("gap", -1, r"^gap must be a whole number of at least 0, not -1$"),
     ("count", 0, r"^count must be a whole number of at least 1, not 0$"),
