@@ -6,7 +6,6 @@ import random
 from collections import deque
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import cache_bounds
@@ -34,12 +33,6 @@ GOOD = {"ports": 3, "banks": 2, "words": 16, "tag_width": 2, "width": 8, "hit": 
 def test_refuses(bad, kind, message):
     with pytest.raises(kind, match=message):
         CacheBanks(**GOOD | bad)
-
-
-@unit
-def test_converts_again():
-    banks = CacheBanks(**GOOD)
-    assert rtlil.convert(banks) == rtlil.convert(banks)
 
 
 @unit
@@ -209,4 +202,3 @@ def test_bounds():
         ports=3, miss=9)
     with pytest.raises(NotCovered, match=r"^miss must be a whole number of at least 2, not 1$"):
         cache_bounds.cache_access(ports=1, miss=1)
-

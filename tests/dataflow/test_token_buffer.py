@@ -5,7 +5,6 @@ import random
 import re
 
 import pytest
-from amaranth.back import rtlil
 from amaranth.hdl import Signal
 
 from cyclebound.golden.bound import NotCovered
@@ -31,12 +30,6 @@ GOOD = {"operands": 2, "depth": 2, "tid_width": 4, "width": 8}
 def test_refuses(bad, kind, message):
     with pytest.raises(kind, match=message):
         TokenBuffer(**GOOD | bad)
-
-
-@unit
-def test_converts_again():
-    buffer = TokenBuffer(**GOOD)
-    assert rtlil.convert(buffer) == rtlil.convert(buffer)
 
 
 def traffic(dut, needed, cycles, see=None, seed=0):

@@ -117,17 +117,6 @@ def test_refuses(change, kind, message):
         BufferTable(**SMALL | change)
 
 
-@unit
-@pytest.mark.parametrize("shape", [SMALL, {}, {"buffers": 4, "count_bits": 2, "address_bits": 2}])
-def test_converts_alone_and_again(shape):
-    table = BufferTable(**shape)
-    for component in (table, properties.BufferTableTiming(table),
-                      properties.BufferTableCheck(table)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
-
-
 # The checkers fire
 
 class Tampered(wiring.Component):
@@ -296,4 +285,3 @@ def test_products_of_whole_numbers(name):
     assert refuted(fact, conditions) == z3.unsat
     for number in range(len(conditions)):
         assert refuted(fact, conditions[:number] + conditions[number + 1:]) == z3.sat
-

@@ -92,15 +92,6 @@ def test_refuses_what_is_no_part():
 
 
 @parts
-def test_converts_alone_and_again(part):
-    for dut in (CommandArbiter(part=part), CommandArbiter(part=part, carry=True)):
-        for component in (dut, CommandArbiterCheck(dut)):
-            text = rtlil.convert(component)
-            assert "attribute \\top 1" in text
-            assert rtlil.convert(component) == text
-
-
-@parts
 def test_generator_and_arbiter_keep_the_model_s_schedule(part):
     edge, sweep = 2 * part.bursts_per_row, part.bursts_per_sweep
     requests = [

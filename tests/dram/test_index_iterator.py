@@ -35,15 +35,6 @@ def test_bounds():
     assert [bounds.index_request(indexes=n) for n in (0, 1024)] == [5, 1029]
 
 
-@unit
-def test_converts_alone_and_again():
-    iterator = IndexIterator()
-    for component in (iterator, properties.IndexIteratorCheck(iterator)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
-
-
 class Tampered(wiring.Component):
     """An iterator with a fault: ``fault(iterator, ports, cycle)`` overrides some connections."""
 

@@ -39,14 +39,6 @@ def test_refuses(changes, kind, message):
 
 
 @unit
-def test_converts_alone_and_twice():
-    dut = MultiPortFrontEnd(**SMALL)
-    first = rtlil.convert(dut)
-    assert "attribute \\top 1" in first
-    assert rtlil.convert(dut) == first
-
-
-@unit
 def test_bounds_by_hand():
     assert bounds.front_end_wait(priorities=[4] * 8, limits=[0] * 8, port=3) == 8
     assert bounds.front_end_wait(**_shape(SMALL), port=2) == 3 + 2
@@ -172,4 +164,3 @@ def test_a_fault_has_a_counterexample(tmp_path):
     found = prove(block, claim, {**SMALL, "width": 1}, folder=tmp_path)
     assert found.status == "failed"
     assert "somebody is granted before a port that starves" in found.detail
-

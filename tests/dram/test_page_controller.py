@@ -6,7 +6,6 @@ import random
 from functools import cached_property
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.page_bounds import request_time
@@ -40,15 +39,6 @@ OFTEN = dataclasses.replace(DDR3_1600_MODULE, nREFI=400, rows=4)
 def test_refuses(changes, kind, message):
     with pytest.raises(kind, match=message):
         PageController(**{"part": "ddr3-1600-module", "tag_bits": 3, **changes})
-
-
-@unit
-@pytest.mark.parametrize("close", [False, True])
-def test_converts_alone_and_twice(close):
-    dut = PageController(part=OFTEN, tag_bits=3, close=close)
-    first = rtlil.convert(dut)
-    assert "attribute \\top 1" in first
-    assert rtlil.convert(dut) == first
 
 
 @unit
@@ -166,4 +156,3 @@ def test_the_proof_fires(alone, says):
 
     with pytest.raises(AssertionError, match=rf"^Assertion violated: {says}$"):
         run_bench(dut, bench, properties.PageProof(dut))
-

@@ -43,12 +43,8 @@ def test_refuses(values, kind, message):
 
 
 @unit
-def test_converts_alone_and_twice():
-    dut = RefreshTimer(interval=12480)
-    assert dut.most == MOST_POSTPONED
-    first = rtlil.convert(dut)
-    assert "attribute \\top 1" in first
-    assert rtlil.convert(dut) == first
+def test_as_many_are_owed_as_the_device_allows():
+    assert RefreshTimer(interval=12480).most == MOST_POSTPONED
 
 
 def play(dut, done, *, cycles, check=None):

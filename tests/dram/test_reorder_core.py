@@ -42,14 +42,6 @@ def test_refuses(changes, kind, message):
         ReorderCore(**{**SHAPE, **changes})
 
 
-@unit
-def test_converts_alone_and_twice():
-    dut = ReorderCore(**SHAPE)
-    first = rtlil.convert(dut)
-    assert "attribute \\top 1" in first
-    assert rtlil.convert(dut) == first
-
-
 # Example 4 of the paper
 
 R1, R2, R3, R4, R5, R6, R7 = POOL = [
@@ -270,4 +262,3 @@ def test_a_cap_that_comes_too_late_has_a_counterexample(tmp_path):
     found = prove(block, claim, {**claim.instances[0], "entries": 2, "cap": 1}, folder=tmp_path)
     assert found.status == "failed"
     assert found.detail.startswith("a request is overtaken more than 1 times")
-

@@ -213,15 +213,6 @@ def differs(burst, payload):
 
 
 @unit
-def test_converts_alone_and_again():
-    dut = StrideSequencer()
-    for component in (dut, CHECK(dut), properties.StrideSequencerTiming(dut)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
-
-
-@unit
 def test_rtl_is_the_reference():
     dut = StrideSequencer()
     tiles = [tile_of(vector) for vector in VECTORS]
@@ -354,4 +345,3 @@ def test_a_fault_has_a_counterexample(tmp_path):
     found = prove(block, said, {}, folder=tmp_path)
     assert (found.status, found.detail) == ("failed", "busy while a tile is under way in cycle 1")
     assert (tmp_path / "counterexample.vcd").stat().st_size > 100
-

@@ -60,11 +60,9 @@ def test_refuses_an_acknowledge():
     lambda **bits: PipelinedInput(port=SLAVE, **bits),
     lambda **bits: Verdict(port=MASTER, **bits),
     lambda **bits: properties.ShmacRouterCheck(HandshakeRouter(**bits))])
-def test_each_component_converts_alone_and_again(make):
+def test_each_component_converts_alone(make):
     component = make(**BITS)
-    text = rtlil.convert(component)
-    assert "attribute \\top 1" in text
-    assert rtlil.convert(component) == text
+    assert "attribute \\top 1" in rtlil.convert(component)
 
 
 @unit

@@ -44,12 +44,9 @@ def test_refuses(wrong, kind, says):
 
 
 @unit
-def test_each_component_converts_alone_and_again():
-    router = WormholeRouter(**TINY)
-    for component in (router, PacketGuard(width=8, longest=3), properties.RouterCheck(router)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
+def test_each_part_converts_alone():
+    for part in (PacketGuard(width=8, longest=3), properties.RouterCheck(WormholeRouter(**TINY))):
+        assert "attribute \\top 1" in rtlil.convert(part)
 
 
 # Headers and bounds

@@ -127,13 +127,11 @@ def test_accumulator_holds_a_product(make):
 
 
 @unit
-def test_each_component_converts_alone():
-    rtlil.convert(OutputStationaryPE())
-    for rows, columns in [*SHAPES, (8, 8)]:
-        array = OutputStationaryArray(rows=rows, columns=columns)
-        rtlil.convert(array)
-        rtlil.convert(properties.OutputStationaryCheck(array))
-        rtlil.convert(properties.OutputStationaryProductCheck(array))
+def test_each_part_converts_alone():
+    array = OutputStationaryArray(rows=1, columns=2)
+    for part in (OutputStationaryPE(), properties.OutputStationaryCheck(array),
+                 properties.OutputStationaryProductCheck(array)):
+        assert "attribute \\top 1" in rtlil.convert(part)
 
 
 # Golden model

@@ -42,12 +42,8 @@ def test_other_parameters():
         WeightStationaryArray(rows=1, columns=1, double_buffer=1)
 
 
-def test_each_component_converts_alone():
-    rtlil.convert(WeightStationaryPE())
-    for (rows, columns), double in itertools.product(SHAPES, (True, False)):
-        for make in (WeightStationaryArray, InputStationaryArray):
-            array = make(rows=rows, columns=columns, double_buffer=double)
-            assert rtlil.convert(array) == rtlil.convert(array)
+def test_pe_converts_alone():
+    assert "attribute \\top 1" in rtlil.convert(WeightStationaryPE())
 
 
 @pytest.mark.parametrize("cut", [golden.tiles_of, input_stationary.tiles_of])
