@@ -87,8 +87,8 @@ def cyclebound(command, command_environment, tmp_path):
     What it says of its progress on a machine so slow that it takes minutes is left out.
     """
 
-    def run(*words, timeout=300, cwd=tmp_path, **environment):
-        said = subprocess.run([*command, *map(str, words)], cwd=cwd, timeout=timeout, text=True,
+    def run(*words, cwd=tmp_path, **environment):
+        said = subprocess.run([*command, *map(str, words)], cwd=cwd, text=True,
                               capture_output=True, env={**command_environment, **environment})
         said.stderr = re.sub(r"^\[ *\d+:\d\d\] .*\n", "", said.stderr, flags=re.MULTILINE)
         return said

@@ -179,9 +179,9 @@ def play(dut, checker, *, cycles=1200, load=1.0, name=""):
 def test_checkers_are_quiet_about_the_table(checker):
     """Nor is what `BufferTableWideProof` assumes of products ever wrong."""
     table = BufferTable(**SMALL)
-    tiles, refusals = play(table, checker(table), name="quiet")
-    assert tiles > 20
-    assert refusals > 20
+    tiles, refusals = play(table, checker(table), cycles=500, name="quiet")
+    assert tiles > 8
+    assert refusals > 8
 
 
 def tile(field, value):
@@ -273,7 +273,7 @@ FACTS = {  # what is said of any such numbers, and the conditions, none of which
 
 def refuted(fact, conditions):
     solver = z3.Solver()
-    solver.set("timeout", 60_000)
+    solver.set("rlimit", 10_000_000)  # of the solver's own steps: 25 times what it takes
     solver.add(*conditions, z3.Not(fact(start + X * y + x + X * line + column)))
     return solver.check()
 

@@ -69,7 +69,8 @@ def _random_requests(rng):
 
 
 @unit
-@pytest.mark.parametrize("close", [False, True])
+@pytest.mark.parametrize("close", [
+    False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_follows_the_table_of_rules(close):
     """Every command in the very cycle in which the device's rules first allow it."""
     dut = PageController(part=OFTEN, tag_bits=3, close=close, postpone=1)
