@@ -6,7 +6,7 @@ import random
 import pytest
 from amaranth.hdl import Module, Signal
 
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+from cyclebound.hdl.leading_zeros import leading_zeros
 
 pytestmark = pytest.mark.unit
 
