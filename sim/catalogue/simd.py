@@ -49,7 +49,6 @@ BLOCKS = (
                      "sign, roots are positive",
                 checker=SpecialFunctionsCheck,
                 instances=tuple({"stages": stages} for stages in (5, SpecialFunctions.STEPS)),
-                decides=("stages",),
                 depth=SpecialFunctions.STEPS + 2,
                 induction=SpecialFunctions.STEPS + 2,
                 any_product=True,
