@@ -18,7 +18,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.simd import execute
-from cyclebound.tb.simd.special_functions import SIGN, SPECIAL
+from cyclebound.tb.simd.special_functions import NAMES, SIGN, SPECIAL
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsRangeCheck,
 )
@@ -49,25 +49,6 @@ def operations(seed, count):
                    for _ in range(count)]
 
 
-def play(dut, steps, *checkers):
-    """Results of operations in a row, each ``stages`` cycles after its operand."""
-    results = []
-
-    async def bench(ctx):
-        for cycle in range(len(steps) + dut.stages):
-            ctx.set(dut.valid, cycle < len(steps))
-            if cycle < len(steps):
-                ctx.set(dut.function, steps[cycle][0])
-                ctx.set(dut.operand, steps[cycle][1])
-            if not checkers:
-                assert ctx.get(dut.done) == (cycle >= dut.stages)
-            if cycle >= dut.stages:
-                results.append(ctx.get(dut.result))
-            await ctx.tick()
-    run_bench(dut, bench, *checkers)
-    return results
-
-
 @unit
 def test_stages_are_checked():
     for bad in (0, -1, 12):
@@ -92,11 +73,11 @@ def test_there_are_as_many_registers_as_stages(steps):
 
 @unit
 @pytest.mark.parametrize("stages", [1, 5, 11])
-def test_rtl_is_bit_equal_to_the_golden_model(stages):
+def test_rtl_is_bit_equal_to_the_golden_model(play, stages):
     steps = operations(stages, 60)
     expected = [int(evaluate(function, np.array([operand], np.uint32))[0])
                 for function, operand in steps]
-    assert play(SpecialFunctions(stages=stages), steps) == expected
+    assert play(SpecialFunctions(stages=stages), NAMES, steps) == expected
 
 
 @unit
@@ -117,16 +98,16 @@ def test_latency_bounds():
     ("greater than 1", lambda m, inner, outer: m.d.comb.__iadd__(outer.result.eq(
         inner.result + (inner.result == 0x3F80_0000)))),  # of the cosine of 0
 ], ids=lambda value: value if isinstance(value, str) else "")
-def test_checkers_fire(tampered, says, fault):
+def test_checkers_fire(play, tampered, says, fault):
     dut = tampered(SpecialFunctions(stages=5), fault)
     with pytest.raises(AssertionError, match=says):
-        play(dut, operations(1, 50), SpecialFunctionsRangeCheck(dut))
+        play(dut, NAMES, operations(1, 50), SpecialFunctionsRangeCheck(dut))
 
 
 @unit
-def test_checkers_are_quiet():
+def test_checkers_are_quiet(play):
     dut = SpecialFunctions(stages=5)
-    assert len(play(dut, operations(1, 50), SpecialFunctionsRangeCheck(dut))) > 200
+    assert len(play(dut, NAMES, operations(1, 50), SpecialFunctionsRangeCheck(dut))) > 200
 
 
 @pytest.mark.proof
