@@ -246,8 +246,9 @@ class CycleModel:
     def _access(self, group: WorkGroup, access: Access, committed: int) -> tuple[int, int]:
         """When an access begins and when it is over, if it is committed before ``committed``."""
         begin = committed
-        if self._policy is Policy.ACCESS:
-            begin = max(begin, self._accessed)
+        if self._policy is Policy.ACCESS:  # DRAM keeps the order of its own requests
+            before = self._accessed if access.resource == "scratchpad" else self._transferred
+            begin = max(begin, before)
         clock = self._to_dram(begin)
         if access.resource == "scratchpad":
             over = self._to_compute(clock + scratchpad_cycles(access, self._machine.scratchpad_bus))

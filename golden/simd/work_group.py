@@ -22,6 +22,7 @@ from cyclebound.golden.simd.isa import (
     Instruction,
     Kind,
     Operand,
+    Unit,
 )
 from cyclebound.golden.simd.machine import SCALARS, VECTORS, Grid, Place
 from cyclebound.golden.simd.program import STACK_DEPTH, Buffer, Program
@@ -90,7 +91,7 @@ class WorkGroup:
     pc : int
         The next instruction.
     executed, vectors : int
-        Instructions so far (`KernelFault` beyond ``most``), and those of the lanes among them.
+        Instructions so far (`KernelFault` beyond ``most``), and those with which lanes compute.
     """
 
     code: "Code"
@@ -215,7 +216,8 @@ class Code:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.functions = [self._function(each) for each in program.instructions]
-        self.vector = [each.operation.vector for each in program.instructions]
+        self.vector = [each.operation.vector and each.operation.unit is not Unit.CONTROL
+                       for each in program.instructions]
 
     def _function(self, instruction: Instruction) -> Function:
         made = getattr(self, f"_{instruction.operation.unit.value}_{instruction.name}", None)

@@ -132,6 +132,13 @@ def test_phi_mag_is_as_fast_as_the_paper_says():
     assert found.cycles < ours.cycles < found.cycles + 30
 
 
+def test_policies_do_not_matter_without_scratchpads():
+    """Sim-D, section 6.2."""
+    for text in ("ldglin v0, 0\nldglin v1, 0\nmad v1, v0, v0, v1\nstglin v1, 1",
+                 "mov v1, vc.lid_x\nmovvsp vc.mem_idx, v1\nldgidxit v0, 0\nstglin v0, 1"):
+        assert len({timed(text, 6 * 1024, policy).cycles for policy in Policy}) == 1
+
+
 def test_refreshes_are_counted_and_take_time():
     program = assemble_file(kernel_path("vector_add"))
     grid = Grid(REFERENCES["vector_add"].x, 1, PAPER)
