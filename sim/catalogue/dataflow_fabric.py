@@ -23,6 +23,8 @@ from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, Cache
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
+_DIVIDES = {"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4, "tid_width": 11,
+            "address_width": 16}
 _FIVES = {"five_by_five": 16, "five_8": 8, "five_4": 4, "five_2": 2}
 
 BLOCKS = (
@@ -49,7 +51,6 @@ BLOCKS = (
                 checker=SwitchProof,
                 instances=tuple({"ports": ports, "tid_width": 1, "width": 1}
                                 for ports in (3, 8)),
-                decides=("ports",),
                 depth=6,
                 induction=3,
             ),
@@ -141,7 +142,6 @@ BLOCKS = (
                 instances=tuple({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
                                  "width": 1, "hit": hit, "miss": 6}
                                 for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
-                decides=("ports", "banks", "tag_width", "hit", "miss"),
                 depth=8,
             ),
         ),
@@ -157,8 +157,8 @@ BLOCKS = (
         configurations={
             "small": Configuration({"rows": ("SLLL", "SCKL", "LLLT"), "depth": 4, "tid_width": 8,
                                     "address_width": 12}),
-            "divides": Configuration({"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4,
-                                      "tid_width": 11, "address_width": 16}),
+            "divides": Configuration(_DIVIDES),
+            "divides_2": Configuration({**_DIVIDES, "depth": 2}),
             **{name: Configuration({"rows": FIVE_BY_FIVE.rows, "depth": depth, "tid_width": 11,
                                     "address_width": 16}) for name, depth in _FIVES.items()},
             # Figure 8 with the paper's counts
@@ -170,7 +170,7 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
                       configurations=("small",), quick=()),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
-                      configurations=("divides",)),
+                      configurations=("divides", "divides_2"), quick=("divides",)),
             Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=tuple(_FIVES), thorough=True),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
@@ -181,7 +181,7 @@ BLOCKS = (
         bounds=(
             Observed("stream", fabric_bounds.fabric_stream),
             Observed("completion", fabric_bounds.fabric_completion,
-                     configurations=("small", "divides", *_FIVES, "paper")),
+                     configurations=("small", "divides", "divides_2", *_FIVES, "paper")),
         ),
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(

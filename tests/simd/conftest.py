@@ -1,8 +1,10 @@
-"""What the tests of the SIMD accelerator share: instructions made at random from the table."""
+"""What the tests of the SIMD accelerator share: random instructions, units with faults."""
 
 import random
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
 
 from cyclebound.golden.simd.isa import (
     TABLE,
@@ -14,6 +16,11 @@ from cyclebound.golden.simd.isa import (
     Operand,
     illegal,
 )
+from cyclebound.sim import catalogue
+from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.verdict import judge
+
+from ..sim.mutants import with_fault
 
 LIMITS = {Kind.VECTOR: 64, Kind.SCALAR: 32, Kind.PREDICATE: 4, Kind.VECTOR_SPECIAL: 12,
           Kind.SCALAR_SPECIAL: 8}
@@ -53,3 +60,44 @@ def any_instruction(rng: random.Random, label_count: int = 1, names=None) -> Ins
 def instruction():
     """``instruction(rng)``: any legal one."""
     return any_instruction
+
+
+LIMIT = 30_000  # cycles of a test
+
+
+class _Tampered(wiring.Component):
+    """A component with a fault: ``fault(m, inner, outer)`` overrides some connections."""
+
+    def __init__(self, inner, fault):
+        self.inner, self.fault, self.stages = inner, fault, inner.stages
+        super().__init__(inner.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = self.inner
+        for name, member in self.signature.members.items():
+            outer, inner = getattr(self, name), getattr(self.inner, name)
+            m.d.comb += inner.eq(outer) if member.flow == wiring.In else outer.eq(inner)
+        self.fault(m, self.inner, self)
+        return m
+
+
+@pytest.fixture
+def tampered():
+    """``tampered(component, fault)``: the component with some of its connections overridden."""
+    return _Tampered
+
+
+@pytest.fixture
+def run_mutant(tmp_path):
+    """``run_mutant(mutant)``: why the per-cycle testbench fails on it, or nothing."""
+    def run(mutant):
+        block = with_fault(catalogue.load().find(mutant.block), mutant, watched=False,
+                           max_cycles=LIMIT)
+        configuration, _ = block.configuration(None)
+        outcome = simulate(block, Job(block.name, configuration, "cycle", 0, str(tmp_path),
+                                      wall_limit=240))
+        assert "Traceback" not in outcome.reason
+        verdicts = judge(block, configuration, [(outcome.name, group) for group in outcome.groups])
+        return outcome.reason + "".join(row.verdict for row in verdicts if row.failed)
+    return run
