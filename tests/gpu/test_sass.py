@@ -280,7 +280,7 @@ def test_commands(call, add, tmp_path):
     (["add.sass", "-g", "1x2x3x4", "-b", "1"], "--grid takes sizes as in 8x1x2"),
     (["add.sass", "-g", "-1", "-b", "1"], "--grid takes sizes"),
     (["add.sass", "-g", "1", "-b", "1", "--constants", "sheet"], "--constants sheet is for"),
-    (["add.sass", "-g", "1", "-b", "1", "--res-usage", "add.sass"], "add.sass: line 9, column 2: not what cuobjdump"),
+    (["add.sass", "-g", "1", "-b", "1", "--res-usage", "add.sass"], "line 9, column 2: not what"),
     (["add.sass", "-g", "1", "-b", "1", "-r", "8", "--res-usage", "usage.txt"], "take one"),
     (["usage.txt", "-g", "1", "-b", "1"], "usage.txt: line 9, column 1"),
     (["add.sass", "-g", "1", "-b", "1", "--warps", "fewest-sms"], "needs the registers"),
