@@ -19,6 +19,8 @@ from cyclebound.golden.gpu.occupancy import (
 )
 from cyclebound.golden.gpu.opcodes import KINDS, OPCODES, THESIS_DELAYS, opcode_of
 from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound
+from cyclebound.golden.gpu.stream_bounds import stream_bounds
+from cyclebound.golden.gpu.streams import simulate
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS, strict
 from cyclebound.golden.gpu.thesis_wcet import (
     CONSTANT_RULES,
@@ -49,10 +51,14 @@ from cyclebound.sim.gpu_files import (
     read_latencies,
     read_launch,
     read_usage,
+    reading,
 )
 from cyclebound.sim.gpu_page import Grid, Page
+from cyclebound.sim.gpu_trace import trace_of
 from cyclebound.tools.gpu.annotate import missing_opcodes, thesis_steps
 from cyclebound.tools.gpu.listing import SYNTAXES, listing_of_steps
+from cyclebound.tools.gpu.stream_file import EXAMPLES, parse_streams
+from cyclebound.tools.gpu.stream_search import search
 
 gpu = typer.Typer(no_args_is_help=True, help=GROUPS["gpu"][1] + """
 
@@ -542,3 +548,77 @@ def show_bound(
         "waves": found.waves, "resident": found.resident, "carve_out": found.carve_out,
         "assumptions": found.assumptions, "instructions": [vars(each) for each in found.work]},
         as_json=as_json, html=html)
+
+
+@gpu.command("streams")
+def show_streams(
+    file: Annotated[str, typer.Argument(
+        metavar="FILE", help=f"Streams in TOML, or an example: {', '.join(EXAMPLES)}.")],
+    show: Annotated[bool, typer.Option(
+        "--show", help="Print an example's file, to begin with.")] = False,
+    tries: Annotated[int, typer.Option(
+        "--search", metavar="N", min=0, max=1_000_000, help="Try N scenarios of launches, "
+        "durations and places for one that exceeds a bound.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the search.")] = 0,
+    trace: Annotated[Path | None, typer.Option(
+        "--trace", metavar="FILE", help="Write the run for Perfetto (ui.perfetto.dev): .json.")]
+    = None,
+    picture: PictureFile = None, html: Html = None, as_json: AsJson = False,
+) -> None:
+    """Streams of kernels and copies: their dispatch block by block, and response-time bounds.
+
+    cyclebound gpu streams figure-4.8 --picture gantt.svg --trace trace.json --search 300
+
+    The file's own launches are run and drawn. The bounds hold for any launches: once each, or a
+    period apart. Exit status 1: a response exceeds its bound, or there is no bound.
+    """
+    check_files(html, picture)
+    if show:
+        if file not in EXAMPLES:
+            raise unknown("example", file, EXAMPLES)
+        print(EXAMPLES[file])
+        return
+    device, streams = (parse_streams(EXAMPLES[file]) if file in EXAMPLES
+                       else reading(Path(file), parse_streams))
+    run, bounds = simulate(device, streams), stream_bounds(device, streams)
+    limit: dict[tuple[str, str], int] = {}
+    for each in bounds.operations:
+        key = each.stream, each.operation
+        limit[key] = max(each.response, limit.get(key, 0))
+    page = Page(f"Streams of {Path(file).name}")
+    rows = [(each.stream.name, each.operation.name, each.launched, each.queued, each.start,
+             each.end, each.response, limit.get((each.stream.name, each.operation.name)))
+            for each in run.operations]
+    page.grids.append(Grid("", ("stream", "operation", "launched", "queued", "first start", "end",
+                                "response", "bound"), rows))
+    page.sentences.append(bounds.problem or {
+        "queues": "Bounds for any launches: one operation of each other stream may be ahead.",
+        "priorities": "Bounds for any launches, with what higher priorities may add.",
+        "busy period": "With a null stream every other operation may be ahead: the bound of all is "
+                       "the longest busy period."}[bounds.rule])
+    data = {"operations": [dict(zip(("stream", "operation", "launched", "queued", "start", "end",
+                                     "response", "bound"), row, strict=True)) for row in rows],
+            "rule": bounds.rule, "problem": bounds.problem, "search": None}
+    exceeded = any(row[-1] is not None and row[-2] > row[-1] for row in rows)
+    if tries and bounds.operations:
+        found = search(device, streams, bounds, tries=tries, seed=seed)
+        exceeded = exceeded or found.ratio > 1
+        page.sentences.append(
+            f"The worst of {found.tried} scenarios: {found.operation} of {found.stream} took "
+            f"{found.response}, {found.ratio:.0%} of its bound of {found.bound}.")
+        data["search"] = {
+            "ratio": found.ratio, "stream": found.stream, "operation": found.operation,
+            "response": found.response, "bound": found.bound, "tried": found.tried,
+            "releases": found.attack.releases, "placement_seed": found.attack.seed,
+            "shorter": [[*name, time] for name, time in found.attack.shorter.items()]}
+    if trace is not None:
+        try:
+            trace.write_text(json.dumps(trace_of(run)), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"cannot write {trace}: {error.strerror}") from None
+    if picture is not None or html is not None:
+        from cyclebound.sim.pictures.gpu_streams import figure  # matplotlib takes a second
+        page.figures.append(figure(device, run))
+    deliver(page, data, as_json=as_json, html=html, picture=picture)
+    if exceeded or bounds.problem:
+        raise typer.Exit(1)
