@@ -130,8 +130,9 @@ class Property:
     decides : tuple[str, ...]
         The parameters that the property depends on: a proof covers every configuration that has
         the same values for these. All the others (widths of data, say) must not matter.
-    depth : int
-        Cycles of the bounded check.
+    depth : int or callable
+        Cycles of the bounded check, in which each of the checker's `Cover`s is reached; or what
+        gives them, from an instance.
     induction : int or None
         Greatest depth of the induction step; None: the property is only checked to ``depth``.
     top : callable or None
@@ -145,6 +146,9 @@ class Property:
         for widths that no solver multiplies. The checker assumes what it needs to know of products.
     quick : int or None
         How many of the instances, from the first, the quick level proves; None: all of them.
+    covered : mapping or None
+        The instance in which the `Cover`s are looked for, where that would take too long in the
+        others; None: in each.
     """
 
     name: str
@@ -152,12 +156,17 @@ class Property:
     checker: Callable[[wiring.Component], wiring.Component]
     instances: tuple[Mapping[str, object], ...]
     decides: tuple[str, ...]
-    depth: int = 12
+    depth: int | Callable[[Mapping[str, object]], int] = 12
     induction: int | None = 12
     top: Make | None = None
     anywhere: bool = False
     any_product: bool = False
     quick: int | None = None
+    covered: Mapping[str, object] | None = None
+
+    def depth_of(self, instance: Mapping[str, object]) -> int:
+        """Cycles of the bounded check of an instance."""
+        return self.depth(instance) if callable(self.depth) else self.depth
 
 
 @dataclass(frozen=True)

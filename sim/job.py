@@ -24,7 +24,7 @@ import numpy as np
 from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block, Configuration, Testbench
 from cyclebound.sim.build import (
     Build,
     BuildError,
@@ -38,7 +38,8 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import fresh
 from cyclebound.sim.sources import sources
 
-__all__ = ["Group", "Job", "Outcome", "die_with_parent", "reason_of", "run_job", "simulate"]
+__all__ = ["Group", "Job", "Outcome", "die_with_parent", "job_environment",
+           "outcome_of", "reason_of", "run_job", "simulate", "write_job"]
 
 
 @dataclass(frozen=True)
@@ -149,13 +150,8 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     for picture in block.pictures:  # a test may add to what another one left
         if picture.kept:
             (folder / picture.kept).unlink(missing_ok=True)
-    parameters = dict(configuration.parameters)
     component, top = design(block, job)
-    (folder / "job.json").unlink(missing_ok=True)
-    (folder / "job.json").write_text(json.dumps({
-        "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
-        "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},
-        "folder": str(folder.resolve()), "fields": json.loads(fields_json(component))}))
+    write_job(folder, job, configuration, testbench, fields_json(component))
     try:
         if job.simulator == "icarus":
             from cyclebound.sim.icarus import build_icarus
@@ -172,7 +168,20 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     return outcome
 
 
-def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
+def write_job(folder: Path, job: Job, configuration: Configuration, testbench: Testbench,
+              fields: str, **more: object) -> None:
+    """Write what `cyclebound.tb.bench.Bench` reads; ``fields`` is from `fields_json`."""
+    (folder / "job.json").unlink(missing_ok=True)  # a link would be written through
+    (folder / "job.json").write_text(json.dumps({
+        "parameters": dict(configuration.parameters), "seed": job.seed,
+        "max_cycles": testbench.max_cycles,
+        "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},
+        "folder": str(folder.resolve()), "fields": json.loads(fields), **more}))
+
+
+def job_environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
+    """The environment in which a simulator runs ``testbench``, with ``folder`` for what it leaves.
+    """
     return {
         **os.environ, **library_path(),
         "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
@@ -203,7 +212,7 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
         # cocotb imports from the current folder first: an empty one, whatever lies in the job's
         process = subprocess.Popen(build.command(waveform), cwd=fresh(folder / "cwd"), stdout=log,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                   env=_environment(job, folder, testbench),
+                                   env=job_environment(job, folder, testbench),
                                    start_new_session=True,
                                    preexec_fn=functools.partial(die_with_parent, os.getpid()))
         try:
@@ -214,11 +223,21 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-    outcome = Outcome(job.name, True, run_seconds=time.monotonic() - started)
-    _read_observed(folder, outcome)
+    outcome = outcome_of(job, folder, status)
+    outcome.run_seconds = time.monotonic() - started
     if waveform and waveform.exists():
         outcome.waveform = str(waveform)
-    _judge(outcome, results, status, folder / "log.txt", job.wall_limit)
+    return outcome
+
+
+def outcome_of(job: Job, folder: Path, status: int | None) -> Outcome:
+    """What a simulator left in ``folder``, and whether the job has passed.
+
+    ``status`` is that of its process, None if it was stopped after the job's limit.
+    """
+    outcome = Outcome(job.name, True)
+    _read_observed(folder, outcome)
+    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit)
     return outcome
 
 
