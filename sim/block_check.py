@@ -79,7 +79,8 @@ def _numbers(block: Block) -> Iterator[str]:
                 yield (f"{name} of testbench {bench.name} must be at least 1, "
                        f"not {getattr(bench, name)}")
     for claim in block.properties:
-        if claim.depth < 1 or (claim.induction is not None and claim.induction < 1):
+        depths = [claim.depth_of(instance) for instance in claim.instances]
+        if min(depths, default=1) < 1 or (claim.induction is not None and claim.induction < 1):
             yield f"depth and induction of property {claim.name} must be at least 1"
     for name, configuration in block.configurations.items():
         for parameter, values in configuration.domain.items():
