@@ -30,14 +30,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block, Property
 from cyclebound.sim.cache import entry, key_of
-from cyclebound.sim.elaborate import ProofTop, to_rtlil
+from cyclebound.sim.elaborate import Claim, ProofTop, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
 from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
 
-__all__ = ["Proof", "counterexample", "prove", "run_tool", "yosys_environment",
+__all__ = ["Proof", "claims_of", "counterexample", "prove", "run_tool", "yosys_environment",
            "yowasp_environment"]
 
 _RECIPE = 1  # changes whenever the same RTLIL would be proved in another way
@@ -63,6 +64,8 @@ class Proof:
         The depth at which induction closed.
     asked : bool
         Whether induction was asked for.
+    claims : list of (str, dict, int)
+        The bounds that were claimed: of what requests, of which kind, and their values.
     seconds : float
         What the tools took when they ran; a cached proof keeps its first figure.
     trace : str or None
@@ -82,6 +85,7 @@ class Proof:
     detail: str = ""
     trace: str | None = None
     asked: bool = False
+    claims: list = field(default_factory=list)
 
 
 class _NotKeptError(Exception):
@@ -111,6 +115,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     contradict each other, a `Cover` is not reached, or the time is up.
     """
     where = f"{block.name}: property {claim.name}"
+    claims = claims_of(block, claim, parameters)
     depth = claim.depth_of(parameters)
     rtlil, labels = _labelled(_design(block, claim, parameters))
     covered = rtlil if claim.covered is None else _labelled(
@@ -157,7 +162,23 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         found = unkept.found
     return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
                  asked=claim.induction is not None,
-                 method=f"SymbiYosys, smtbmc {engine}", cached=cached, **found)
+                 method=f"SymbiYosys, smtbmc {engine}", cached=cached,
+                 claims=[(each.what, dict(each.declared), each.limit) for each in claims], **found)
+
+
+def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -> list[Claim]:
+    """The bounds that a proof of ``claim`` with these parameters is about, with their values."""
+    found = []
+    for each in block.bounds:
+        if claim.name in each.proved_by and each.what in claim.declares:
+            kind = claim.declares[each.what](parameters)
+            try:
+                limit = each.bound.of({**parameters, **kind})
+            except NotCovered as error:
+                raise UserError(f"{block.name}: property {claim.name}: {each.bound.name} does "
+                                f"not cover what it declares: {error}") from error
+            found.append(Claim(each.what, each.probe, kind, limit))
+    return found
 
 
 def counterexample(block: Block, claim: Property, parameters: Mapping[str, object], *,
@@ -180,7 +201,7 @@ def _design(block: Block, claim: Property, parameters: Mapping[str, object], *,
             lines: bool = False) -> str:
     """The RTLIL of what is proved."""
     component = claim.top(**parameters) if claim.top else block.make(parameters)
-    top = ProofTop(component, claim.checker(component))
+    top = ProofTop(component, claim.checker(component), claims_of(block, claim, parameters))
     return to_rtlil(top, name="top", ports=top.ports, lines=lines)
 
 

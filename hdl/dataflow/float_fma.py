@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dataflow.operations import FLOAT_NAN
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+from cyclebound.hdl.leading_zeros import leading_zeros
 
 __all__ = ["FMA_STAGES", "FloatFma", "FusedLayout"]
 

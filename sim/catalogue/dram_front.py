@@ -55,7 +55,6 @@ BLOCKS = (
                     {**_STARVING, "limits": [0, 2, 3, 2, 4], "width": 1},
                     {**_EQUAL, "width": 1},
                 ),
-                decides=("priorities", "limits"),
                 depth=10,
                 induction=3,
             ),
@@ -87,7 +86,6 @@ BLOCKS = (
                 checker=ReorderProof,
                 instances=tuple({"entries": entries, "cap": cap, "part": SMALL.name, "tag_bits": 1}
                                 for entries, cap in ((3, 2), (4, 5), (8, 9))),
-                decides=("entries", "cap"),
                 depth=8,
                 induction=3,
                 top=on_small_part(ReorderCore),
@@ -126,7 +124,6 @@ BLOCKS = (
                                 for part, close in ((SMALL_DDR3.name, False),
                                                     (SMALL_DDR3.name, True),
                                                     (_PAGES["part"], False))),
-                decides=("close",),
                 depth=14,
                 induction=2,
                 top=on_small_part(PageController),

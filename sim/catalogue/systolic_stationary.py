@@ -85,7 +85,6 @@ BLOCKS = (
                      "double_buffer": double_buffer}
                     for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8), (16, 16))
                     for double_buffer in (True, False)),
-                decides=("rows", "columns", "double_buffer"),
                 # weights, a row of operands, and its sums: r + (r + c + 1) steps, and two cycles
                 depth=lambda instance: max(12, 2 * instance["rows"] + instance["columns"] + 3),
                 induction=3,
@@ -99,7 +98,6 @@ BLOCKS = (
                     {"rows": 2, "columns": columns, "operand_width": 2, "accumulator_width": 6,
                      "double_buffer": double_buffer}
                     for columns in (2, 3) for double_buffer in (True, False)),
-                decides=("rows", "columns", "double_buffer"),
                 depth=lambda instance: 2 * instance["rows"] + instance["columns"] + 3,
                 induction=1,
             ),
@@ -111,7 +109,6 @@ BLOCKS = (
                 checker=WeightStationaryPECheck,
                 instances=tuple({"double_buffer": double_buffer}
                                 for double_buffer in (True, False)),
-                decides=("double_buffer",),
                 depth=6,
                 induction=2,
                 top=WeightStationaryPE,

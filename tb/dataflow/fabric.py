@@ -264,7 +264,9 @@ async def in_flight(bench: Bench) -> None:
                            hold=8 * depth + 200)
     in_flight, path = memory.loads, sums + 2
     bench.dut._log.info("%d threads in flight, %d units of %d entries", in_flight, path, depth)
-    assert path * depth + sums * PIPELINE_STAGES <= in_flight < threads
+    # with two entries a thread leaves in every other cycle, and stalled pipelines keep their gaps
+    filled = PIPELINE_STAGES if depth > 2 else PIPELINE_STAGES // 2
+    assert path * depth + sums * filled <= in_flight < threads
     assert layout.arrays(words)["z"].tolist() == arrays["x"].tolist()
 
 

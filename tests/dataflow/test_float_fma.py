@@ -8,7 +8,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
 
 from cyclebound.hdl.dataflow.float_fma import FloatFma
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+from cyclebound.hdl.leading_zeros import leading_zeros
 
 pytestmark = pytest.mark.unit
 

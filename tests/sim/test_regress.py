@@ -141,7 +141,7 @@ def test_a_regression_without_faults_has_status_0(good):
     assert run.problems == []
     assert {(row.block, row.configuration, row.verdict) for row in run.verdicts} == {
         ("test.good", "d3", "exact"), ("test.good", "d5", "exact"),
-        ("test.counted", "d3", "reached")}
+        ("test.counted", "d3", "held")}
     suite = ElementTree.parse(folder / "junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("6", "0")
 
@@ -176,7 +176,7 @@ def test_what_other_code_had_shown_is_forgotten(good, cyclebound, tmp_path):
     folder = shutil.copytree(good[0], tmp_path / "copy")
     with closing(Results(folder)) as results:
         results.note(code="another")
-        results.verdict(Verdict("test.gone", "d3", "delay", "delay", "", "", "exact"))
+        results.verdict(Verdict("test.gone", "d3", "delay", "delay", "", "", verdict="exact"))
     said = cyclebound("--catalogue", "faults", "regress", "test.good", "--resume", folder, *QUICK)
     assert (said.returncode, said.stderr) == (0, "")
     run = read(folder)
