@@ -222,8 +222,8 @@ class ProofTop(FlatTop):
     """A `FlatTop` for a model checker: every input is free in every cycle, and so is reset.
 
     A proof begins in the reset values of all registers. Reset may come back in any cycle, to the
-    component and to its checker; what a reset leaves alone (memories, registers without reset) is
-    then as it was.
+    component, its checker and its probes; what a reset leaves alone (memories, registers without
+    reset) is then as it was.
 
     Parameters
     ----------

@@ -43,8 +43,9 @@ from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.tb.expression import ExpressionError
 from cyclebound.tb.probe import PRINTED, Probe
 
-__all__ = ["Group", "Job", "Outcome", "design", "die_with_parent", "job_environment",
+__all__ = ["PRINTED", "Group", "Job", "Outcome", "design", "die_with_parent", "job_environment",
            "outcome_of", "reason_of", "run_job", "simulate", "write_job"]
+
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
         if picture.kept:
             (folder / picture.kept).unlink(missing_ok=True)
     component, top = design(block, job)
-    write_job(folder, job, configuration, testbench, fields_json(component), top)
+    write_job(folder, job, configuration, testbench, component, top)
     try:
         if job.simulator == "icarus":
             from cyclebound.sim.icarus import build_icarus
@@ -198,15 +199,15 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
 
 
 def write_job(folder: Path, job: Job, configuration: Configuration, testbench: Testbench,
-              fields: str, top: FlatTop, **more: object) -> None:
-    """Write what `cyclebound.tb.bench.Bench` reads; ``fields`` is from `fields_json`."""
+              component: wiring.Component, top: FlatTop, **more: object) -> None:
+    """Write what `cyclebound.tb.bench.Bench` reads; ``more`` is for it, too."""
     (folder / "job.json").unlink(missing_ok=True)  # a link would be written through
     (folder / "job.json").write_text(json.dumps({
         "parameters": dict(configuration.parameters), "seed": job.seed,
         "max_cycles": testbench.max_cycles,
         "domain": {name: (min(values), max(values))
                    for name, values in configuration.domain.items()},
-        "folder": str(folder.resolve()), "fields": json.loads(fields),
+        "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes},
         "declared": top.declared_fields(), **more}))
 
@@ -264,7 +265,7 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench, top: FlatTo
 
 
 def outcome_of(job: Job, folder: Path, status: int | None, top: FlatTop) -> Outcome:
-    """What a simulator left in ``folder``, and whether the job has passed.
+    """What a simulator of ``top`` left in ``folder``, and whether the job has passed.
 
     ``status`` is that of its process, None if it was stopped after the job's limit.
     """

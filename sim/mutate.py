@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.sim.block import Block, Testbench
-from cyclebound.sim.build import build_verilator
+from cyclebound.sim.build import Build, build_verilator
 from cyclebound.sim.cache import key_of
-from cyclebound.sim.elaborate import FlatTop, fields_json, to_rtlil
+from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.equivalence import Miter
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import fresh
@@ -130,25 +130,26 @@ class _Work:
         if not self.mutations:
             raise UserError(f"{block.name}: there is nothing to mutate in configuration "
                             f"{configuration}")
-        self._fields = fields_json(top.component)
         self._failing: set[str] = set()
-        self._builds: dict[object, object] = {}
+        self._builds: dict[str, tuple[Build, FlatTop]] = {}
 
     def _make(self):
         return self._block.make(self._parameters)
 
-    def _build(self, bench: Testbench):
-        """The simulator with all mutants, watched by this testbench's checker, and its top."""
-        checker = bench.checker or self._block.checker
-        if checker not in self._builds:
-            _, top = design(self._block, Job(self._block.name, self._configuration, bench.name, 1,
-                                             ""))
+    def _job(self, run: _Run, seconds: float) -> Job:
+        return Job(self._block.name, self._configuration, run.bench.name, run.seed,
+                   str(self._folder), wall_limit=seconds)
+
+    def _build(self, run: _Run) -> tuple[Build, FlatTop]:
+        """The simulator with all mutants, watched by this testbench's checker and probes."""
+        key = run.bench.name
+        if key not in self._builds:
+            _, top = design(self._block, self._job(run, 0.0))
             netlist = Netlist(to_rtlil(top, name="top", ports=top.ports, lines=True),
                               self._folder, like=self.netlist)
-            self._builds[checker] = build_verilator(
-                netlist.selectable(self.mutations),
-                ports=[*(p.name for p in top.ports), SELECT]), top
-        return self._builds[checker]
+            self._builds[key] = build_verilator(
+                netlist.selectable(self.mutations), ports=[*top.ports, SELECT]), top
+        return self._builds[key]
 
     # -- simulation ------------------------------------------------------------------------------
 
@@ -161,19 +162,18 @@ class _Work:
                 raise UserError(f"{self._block.name} itself fails {run.name}, so its mutants "
                                 f"would show nothing: {outcome.reason}")
             run.cycles, run.seconds = outcome.cycles, outcome.run_seconds
-            groups += outcome.groups
+            groups += [(outcome.name, group) for group in outcome.groups]
         self._failing = set(self._broken(groups))
 
-    def _broken(self, groups: list[Group]) -> dict[str, str]:
+    def _broken(self, groups: list[tuple[str, Group]]) -> dict[str, str]:
         """The bounds that are not kept by what was observed, and how."""
-        job = Job(self._block.name, self._configuration, self._runs[0].bench.name, 1, "")
-        rows = judge(self._block, self._configuration, [(job.name, group) for group in groups])
+        rows = judge(self._block, self._configuration, groups)
         return {row.what: f"{row.verdict}: {row.detail}" for row in rows if row.failed}
 
     def settled(self, mutations: list[Mutation]) -> Iterator[MutantRow]:
         """The fate of each; killed ones first."""
         left = {each.number: each for each in mutations}
-        groups: dict[int, list[Group]] = {number: [] for number in left}
+        groups: dict[int, list[tuple[str, Group]]] = {number: [] for number in left}
         seconds = dict.fromkeys(left, 0.0)
 
         def row(number: int, fate: str, by: str = "", detail: str = "") -> MutantRow:
@@ -186,7 +186,7 @@ class _Work:
             wall = _PATIENCE[0] * run.seconds + _PATIENCE[1]
             for number, outcome in self._simulated(run, list(left), cycles, wall):
                 seconds[number] += outcome.run_seconds
-                groups[number] += outcome.groups
+                groups[number] += [(outcome.name, group) for group in outcome.groups]
                 if not outcome.passed:
                     yield row(number, "timeout" if _HANGS in outcome.reason else "killed",
                               run.name, outcome.reason)
@@ -213,9 +213,8 @@ class _Work:
         """Run a testbench on mutants, as they end; number 0 is the block itself."""
         if not numbers:
             return
-        build, top = self._build(run.bench)
-        job = Job(self._block.name, self._configuration, run.bench.name, run.seed,
-                  str(self._folder), wall_limit=seconds)
+        build, top = self._build(run)
+        job = self._job(run, seconds)
         bench = dataclasses.replace(run.bench, max_cycles=cycles)
         runs = fresh(self._folder / "runs")
         folders = {}
@@ -224,7 +223,7 @@ class _Work:
             folder.mkdir()
             folders[str(folder)] = number
             write_job(folder, job, self._block.configurations[self._configuration], bench,
-                      self._fields, top, mutant=number)
+                      top.component, top, mutant=number)
         said, saying = os.pipe()
         plan = {"module": bench.module, "folders": list(folders), "workers": self._workers,
                 "seconds": seconds, "pipe": saying}

@@ -34,12 +34,10 @@ def _become(folder: str) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the server
     # Verilator's runtime would wait for a thread that was not forked. What failed is in the log.
     atexit.register(_leave)
-    log = os.open(Path(folder, "log.txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    os.dup2(log, 1)
-    os.close(log)
-    printed = os.open(Path(folder, PRINTED), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    os.dup2(printed, 2)
-    os.close(printed)
+    for name, descriptor in (("log.txt", 1), (PRINTED, 2)):
+        file = os.open(Path(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(file, descriptor)
+        os.close(file)
     os.environ["CYCLEBOUND_JOB"] = str(Path(folder, "job.json"))
     os.environ["COCOTB_RESULTS_FILE"] = str(Path(folder, "cocotb.xml"))
 

@@ -87,7 +87,6 @@ BLOCKS = (
                      "is one NaN",
                 checker=LaneCheck,
                 instances=tuple({"stages": stages} for stages in (5, Lane.STEPS)),
-                decides=("stages",),
                 depth=Lane.STEPS + 2,
                 induction=Lane.STEPS + 2,
                 any_product=True,
