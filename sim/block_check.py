@@ -12,6 +12,7 @@ from dataclasses import is_dataclass
 from cyclebound.sim.block import Block
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import fields_of, misfit, shown
+from cyclebound.tb.expression import ExpressionError, parse
 
 __all__ = ["check_block"]
 
@@ -78,13 +79,30 @@ def _numbers(block: Block) -> Iterator[str]:
                 yield (f"{name} of testbench {bench.name} must be at least 1, "
                        f"not {getattr(bench, name)}")
     for claim in block.properties:
-        if claim.depth < 1 or (claim.induction is not None and claim.induction < 1):
-            yield f"depth and induction of property {claim.name} must be at least 1"
+        for instance in claim.instances:
+            try:
+                depth = claim.depth_of(instance)
+            except Exception:  # whatever a user's function does
+                depth = None
+            if wrong := misfit(depth, int, f"depth of property {claim.name}"):
+                yield wrong
+            elif depth < 1:
+                yield f"depth of property {claim.name} must be at least 1, not {depth}"
+        if claim.induction is not None and claim.induction < 1:
+            yield f"induction of property {claim.name} must be at least 1, not {claim.induction}"
     for name, configuration in block.configurations.items():
         for parameter, values in configuration.domain.items():
-            if not values or values.step != 1:
-                yield (f"the domain of {parameter} in configuration {name} must be some "
-                       f"consecutive numbers, not {shown(values)}")
+            if not values or (isinstance(values, range) and values.step != 1):
+                yield (f"the domain of {parameter} in configuration {name} must be some values, "
+                       f"or some consecutive numbers, not {shown(values)}")
+    for claim in block.properties:
+        for parameter in claim.independent:
+            if len({str(instance.get(parameter)) for instance in claim.instances}) < 2:
+                yield (f"property {claim.name} says that {parameter} makes no difference, and is "
+                       "proved for one value of it only")
+    for entry in block.bounds:
+        if entry.bound.kind == "rate":
+            yield f"{entry.bound.name} is a rate, and {entry.what} a request: no latency is a rate"
 
 
 def _references(block: Block) -> Iterator[str]:
@@ -105,6 +123,12 @@ def _references(block: Block) -> Iterator[str]:
         for name in names:
             if name not in known:
                 yield f"{where} names the {thing} {shown(name)}, which there is not"
+    for entry in block.bounds:
+        for text in entry.probe.texts() if entry.probe else ():
+            try:
+                parse(text)
+            except ExpressionError as error:
+                yield f"the probe of {entry.what}: {error}"
     for picture in block.pictures:
         if bool(picture.kept) != bool(picture.testbenches):
             yield f"picture {picture.name} must have both kept and testbenches, or neither"

@@ -7,21 +7,24 @@ two ports besides clock and reset: `inputs` holds all inputs of the component si
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amaranth.back import rtlil
-from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Shape, Signal, Value
+from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Shape, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from cyclebound.sim.yosys import yosys_command
+from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
 
 __all__ = [
     "EXPORT_SCRIPT",
     "FAST_SCRIPT",
     "SCRIPT",
+    "Claim",
     "Field",
     "FlatTop",
     "ProofTop",
@@ -59,6 +62,11 @@ FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; memory_collect; opt_clean; ")
 Multiplexers in front of registers become resets and enables, so that a register that keeps its
 value costs nothing. Icarus, a second opinion, is left without this step, and thereby checks it.
 """
+
+
+_CYCLE_BITS = 48
+_DECLARED_BITS = 32
+_STDERR = "32'h8000_0002"  # of Verilog's files [IEEE 1800-2017, 21.3.1]
 
 
 @dataclass(frozen=True)
@@ -107,16 +115,46 @@ def fields_json(component: wiring.Component) -> str:
 
 
 class FlatTop(Elaboratable):
-    """The component as `dut` between two packed buses, with its bound checker beside it.
+    """The component as `dut` between two packed buses, with its bound checker and probes beside it.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        The component.
+    checker : wiring.Component or None
+        Its bound checker.
+    probes : mapping
+        Names, and what is probed under them; they print the requests that they see.
+    probed : wiring.Component or None
+        What they look at: the component, or something inside it.
+    classed : iterable of str
+        Those probes that print what was declared to be of a class, and nothing else.
 
     Attributes
     ----------
+    probes : dict
+        As given; a printed request has its probe's number in this order.
     inputs, outputs : Signal
         All inputs and all outputs of the component; at least one bit wide.
+    now : Signal
+        With probes, a further output: the number of the cycle, which they print.
+    declared : Signal
+        What probes read of what requesters declare, a further input: a struct with a field of 32
+        bits for each probe, name and number of a place, ``transaction.words.3``.
     """
 
-    def __init__(self, component: wiring.Component, checker: wiring.Component | None = None):
+    def __init__(self, component: wiring.Component, checker: wiring.Component | None = None, *,
+                 probes: Mapping[str, Probe] | None = None,
+                 probed: wiring.Component | None = None, classed: Iterable[str] = ()):
         self.component, self.checker = component, checker
+        self.probes, self._probed = dict(probes or {}), probed or component
+        self.classed = frozenset(classed)
+        self.declared = Signal(data.StructLayout({
+            f"{what}.{name}.{place}": 1 if name == "on" else _DECLARED_BITS
+            for what, probe in self.probes.items()
+            for name in (*probe.declared(), *(["on"] if what in self.classed else []))
+            for place in range(len(self.places(what)))}))
+        self.now = Signal(_CYCLE_BITS, reset_less=True)
         self._ins = [Value.cast(value) for _, value in ports_of(component, In)]
         self._outs = [Value.cast(value) for _, value in ports_of(component, Out)]
         self.inputs = Signal(max(1, sum(map(len, self._ins))))
@@ -132,33 +170,92 @@ class FlatTop(Elaboratable):
         m.d.comb += self.outputs.eq(Cat(*self._outs))
         if self.checker is not None:
             watch(m, self.component, self.checker)
+        if self.probes:
+            m.d.sync += self.now.eq(self.now + 1)
+        for number, (what, probe) in enumerate(self.probes.items()):
+            def declared(name, place, what=what):
+                return self.declared[f"{what}.{name}.{place}"]
+
+            counters = counters_of(m, probe, self._probed, name=f"probe_{what}", now=self.now,
+                                   declared=declared, classed=what in self.classed)
+            prints(m, number, probe, self._probed, counters, name=f"probe_{what}",
+                   declared=declared)
         return m
 
     @property
     def ports(self) -> list[Signal]:
-        return [self.inputs, self.outputs]
+        return [self.inputs, self.outputs,
+                *([self.now, Value.cast(self.declared)] if self.probes else ())]
+
+    def declared_fields(self) -> list[dict[str, object]]:
+        """Where each field of `declared` lies, for `cyclebound.tb.bus`."""
+        return [asdict(field) for field in _parts("", self.declared.shape(), 0)][1:]
+
+    def places(self, name: str) -> list[dict[str, int]]:
+        """The indexes of each of the probes of that name, in the order of their numbers."""
+        return list(self.probes[name].indexes(self._probed))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A bound of a block for one kind of request, as a proof claims it.
+
+    Attributes
+    ----------
+    what : str
+        What the requests are called.
+    probe : Probe
+        Where they begin and end.
+    declared : mapping
+        The kind: what their requesters declare.
+    limit : int
+        What the bound says of it.
+    """
+
+    what: str
+    probe: Probe
+    declared: Mapping[str, int]
+    limit: int
 
 
 class ProofTop(FlatTop):
-    """A `FlatTop` for a model checker: every input is free in every cycle, and reset is never set.
+    """A `FlatTop` for a model checker: every input is free in every cycle, and so is reset.
 
-    A proof begins in the reset values of all registers, which is the state that a reset leaves;
-    what happens during a reset in mid-run is not part of it.
+    A proof begins in the reset values of all registers. Reset may come back in any cycle, to the
+    component, its checker and its probes; what a reset leaves alone (memories, registers without
+    reset) is then as it was.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        Bounds: what their probes count is asserted not to exceed them. A checker with a method
+        ``explain(m, probes)`` may say more of those `ProbeCounter`s, by what they count.
     """
 
-    def __init__(self, component: wiring.Component, checker: wiring.Component):
+    def __init__(self, component: wiring.Component, checker: wiring.Component | None,
+                 claims: Sequence[Claim] = ()):
         super().__init__(component, checker)
         self._domain = ClockDomain("sync")
+        self._claims = tuple(claims)
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.domains.sync = self._domain
-        m.d.comb += self._domain.rst.eq(0)
+        counters = {}
+        for claim in self._claims:
+            # an age of more than the limit, at least by one, is told from a small one
+            counters[claim.what] = counters_of(
+                m, claim.probe, self.component, name=f"probe_{claim.what}",
+                declared=lambda name, place, claim=claim: Const(claim.declared[name]),
+                width=bits_for(claim.limit + 1) + 1)
+            claim_bound(m, claim.what, counters[claim.what], claim.limit)
+        if counters and hasattr(self.checker, "explain"):
+            self.checker.explain(m, counters)
         return m
 
     @property
     def ports(self) -> list[Signal]:
-        return [self._domain.clk, *super().ports]
+        return [self._domain.clk, self._domain.rst, *super().ports]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:
@@ -200,12 +297,13 @@ class SharedModules:
 
 
 def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
-             shares: SharedModules | None = None) -> str:
+             shares: SharedModules | None = None, lines: bool = False) -> str:
     """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text.
 
-    With ``shares``, equal components are one module, and that is where their names are kept.
+    With ``shares``, equal components are one module, and that is where their names are kept. With
+    ``lines``, each cell has the file and line that it comes from, as attribute ``src``.
     """
-    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=False)
+    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=lines)
     return "\n".join([text, *(shares.modules.values() if shares else ())])
 
 
@@ -216,6 +314,10 @@ def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
                           cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
+    # What probes print goes to a file of its own, the standard error, so that nothing else that is
+    # printed can fall into one of its lines.
+    verilog = (folder / "top.v").read_text()
+    (folder / "top.v").write_text(verilog.replace(f'$write("{MARK}', f'$fwrite({_STDERR}, "{MARK}'))
     return folder / "top.v"
 
 

@@ -15,7 +15,8 @@ import sys
 import time
 import traceback
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import cocotb_tools.config
@@ -24,7 +25,7 @@ import numpy as np
 from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block, Configuration, Testbench
 from cyclebound.sim.build import (
     Build,
     BuildError,
@@ -36,9 +37,15 @@ from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import fresh
+from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.sim.sources import sources
+from cyclebound.sim.variant import UNCHANGED, Changes, varied
+from cyclebound.tb.expression import ExpressionError
+from cyclebound.tb.probe import PRINTED, Probe
 
-__all__ = ["Group", "Job", "Outcome", "die_with_parent", "reason_of", "run_job", "simulate"]
+__all__ = ["PRINTED", "Group", "Job", "Outcome", "design", "die_with_parent", "job_environment",
+           "outcome_of", "reason_of", "run_job", "simulate", "write_job"]
+
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ class Job:
         Seconds after which the simulator is taken to hang, and stopped.
     pages : tuple[str, ...]
         Catalogue pages besides this project's own, as module names.
+    changes : Changes
+        Parameters with other values than the catalogue's; ``configuration`` is one of `varied`.
     """
 
     block: str
@@ -65,6 +74,7 @@ class Job:
     simulator: str = "verilator"
     wall_limit: float = 900.0
     pages: tuple[str, ...] = ()
+    changes: Changes = UNCHANGED
 
     @property
     def name(self) -> str:
@@ -109,21 +119,24 @@ class Outcome:
 def run_job(job: Job) -> Outcome:
     """Build and simulate. Never raises for what the block or its testbench did wrong."""
     try:
-        block = catalogue.load(job.pages).find(job.block)
+        block = varied(catalogue.load(job.pages).find(job.block), job.changes).block
         # All sources of this project's blocks are known; a user's may import from anywhere.
         return simulate(block, job, identity=None if job.pages else identity_of(job))
-    except UserError as error:
+    except (UserError, ExpressionError) as error:
         return Outcome(job.name, False, str(error))
     except OSError as error:
         return Outcome(job.name, False, f"{error.filename or job.folder}: "
                                         f"{error.strerror or error}")
-    except Exception:  # a worker must hand every failure back, whatever it is
+    except Exception as error:  # a worker must hand every failure back, whatever it is
+        if job.changes and isinstance(error, TypeError | ValueError):  # of what is inside the block
+            return Outcome(job.name, False, job.changes.without_paths(f"cannot be: {error}"))
         return Outcome(job.name, False, traceback.format_exc(limit=8))
 
 
 def identity_of(job: Job) -> str:
     """What stands for all that a job of this project's own blocks is made from."""
-    return key_of(sources(()), job.block, job.configuration, job.testbench)
+    return key_of(sources(()), job.block, job.configuration, job.testbench,
+                  *([asdict(job.changes)] if job.changes else []))
 
 
 def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
@@ -132,7 +145,25 @@ def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
     parameters = dict(block.configuration(job.configuration)[1].parameters)
     component = (testbench.top or block.component)(**parameters)
     watches = testbench.checker or (None if testbench.top else block.checker)
-    return component, FlatTop(component, watches(component) if watches else None)
+    probed = testbench.probed(component) if testbench.probed else (
+        None if testbench.top else component)
+    return component, FlatTop(component, watches(component) if watches else None,
+                              probes=probes_of(block) if probed is not None else None,
+                              probed=probed, classed=_classed(block, parameters))
+
+
+def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:
+    """Probes whose bounds ask for what neither the configuration says nor ports show."""
+    for entry in block.bounds:
+        if entry.probe is not None:
+            known = {*parameters, *entry.probe.request}
+            if entry.probe.classed or entry.probe.declared() or entry.bound.required() - known:
+                yield entry.what
+
+
+def probes_of(block: Block) -> dict[str, Probe]:
+    """The probes of the block's bounds, by what they see."""
+    return {entry.what: entry.probe for entry in block.bounds if entry.probe is not None}
 
 
 def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
@@ -149,13 +180,8 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     for picture in block.pictures:  # a test may add to what another one left
         if picture.kept:
             (folder / picture.kept).unlink(missing_ok=True)
-    parameters = dict(configuration.parameters)
     component, top = design(block, job)
-    (folder / "job.json").unlink(missing_ok=True)
-    (folder / "job.json").write_text(json.dumps({
-        "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
-        "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},
-        "folder": str(folder.resolve()), "fields": json.loads(fields_json(component))}))
+    write_job(folder, job, configuration, testbench, component, top)
     try:
         if job.simulator == "icarus":
             from cyclebound.sim.icarus import build_icarus
@@ -167,12 +193,28 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     except BuildError as error:
         return Outcome(job.name, False, str(error))
     leave_unused(top)  # a known build is not elaborated
-    outcome = _run(job, build, folder, testbench)
+    outcome = _run(job, build, folder, testbench, top)
     outcome.cached, outcome.build_seconds = build.cached, build.seconds
     return outcome
 
 
-def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
+def write_job(folder: Path, job: Job, configuration: Configuration, testbench: Testbench,
+              component: wiring.Component, top: FlatTop, **more: object) -> None:
+    """Write what `cyclebound.tb.bench.Bench` reads; ``more`` is for it, too."""
+    (folder / "job.json").unlink(missing_ok=True)  # a link would be written through
+    (folder / "job.json").write_text(json.dumps({
+        "parameters": dict(configuration.parameters), "seed": job.seed,
+        "max_cycles": testbench.max_cycles,
+        "domain": {name: (min(values), max(values))
+                   for name, values in configuration.domain.items()},
+        "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
+        "probes": {name: [*top.places(name)] for name in top.probes},
+        "declared": top.declared_fields(), **more}))
+
+
+def job_environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
+    """The environment in which a simulator runs ``testbench``, with ``folder`` for what it leaves.
+    """
     return {
         **os.environ, **library_path(),
         "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
@@ -193,17 +235,18 @@ def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]
     }
 
 
-def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
+def _run(job: Job, build: Build, folder: Path, testbench: Testbench, top: FlatTop) -> Outcome:
     results = folder / "cocotb.xml"
-    for written in (results, folder / "log.txt"):  # a link would be written through
+    printed = folder / PRINTED
+    for written in (results, printed, folder / "log.txt"):  # a link would be written through
         written.unlink(missing_ok=True)
     waveform = folder / f"wave.{build.trace}" if build.trace else None
     started = time.monotonic()
-    with (folder / "log.txt").open("w") as log:
+    with (folder / "log.txt").open("w") as log, printed.open("w") as requests:
         # cocotb imports from the current folder first: an empty one, whatever lies in the job's
         process = subprocess.Popen(build.command(waveform), cwd=fresh(folder / "cwd"), stdout=log,
-                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                                   env=_environment(job, folder, testbench),
+                                   stderr=requests, stdin=subprocess.DEVNULL,
+                                   env=job_environment(job, folder, testbench),
                                    start_new_session=True,
                                    preexec_fn=functools.partial(die_with_parent, os.getpid()))
         try:
@@ -214,11 +257,24 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench) -> Outcome:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-    outcome = Outcome(job.name, True, run_seconds=time.monotonic() - started)
-    _read_observed(folder, outcome)
+    outcome = outcome_of(job, folder, status, top)
+    outcome.run_seconds = time.monotonic() - started
     if waveform and waveform.exists():
         outcome.waveform = str(waveform)
-    _judge(outcome, results, status, folder / "log.txt", job.wall_limit)
+    return outcome
+
+
+def outcome_of(job: Job, folder: Path, status: int | None, top: FlatTop) -> Outcome:
+    """What a simulator of ``top`` left in ``folder``, and whether the job has passed.
+
+    ``status`` is that of its process, None if it was stopped after the job's limit.
+    """
+    outcome = Outcome(job.name, True)
+    seen, others = read_requests(folder / PRINTED, top)
+    with (folder / "log.txt").open("a") as log:
+        log.writelines(others)
+    _read_observed(folder, outcome, seen)
+    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit)
     return outcome
 
 
@@ -233,13 +289,14 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _read_observed(folder: Path, outcome: Outcome) -> None:
+def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> None:
     for path in sorted(folder.glob("observed-*.json")):
         meta = json.loads(path.read_text())
         outcome.compared += meta["compared"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
         outcome.groups += [Group(*row, 0, 0, "") for row in meta["counted"]]
+        outcome.groups += [Group(*row, meta["test"]) for row in grouped(seen, meta)]
         with np.load(path.with_suffix(".npz")) as arrays:
             for number, (what, parameters) in enumerate(meta["kinds"]):
                 first, last, latencies = arrays[f"kind_{number}"]

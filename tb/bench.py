@@ -14,7 +14,7 @@ import json
 import os
 import random
 from array import array
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import cocotb
@@ -23,7 +23,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, SimTimeoutError, Timer, with_timeout
 from cocotb.utils import get_sim_time
 
-from cyclebound.tb.bus import Bus
+from cyclebound.tb.bus import Bus, Field
 
 __all__ = ["Bench", "testbench"]
 
@@ -61,7 +61,20 @@ class Bench:
         self.rng = random.Random(f"{job['seed']}/{name}")
         self.cycle = self.compared = 0
         self.max_cycles: int = job["max_cycles"]
+        self._mutant: int = job.get("mutant", 0)
         self._folder = Path(job["folder"])
+        self._probes: dict[str, list[dict[str, int]]] = job["probes"]
+        self._declared = Bus({**field, "name": field["name"].lstrip(".")}
+                             for field in job["declared"])
+        self._declaring = 0  # what is on that bus
+        # the fields of each probe and place, by name
+        self._declared_at: dict[tuple[str, str], dict[str, Field]] = {}
+        for field in self._declared.fields.values():
+            probe, name, place = field.name.split(".")
+            self._declared_at.setdefault((probe, place), {})[name] = field
+        self._said: list[tuple] = []
+        self._resets: list[int] = []
+        self._shift = 0  # from a cycle's number here to the one that probes print
         self._columns: dict[tuple, tuple[array, array, array]] = {}
         self._counted: list[tuple] = []
         self._start = 0
@@ -72,8 +85,14 @@ class Bench:
         """Start the clock (in C++, so that it costs no Python), and reset the block."""
         Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
         self._start = self._time()
+        if self._mutant:  # of a simulator that has many, see `cyclebound.sim.mutants`
+            self.dut.mutant.value = self._mutant
         if self._start == 0:
             self._in.value = 0
+        if self._declared.width:  # what the test before declared
+            self.dut.declared.value = 0
+        if self._declared.fields:  # else the test before would speak of this one's requests
+            self.dut.declared.value = 0
         await self.reset()
 
     async def reset(self) -> None:
@@ -83,12 +102,15 @@ class Bench:
         otherwise look as if offers were withdrawn.
         """
         self.dut.rst.value = 1
+        self._resets.append(self._time())
         await self._edge
         self._in.value = 0
         for _ in range(_RESET_CYCLES):
             await self._edge
         self.dut.rst.value = 0
         self.cycle = self._now()
+        if self._probes:  # at this edge, registers show what they held before it
+            self._shift = int(self.dut.now.value) + 1 - self._time()
 
     @staticmethod
     def _time() -> int:
@@ -139,12 +161,48 @@ class Bench:
             raise AssertionError(f"cycle {self.cycle - 1}: "
                                  f"{self.outputs.differing(seen, expected, care)}")
 
+    def declare(self, what: str, /, *, at: Mapping[str, int] | None = None,
+                **parameters: int) -> None:
+        """Say what requests ``what`` are that begin in this cycle or later, until said otherwise.
+
+        A request is of the class that was declared when it began: what happens to it afterwards
+        cannot change its parameters.
+
+        Parameters
+        ----------
+        at : mapping or None
+            Index letters of the probe for which it is said; None: for all of them.
+        parameters : int
+            Parameters of the bound that the requester knows and ports do not show.
+        """
+        if what not in self._probes:
+            raise ValueError(f"no probe is called {what!r}; there are {', '.join(self._probes)}")
+        self._tell(what, at, {"on": 1, **parameters})
+        self._said.append((what, self._start + self.cycle, at, parameters))
+
+    def undeclare(self, what: str, /, *, at: Mapping[str, int] | None = None) -> None:
+        """From this cycle on, what begins is no request ``what`` of any class of the bound's."""
+        self._tell(what, at, {})
+        self._said.append((what, self._start + self.cycle, at, None))
+
+    def _tell(self, what: str, at: Mapping[str, int] | None, parameters: Mapping[str, int]) -> None:
+        """Drive what hardware reads of it; what is not said is 0."""
+        word = self._declaring
+        for number, place in enumerate(self._probes[what]):
+            if at is None or place == dict(at):
+                for name, field in self._declared_at.get((what, str(number)), {}).items():
+                    word = word & ~field.mask | field.to(parameters.get(name, 0))
+        if word != self._declaring:
+            self._declaring = self.dut.declared.value = word
+
     def observe(self, what: str, first: int, last: int, *, latency: int | None = None,
                 **parameters: int) -> None:
         """Keep a request: its first and last cycle, both within its latency.
 
         ``latency`` is given where a bound does not count cycles (grants, say).
         """
+        if what in self._probes:
+            raise ValueError(f"requests {what!r} have a probe, which alone observes them")
         key = what, *sorted(parameters.items())
         columns = self._columns.get(key)
         if columns is None:
@@ -166,7 +224,9 @@ class Bench:
             # rows: first cycle, last cycle, latency
             arrays[f"kind_{number}"] = np.array(columns, dtype=np.int64)
         meta = {"test": self.name, "start": self._start, "kinds": kinds,
-                "counted": self._counted, "compared": self.compared, "cycles": self._now()}
+                "said": self._said, "resets": self._resets, "shift": self._shift,
+                "end": self._time(), "counted": self._counted, "compared": self.compared,
+                "cycles": self._now()}
         np.savez(self._folder / f"observed-{self.name}.npz", **arrays)
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))

@@ -1,8 +1,9 @@
 """Worst-case formulas of the networks on chip."""
 
 import functools
+from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count, prediction
 from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.packet import HEADER_FLITS
 from cyclebound.golden.noc.patterns import crowd as crowd_of
@@ -14,24 +15,30 @@ from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 __all__ = ["crowd_traversal", "injection", "packet_hop", "reception", "round_robin_wait", "t_noc",
            "transfer", "traversal", "window_wait"]
 
+Delta = Annotated[int, Range(1, says="delta_R, latency of a router in cycles")]
+Flits = Annotated[int, Range(1, says="length of the packet, in flits")]
+Routers = Annotated[int, Range(1, says="routers on the way, the first and the last included")]
+
 _FIRST_OPEN = 2   # cycles after reset, and the offset, in which the first window opens
 _READ_AHEAD = 5  # cycles from a transaction, and one a word, until its first packet is ready
 
 
-@bound(formula="N_req", source="memory-composition, III.A (round robin)")
-def round_robin_wait(*, requesters: int) -> int:
+@bound(formula="N_req", source="memory-composition, III.A (round robin)",
+       environment="the other requesters may ask in any cycle, a request stays until it is served, "
+                   "and grants may be accepted in any cycle")
+def round_robin_wait(*, requesters: Annotated[int, Range(1, says="requesters that share the "
+                                                                 "arbiter")]) -> int:
     """Accepted grants from a request up to and including its own.
 
     Counted in grants: with a grant accepted in every cycle these are cycles, from the first cycle
     of the request to the cycle of its grant, both included. Each of the other N_req - 1
     requesters is served at most once before: after its turn it stands behind the one that waits.
     """
-    check_count("requesters", requesters)
     return requesters
 
 
-@bound(formula="N_R * (delta_R + 1) + N_flits", source="memory-composition, V.A.2 (t_NoC)")
-def t_noc(*, delta: int, flits: int, routers: int) -> int:
+@prediction(formula="N_R * (delta_R + 1) + N_flits", source="memory-composition, V.A.2 (t_NoC)")
+def t_noc(*, delta: Delta, flits: Flits, routers: Routers) -> int:
     """Crossing of ``flits`` flits over ``routers`` routers, with nobody in the way, in NoC cycles.
 
     Counted from the cycle in which the first router takes the header to the cycle in which the last
@@ -39,14 +46,17 @@ def t_noc(*, delta: int, flits: int, routers: int) -> int:
     outputs that are ready. The paper's 1 in (delta_R + 1) is the cycle on the link, which begins in
     the output register of a router.
     """
-    check_count("delta", delta)
-    check_count("flits", flits)
-    check_count("routers", routers)
     return routers * (delta + 1) + flits
 
 
-@bound(formula="delta_R + 1 + N_flits + (N_req - 1) * F_max", source="this project")
-def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> int:
+@bound(formula="delta_R + 1 + N_flits + (N_req - 1) * F_max", source="this project",
+       environment="the other inputs for the same output may offer packets of up to F_max flits in "
+                   "any cycle, the flits of each back to back; the output is always ready")
+def packet_hop(*, delta: Delta, flits: Flits,
+               contenders: Annotated[int, Range(1, says="inputs that use the output, this one "
+                                                        "among them")],
+               rival_flits: Annotated[int, Range(1, says="longest packet of the others, in flits")]
+               ) -> int:
     """A packet's way through one router against ``contenders`` - 1 inputs at its output.
 
     Counted to the cycle in which the last flit leaves, from the cycle in which the header is taken,
@@ -61,8 +71,6 @@ def packet_hop(*, delta: int, flits: int, contenders: int, rival_flits: int) -> 
     without a gap. Then the header moves into the output's register, 1, and its flits leave one in
     each cycle.
     """
-    check_count("contenders", contenders)
-    check_count("rival_flits", rival_flits)
     return t_noc(delta=delta, flits=flits, routers=1) + (contenders - 1) * rival_flits
 
 

@@ -1,8 +1,17 @@
 """Worst-case formulas of the local memory."""
 
-from cyclebound.golden.bound import bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound, check_count
 
 __all__ = ["eq1", "read_completion", "words_of"]
+
+
+_ANYBODY = "the other requesters of the bank may ask in any cycle, for any word of it"
+
+Nbytes = Annotated[int, Range(1, says="length of the transaction, in bytes")]
+WordBytes = Annotated[int, Range(1, says="width of a word, in bytes")]
+Requesters = Annotated[int, Range(1, says="requesters that use the bank, this one among them")]
 
 
 def words_of(*, transaction_bytes: int, word_bytes: int) -> int:
@@ -12,22 +21,24 @@ def words_of(*, transaction_bytes: int, word_bytes: int) -> int:
     return -(-transaction_bytes // word_bytes)
 
 
-@bound(formula="ceil(s_trans / w) * N_req", source="memory-composition, Eq. 1")
-def eq1(*, transaction_bytes: int, word_bytes: int, requesters: int) -> int:
+@bound(formula="ceil(s_trans / w) * N_req", source="memory-composition, Eq. 1",
+       environment=_ANYBODY)
+def eq1(*, transaction_bytes: Nbytes, word_bytes: WordBytes, requesters: Requesters) -> int:
     """Duration of a transaction in one bank, in memory cycles.
 
     The paper divides by f_mem and gets seconds; its Table IV has cycles, as here. Counted from the
     cycle in which the first word is offered to the cycle in which the last word is granted, both
-    included. ``requesters`` is the number of requesters that use the bank, this one among them.
+    included.
 
     Source: memory-composition, section III.A, Eq. 1; Table IV, row t_1.
     """
-    check_count("requesters", requesters)
     return words_of(transaction_bytes=transaction_bytes, word_bytes=word_bytes) * requesters
 
 
-@bound(formula="ceil(s_trans / w) * N_req + 1", source="this project, from Eq. 1")
-def read_completion(*, transaction_bytes: int, word_bytes: int, requesters: int) -> int:
+@bound(formula="ceil(s_trans / w) * N_req + 1", source="this project, from Eq. 1",
+       environment=_ANYBODY)
+def read_completion(*, transaction_bytes: Nbytes, word_bytes: WordBytes,
+                    requesters: Requesters) -> int:
     """From the first word's offer to the last word's data, both included, in memory cycles.
 
     Derivation: the last word is granted within Eq. 1. The memory is a synchronous SRAM whose data

@@ -11,6 +11,7 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck, RoundRobinProof
+from cyclebound.tb.probe import Probe
 
 BLOCKS = (
     Block(
@@ -22,7 +23,11 @@ BLOCKS = (
             "paper": Configuration({"count": 11}),  # 10 cores and a DMA [Table III]
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.arbiter", quick=("four",)),),
-        bounds=(Observed("grant", bounds.round_robin_wait, proved_by=("fair",)),),
+        bounds=(Observed(
+            "grant", bounds.round_robin_wait, proved_by=("fair",),
+            probe=Probe(start="requests[r] & ~past(requests[r] & ~(grant[r] & accept))",
+                        end="grant[r] & accept", ticks="any(grant) & accept",
+                        each={"r": "count"})),),
         properties=(
             Property(
                 name="fair",
@@ -31,8 +36,8 @@ BLOCKS = (
                      "requesters; grants are one-hot, only for requests, never idle, and held",
                 checker=RoundRobinProof,
                 instances=tuple({"count": count} for count in (2, 4, 8, 11)),
-                decides=("count",),
                 induction=4,
+                declares={"grant": lambda parameters: {"requesters": parameters["count"]}},
             ),
         ),
         checker=RoundRobinCheck,

@@ -57,7 +57,6 @@ BLOCKS = (
                 checker=HandshakeKeptProof,
                 # senders may do as they like, so that it does not matter when they are told
                 instances=({**_TINY, "slave_acknowledge": "passed"},),
-                decides=(),
                 depth=13,
                 induction=6,
             ),
@@ -69,7 +68,6 @@ BLOCKS = (
                 checker=HandshakeFairProof,
                 # senders may do as they like, so that it does not matter when they are told
                 instances=({**_TINY, "slave_acknowledge": "passed"},),
-                decides=(),
                 depth=13,
                 induction=6,
             ),
@@ -122,7 +120,6 @@ BLOCKS = (
                      "offers stay",
                 checker=PipelinedKeptProof,
                 instances=(_TINY,),
-                decides=(),
                 depth=6,
                 induction=2,
             ),
@@ -133,7 +130,6 @@ BLOCKS = (
                      "there is room; who asks sees at most one packet of each other input granted",
                 checker=PipelinedFairProof,
                 instances=(_TINY,),
-                decides=(),
                 depth=6,
                 induction=2,
             ),

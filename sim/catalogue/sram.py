@@ -11,11 +11,25 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.probe import Probe
 from cyclebound.tb.sram.banked_memory_properties import (
     BankedMemoryCheck,
     BankedMemoryDataProof,
     BankedMemoryProof,
 )
+
+_OFFERED, _READY = "ports[r][b].request.valid", "ports[r][b].request.ready"
+_READ = f"{_OFFERED} & (ports[r][b].request.payload.write == 0)"
+# One requester's words in one bank, back to back; how many, it says beforehand.
+_TRANSACTION = {"starts": "declared.words", "ends": "declared.words",
+                "each": {"r": "requesters", "b": "banks"}}
+
+
+def _one_word(parameters):
+    """What a proof is about: transactions of one word, against all the requesters there are."""
+    return {"words": 1, "transaction_bytes": parameters["word_bytes"],
+            "requesters": parameters["requesters"]}
+
 
 BLOCKS = (
     Block(
@@ -37,14 +51,19 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.sram.banked_memory", quick=("tiny",)),
             Testbench("harness", "cyclebound.tb.sram.banked_memory_harness",
-                      top=BankedMemoryHarness, max_cycles=20_000_000, quick=("tiny",)),
+                      top=BankedMemoryHarness, probed=lambda harness: harness.memory,
+                      max_cycles=20_000_000, quick=("tiny",)),
         ),
         # A word waits for one grant to each other requester that asks: N_req cycles with its own.
         # The next word is offered in the cycle after, so the words of a transaction add up to
         # Eq. 1; and the last one, if it is a read, is answered one cycle later.
         bounds=(
-            Observed("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True),
-            Observed("read", bounds.read_completion, proved_by=("arbitration",), exhaustive=True),
+            Observed("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True,
+                     probe=Probe(start=f"{_OFFERED} & ~past({_OFFERED} & ~{_READY})",
+                                 end=f"{_OFFERED} & {_READY}", **_TRANSACTION)),
+            Observed("read", bounds.read_completion, proved_by=("arbitration",), exhaustive=True,
+                     probe=Probe(start=f"{_READ} & ~past({_READ} & ~{_READY})",
+                                 end="ports[r][b].response.valid", in_flight=2, **_TRANSACTION)),
         ),
         properties=(
             Property(
@@ -55,18 +74,22 @@ BLOCKS = (
                      "as many cycles as requesters ask; a read is answered in the cycle after its "
                      "grant, and nothing else is",
                 checker=BankedMemoryProof,
-                instances=tuple({"banks": banks, "requesters": requesters, "words": 2,
-                                 "word_bytes": 1}
-                                for banks, requesters in ((2, 2), (2, 4), (1, 8), (1, 11))),
-                decides=("requesters",),
+                instances=tuple(dict(zip(("banks", "requesters", "words", "word_bytes"), values,
+                                         strict=True))
+                                for values in ((2, 2, 2, 1), (2, 4, 2, 1), (1, 8, 2, 1),
+                                               (1, 11, 2, 1), (1, 2, 4, 2))),
                 induction=4,
+                independent={
+                    "banks": "banks share no signal but clock and reset",
+                    "words": "a bank's arbiter reads no address",
+                    "word_bytes": "a bank's arbiter reads no data"},
+                declares=dict.fromkeys(("transaction", "read"), _one_word),
             ),
             Property(
                 name="data",
                 says="a read returns, byte by byte, what was written last",
                 checker=BankedMemoryDataProof,
                 instances=({"banks": 2, "requesters": 2, "words": 4, "word_bytes": 2},),
-                decides=("requesters", "words", "word_bytes"),
                 depth=6,
                 induction=4,
             ),

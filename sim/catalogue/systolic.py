@@ -82,7 +82,8 @@ BLOCKS = (
                 instances=({"rows": 2, "columns": 3, "operand_width": 2, "accumulator_width": 8},
                            {"rows": 3, "columns": 3, "operand_width": 2, "accumulator_width": 8},
                            {"rows": 4, "columns": 4, "operand_width": 2, "accumulator_width": 8}),
-                decides=("rows", "columns"),
+                # a fold of one operand, its flush and three more, then its rows
+                depth=lambda instance: max(12, 2 * instance["rows"] + instance["columns"] + 3),
                 induction=4,
             ),
             Property(
@@ -91,9 +92,10 @@ BLOCKS = (
                 says="every row of results is the product of the operands accepted for its fold",
                 checker=functools.partial(OutputStationaryProof, values=True),
                 instances=({"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6},),
-                decides=("rows", "columns"),
-                depth=6,
+                # products of two bits take a solver minutes to the first row that leaves
+                depth=lambda instance: 9 if instance["operand_width"] == 1 else 6,
                 induction=4,
+                covered={"rows": 2, "columns": 2, "operand_width": 1, "accumulator_width": 4},
             ),
             Property(
                 name="element",
@@ -101,7 +103,6 @@ BLOCKS = (
                      "2 ** 17 - 1 products of int8 overflows 32 bits",
                 checker=OutputStationaryPECheck,
                 instances=({"operand_width": 8, "accumulator_width": 32},),
-                decides=("operand_width", "accumulator_width"),
                 depth=4,
                 induction=2,
                 top=OutputStationaryPE,

@@ -1,6 +1,5 @@
 """Testbench of the banked memory: every port of every bank compared in every cycle."""
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -12,15 +11,9 @@ WORST_CASE_BYTES = 4096  # the transaction of memory-composition, Table IV
 
 @dataclass
 class Transaction:
-    """Accesses that one requester makes in one bank, back to back.
-
-    ``observe``: the number of requesters on the bank, if this one counts as a measurement.
-    """
+    """Accesses that one requester makes in one bank, back to back."""
 
     accesses: list[Access]
-    nbytes: int
-    observe: int = 0
-    first: int | None = None
     done: int = 0
 
 
@@ -53,8 +46,6 @@ class Scene:
         self.models = [BankModel(requesters=self.requesters, word_bytes=self.word_bytes)
                        for _ in range(self.banks)]
         self.paths: dict[tuple[int, int], Requester] = {}
-        # reads granted and not yet answered, each with whether it is its transaction's last
-        self.unanswered: dict[tuple[int, int], deque[tuple[Transaction, bool]]] = {}
         pairs = [(r, b) for r in range(self.requesters) for b in range(self.banks)]
         i, o = bench.inputs, bench.outputs
         self._valid = {k: i["ports.{}.{}.request.valid".format(*k)].mask for k in pairs}
@@ -97,21 +88,35 @@ class Scene:
                       rng.randrange(1, 1 << self.word_bytes) if write else 0,
                       rng.getrandbits(8 * self.word_bytes))
 
-    def transaction(self, bank: int, nbytes: int, *, observe: int = 0,
-                    write: bool | None = None) -> Transaction:
+    def transaction(self, bank: int, nbytes: int, *, write: bool | None = None) -> Transaction:
         """A transaction of ``nbytes`` bytes with random words."""
-        count = -(-nbytes // self.word_bytes)
-        return Transaction([self.access(bank, write=write) for _ in range(count)], nbytes, observe)
+        return Transaction([self.access(bank, write=write) for _ in range(self.words_of(nbytes))])
+
+    def words_of(self, nbytes: int) -> int:
+        """Words in so many bytes."""
+        return -(-nbytes // self.word_bytes)
+
+    def declare(self, nbytes: int, requesters: int, at: tuple[int, int] | None = None) -> None:
+        """From now on, transactions on a path (on all) are of so many bytes, and its bank's
+        requesters so many.
+        """
+        where = at and dict(zip("rb", at, strict=True))
+        for what in ("transaction", "read"):
+            self.bench.declare(what, at=where, words=self.words_of(nbytes),
+                               transaction_bytes=nbytes, requesters=requesters)
+
+    def undeclare(self) -> None:
+        """What begins from now on is no measurement."""
+        for what in ("transaction", "read"):
+            self.bench.undeclare(what)
 
     async def cycle(self) -> None:
-        """Offer, compare every output, and observe the transactions that end in this cycle."""
+        """Offer, and compare every output."""
         offers: list[dict[int, Access]] = [{} for _ in range(self.banks)]
-        word, now = 0, self.bench.cycle
+        word = 0
         for key, path in self.paths.items():
             access = path.offer()
             if access is not None:
-                if path.current.first is None:
-                    path.current.first = now
                 offers[key[1]][key[0]] = access
                 word |= self._valid[key] | (access.address | access.write << self._write_at
                                             | access.data << self._data_at) << self._payload[key]
@@ -124,33 +129,16 @@ class Scene:
                 field = self._data[key]
                 expected |= self._answered[key] | field.to(result.data)
                 care |= field.mask
-                self._answer(key, now)
             if result.granted is not None:
                 expected |= self._ready[result.granted, bank]
-                self._grant((result.granted, bank), now)
+                self._grant((result.granted, bank))
         self.bench.check(seen, expected, care)
 
-    def _grant(self, key: tuple[int, int], now: int) -> None:
+    def _grant(self, key: tuple[int, int]) -> None:
         path = self.paths[key]
-        transaction = path.current
-        access = transaction.accesses[transaction.done]
-        transaction.done += 1
-        last = transaction.done == len(transaction.accesses)
-        if last:
+        path.current.done += 1
+        if path.current.done == len(path.current.accesses):
             path.current = None
-            self._observe("transaction", transaction, now)
-        if not access.write:
-            self.unanswered.setdefault(key, deque()).append((transaction, last))
-
-    def _answer(self, key: tuple[int, int], now: int) -> None:
-        transaction, last = self.unanswered[key].popleft()
-        if last:
-            self._observe("read", transaction, now)
-
-    def _observe(self, what: str, transaction: Transaction, now: int) -> None:
-        if transaction.observe:
-            self.bench.observe(what, transaction.first, now, transaction_bytes=transaction.nbytes,
-                               requesters=transaction.observe)
 
     async def fill(self) -> None:
         """Write every word of every bank, through requester 0."""
@@ -158,7 +146,7 @@ class Scene:
             everything = [Access(address, (1 << self.word_bytes) - 1,
                                  self.bench.rng.getrandbits(8 * self.word_bytes))
                           for address in range(self.words)]
-            once = [Transaction(everything, self.words * self.word_bytes)]
+            once = [Transaction(everything)]
             self.place(0, bank, lambda once=once: once.pop() if once else None)
         for _ in range(self.words):
             await self.cycle()
@@ -178,13 +166,14 @@ async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbyt
     cycle everybody begins to ask. The worst is to have been served last oneself.
     """
     await scene.clear()
+    scene.undeclare()
     alone = [scene.transaction(bank, scene.word_bytes)]
     scene.place(last_served, bank, lambda: alone.pop() if alone else None)
     await scene.cycle()
     for rival in rivals:
         scene.place(rival, bank, lambda: scene.transaction(bank, scene.word_bytes))
-    ours = [scene.transaction(bank, nbytes, observe=len(rivals) + 1, write=write)
-            for write in (True, False)]
+    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank))
+    ours = [scene.transaction(bank, nbytes, write=write) for write in (True, False)]
     path = scene.place(victim, bank, lambda: ours.pop() if ours else None)
     await scene.cycle()
     while path.current is not None or ours:
@@ -208,10 +197,11 @@ async def every_size_and_state_under_the_adversary(bench: Bench) -> None:
 async def everybody_asks_at_once_after_reset(bench: Bench) -> None:
     """The arbiter's first order; writes only, since nobody knows yet what the memory holds."""
     scene = Scene(bench)
+    scene.declare(scene.word_bytes, scene.requesters)
     for requester in range(scene.requesters):
         for bank in range(scene.banks):
             scene.place(requester, bank, lambda bank=bank: scene.transaction(
-                bank, scene.word_bytes, observe=scene.requesters, write=True))
+                bank, scene.word_bytes, write=True))
     for _ in range(3 * scene.requesters):
         await scene.cycle()
 
@@ -231,12 +221,13 @@ async def random_traffic_in_all_banks(bench: Bench) -> None:
     scene.words = min(scene.words, 4)
     for load in (0.1, 0.5, 1.0):
         await scene.clear()
+        scene.declare(scene.word_bytes, scene.requesters)
         for requester in range(scene.requesters):
             for bank in range(scene.banks):
                 def source(bank=bank, load=load):
                     if bench.rng.random() >= load:
                         return None
-                    return scene.transaction(bank, scene.word_bytes, observe=scene.requesters)
+                    return scene.transaction(bank, scene.word_bytes)
                 scene.place(requester, bank, source)
         for _ in range(300):
             await scene.cycle()

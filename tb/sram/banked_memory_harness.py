@@ -31,9 +31,11 @@ async def _start(bench: Bench, **inputs: int) -> dict[str, int]:
 
 
 async def _measure(bench: Bench, requesters: int, threshold: int, *, worst: bool) -> None:
-    """Transactions against ``requesters - 1`` rivals; observes all of them."""
+    """Transactions against ``requesters - 1`` rivals."""
     p = bench.parameters
     length = -(-BYTES // p["word_bytes"])
+    bench.declare("transaction", at={"r": 0, "b": 0}, words=length, transaction_bytes=BYTES,
+                  requesters=requesters)
     bound = eq1(transaction_bytes=BYTES, word_bytes=p["word_bytes"], requesters=requesters)
     rivals = sum(1 << who for who in bench.rng.sample(range(1, p["requesters"]), requesters - 1))
     settings = {"rivals": rivals, "threshold": threshold, "length": length, "limit": bound,
@@ -50,10 +52,7 @@ async def _measure(bench: Bench, requesters: int, threshold: int, *, worst: bool
     for latency in range(outputs["minimum"], outputs["maximum"] + 1):
         word = bench.inputs.pack({**settings, "histogram_address": latency})
         await bench.step(word)
-        count = bench.outputs["histogram_count"].of(await bench.step(word))
-        bench.observe_counted("transaction", latency, count, transaction_bytes=BYTES,
-                              requesters=requesters)
-        known += count
+        known += bench.outputs["histogram_count"].of(await bench.step(word))
     assert known == TRANSACTIONS, f"the histogram holds {known} of {TRANSACTIONS} transactions"
     if worst:
         assert outputs["maximum"] == bound, f"worst {outputs['maximum']}, bound {bound}"

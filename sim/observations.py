@@ -1,0 +1,150 @@
+"""What probes printed in a simulation, as groups of requests with equal parameters and latency.
+
+A probe prints a line where a request begins (with the parameters that ports show) and one where it
+ends (with its first and last cycle and its latency). Testbenches declared, as they went, what class
+the requests that begin from then on are of. Here the three meet.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cyclebound.sim.elaborate import FlatTop
+from cyclebound.tb.probe import MARK
+
+__all__ = ["Seen", "grouped", "read_requests"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All requests that one probe saw in a simulation.
+
+    Attributes
+    ----------
+    what : str
+        The probe's name.
+    at : dict of str to int
+        Its indexes.
+    names : tuple[str, ...]
+        The parameters that ports show.
+    began : numpy array, shape (n, 1 + len(names))
+        First cycle and those parameters, in the order of beginning.
+    ended : numpy array, shape (m, 3)
+        First cycle, last cycle and latency, in the order of ending.
+    counts_cycles : bool
+        Whether latencies are all cycles from the first on, and not other ticks, or a turn's.
+    """
+
+    what: str
+    at: Mapping[str, int]
+    names: tuple[str, ...]
+    began: np.ndarray
+    ended: np.ndarray
+    counts_cycles: bool = True
+
+
+def read_requests(path: Path, top: FlatTop) -> tuple[list[Seen], list[str]]:
+    """What the probes of ``top`` printed to that file; and the lines in it that are not theirs."""
+    began: dict[tuple[int, int], list[str]] = {}
+    ended: dict[tuple[int, int], list[str]] = {}
+    others = []
+    with path.open(errors="replace") as lines:
+        for line in lines:
+            if not line.startswith(MARK):
+                others.append(line)
+                continue
+            mark, number, place, rest = line.split(" ", 3)
+            table = began if mark == MARK else ended
+            table.setdefault((int(number), int(place)), []).append(rest)
+    found = []
+    for number, (name, probe) in enumerate(top.probes.items()):
+        for place, at in enumerate(top.places(name)):
+            key = number, place
+            found.append(Seen(name, at, tuple(probe.request),
+                              _table(began.get(key, ()), 1 + len(probe.request)),
+                              _table(ended.get(key, ()), 3),
+                              not probe.ticks and not probe.in_turn))
+    return found, others
+
+
+def _table(rows: Sequence[str], columns: int) -> np.ndarray:
+    """Lines of whole numbers as an array, without one that the simulator's end cut off."""
+    whole = [row for row in rows[-1:] if not row.endswith("\n")]
+    text = "".join(rows[:len(rows) - len(whole)])
+    return np.array(text.split(), dtype=np.int64).reshape(-1, columns)
+
+
+def grouped(seen: Sequence[Seen], meta: Mapping) -> Iterator[tuple]:
+    """What a test saw: (what, parameters, latency, count, first, last) for each kind and latency.
+
+    Cycles count from the test's start. A request that is still under way when its test ends has a
+    count of 0, and as its latency the cycles that it has taken so far, so that one that never ends
+    is seen; one that a reset cut off is left out.
+
+    Parameters
+    ----------
+    meta : mapping
+        What `cyclebound.tb.bench.Bench.close` wrote.
+    """
+    for probe in seen:
+        yield from _of_probe(probe, meta)
+
+
+def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
+    start, end = meta["start"], meta["end"]
+    began, ends = probe.began.copy(), probe.ended.copy()
+    began[:, 0] -= meta["shift"]
+    ends[:, :2] -= meta["shift"]
+    began = began[(began[:, 0] >= start) & (began[:, 0] < end)]
+    if not len(began):
+        return
+    ends = ends[(ends[:, 0] >= start) & (ends[:, 1] < end)]
+    ends = ends[np.argsort(ends[:, 0], kind="stable")]
+    place = np.searchsorted(ends[:, 0], began[:, 0])
+    known = np.zeros(len(began), dtype=bool)
+    inside = place < len(ends)
+    known[inside] = ends[place[inside], 0] == began[inside, 0]
+    last = np.full(len(began), end - 1)
+    latency = end - began[:, 0]  # so far
+    last[known], latency[known] = ends[place[known], 1], ends[place[known], 2]
+    # cut off by a reset, which is for all that was under way
+    resets = np.array(meta["resets"], dtype=np.int64)
+    cut = np.searchsorted(resets, last, side="right") > np.searchsorted(
+        resets, began[:, 0], side="right")
+    whole = known | (~cut & probe.counts_cycles)
+    kinds = _declared(probe, meta, began[:, 0])
+    table = np.column_stack([kinds[0], began[:, 1:], latency, ~known])[whole]
+    cycles = np.column_stack([began[:, 0], last])[whole]
+    rows, index, counts = np.unique(table, axis=0, return_index=True, return_counts=True)
+    for row, at, count in zip(rows, index, counts, strict=True):
+        said = kinds[1][row[0]]
+        if said is None:
+            continue
+        parameters = {**said, **dict(zip(probe.names, map(int, row[1:-2]), strict=True))}
+        first, final = cycles[at] - start
+        yield (probe.what, parameters, int(row[-2]), 0 if row[-1] else int(count), int(first),
+               int(final))
+
+
+def _declared(probe: Seen, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray, list]:
+    """For each request a number, and by number what was declared of it; None: nothing.
+
+    Where the bound needs nothing that has to be declared, each request is of its one class.
+    """
+    cycles, classes = [], []
+    for what, cycle, at, parameters in meta["said"]:
+        if what == probe.what and (at is None or at == probe.at):
+            cycles.append(cycle)
+            classes.append(parameters)
+    if not cycles:
+        return np.zeros(len(first), dtype=np.int64), [{}]
+    distinct: list = [None]
+    numbers = [0]
+    for said in classes:
+        if said not in distinct:
+            distinct.append(said)
+        numbers.append(distinct.index(said))
+    return np.array([numbers[bisect_right(cycles, cycle)] for cycle in first]), distinct

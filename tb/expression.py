@@ -1,0 +1,217 @@
+"""Expressions over named signals, such as ``ports[0].request.valid & ~past(done)``.
+
+One text says when something happens, in every place that has to know: in hardware beside a block
+(`cyclebound.tb.probe`), and over a recorded waveform. It is parsed and never evaluated as Python:
+names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, side by side, and
+``x[:]`` all of them), whole numbers, ``& | ^ ~ + -``, one comparison, and these functions:
+
+- ``past(x)``: the value one cycle ago, 0 after reset;
+- ``any(x)``: a bit of it is set; ``count(x)``: how many are;
+- ``any(ports[p].valid for p in lanes)``: one of several like things does, and ``count(...)``: how
+  many do; ``lanes`` is a number that is known by this name, or ports, as many as there are;
+- ``first(x, y)``: x, for the first time since a cycle before this one in which y was, or reset;
+- ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
+- ``nth(x, n)``: true where the sum of x since reset reaches n, 2n, 3n and so on; x is at most n;
+- ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0.
+"""
+
+import ast
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Expression", "ExpressionError", "parse"]
+
+Step = str | int | slice
+"""A step of a path: a field's name, an index, or several indexes."""
+
+_BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
+           ast.Add: operator.add, ast.Sub: operator.sub}
+_COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
+             ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+# by the number of their arguments
+_FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "nth": 2, "every": 1}
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be read, with the column where it goes wrong."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression.
+
+    Attributes
+    ----------
+    text : str
+        As it was written.
+    tree : ast.expr
+        Its syntax, of nothing but the constructs that are known.
+    """
+
+    text: str
+    tree: ast.expr
+
+    def value(self, resolve: Callable[[tuple[Step, ...]], object],
+              functions: Mapping[str, Callable[..., object]],
+              numbers: Mapping[str, int] | None = None,
+              counts: Callable[[str], int] | None = None) -> object:
+        """What the expression is, given what its names are.
+
+        Parameters
+        ----------
+        resolve : callable
+            From a path, such as ``("ports", 0, "valid")``, to what supports the operators. A
+            `LookupError` or `AttributeError` of it becomes an `ExpressionError` with the column.
+        functions : mapping
+            Those named above, from their arguments to their value.
+        numbers : mapping or None
+            Names that stand for whole numbers, in indexes too.
+        counts : callable or None
+            From the name of how many there are to the number, for ``for``. A `LookupError` or
+            `AttributeError` of it becomes an `ExpressionError`.
+        """
+
+        def of(node: ast.expr, known: Mapping[str, int]) -> object:
+            def within(inner: ast.expr) -> object:
+                return of(inner, known)
+
+            match node:
+                case ast.Constant():
+                    return node.value
+                case ast.BinOp():
+                    return _BINARY[type(node.op)](within(node.left), within(node.right))
+                case ast.UnaryOp():
+                    return ~within(node.operand)
+                case ast.Compare():
+                    return _COMPARED[type(node.ops[0])](within(node.left),
+                                                        within(node.comparators[0]))
+                case ast.Call(args=[ast.GeneratorExp(elt=one, generators=[loop])]):
+                    together = operator.or_ if node.func.id == "any" else operator.add
+                    return functools.reduce(together, (
+                        functions["any"](of(one, {**known, loop.target.id: number}))
+                        for number in range(self._many(loop.iter, counts))))
+                case ast.Call():
+                    return functions[node.func.id](*map(within, node.args))
+                case ast.Name() if node.id in known:
+                    return known[node.id]
+            path = tuple(_path(node, known))
+            try:
+                return resolve(path)
+            except (LookupError, AttributeError) as error:
+                raise self._error(node, f"there is no {ast.unparse(node)}: {error}") from error
+
+        return of(self.tree, numbers or {})
+
+    def _many(self, node: ast.Name, counts: Callable[[str], int] | None) -> int:
+        """How many there are of what is called so; at least one."""
+        try:
+            many = counts(node.id) if counts else 0
+        except (LookupError, AttributeError) as error:
+            raise self._error(node, f"there is no {node.id}: {error}") from error
+        if not isinstance(many, int) or many < 1:
+            raise self._error(node, f"{node.id} must be a number of at least 1, not {many!r}")
+        return many
+
+    def fields_of(self, name: str) -> list[str]:
+        """The fields of ``name`` that it reads."""
+        return [node.attr for node in ast.walk(self.tree) if isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name) and node.value.id == name]
+
+    def _error(self, node: ast.expr, what: str) -> ExpressionError:
+        return ExpressionError(f"column {node.col_offset + 1} of {self.text!r}: {what}")
+
+
+def _path(node: ast.expr, numbers: Mapping[str, int]) -> list[Step]:
+    match node:
+        case ast.Name():
+            return [node.id]
+        case ast.Attribute():
+            return [*_path(node.value, numbers), node.attr]
+        case ast.Subscript(slice=ast.Constant(value=index)):
+            return [*_path(node.value, numbers), index]
+        case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper)):
+            return [*_path(node.value, numbers), slice(_number(lower), _number(upper))]
+        case ast.Subscript(slice=ast.Name(id=name)) if name in numbers:
+            return [*_path(node.value, numbers), numbers[name]]
+    raise ExpressionError(f"column {node.col_offset + 1}: {ast.unparse(node)} is no index that is "
+                          "known")
+
+
+def _number(node: ast.expr | None) -> int | None:
+    """A whole number, perhaps negative, or nothing."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            return -value
+        case ast.Constant(value=value):
+            return value
+    return None
+
+
+@functools.cache
+def parse(text: str) -> Expression:
+    """Read an expression. Raises `ExpressionError` with the column of what is wrong."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ExpressionError(f"column {error.offset or 1} of {text!r}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ExpressionError(f"{text[:60]!r}: {error}") from None
+    found = Expression(text.strip(), tree)
+    try:
+        _check(found, tree)
+    except RecursionError:
+        raise ExpressionError(f"{text[:60]!r}: nested too deeply") from None
+    return found
+
+
+def _check(whole: Expression, node: ast.expr) -> None:
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool) and number >= 0:
+            return
+        case ast.BinOp() if type(node.op) in _BINARY:
+            inner = [node.left, node.right]
+        case ast.UnaryOp(op=ast.Invert()):
+            inner = [node.operand]
+        case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
+            inner = [node.left, *node.comparators]
+        case ast.Call(func=ast.Name(id="any" | "count"), keywords=[], args=[ast.GeneratorExp(
+                elt=one, generators=[ast.comprehension(target=ast.Name(), iter=ast.Name(), ifs=[],
+                                                       is_async=0)])]):
+            inner = [one]
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
+                len(arguments) == _FUNCTIONS.get(name)):
+            inner = arguments
+        case ast.Name():
+            return
+        case ast.Attribute():
+            inner = [node.value]
+            _only_names(whole, node.value)
+        case ast.Subscript(slice=ast.Name() | ast.Constant(value=int())):
+            inner = [node.value]
+            _only_names(whole, node.value)
+        case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper, step=None)) if (
+                _is_number(lower) and _is_number(upper)):
+            inner = [node.value]
+            _only_names(whole, node.value)
+        case _:
+            raise whole._error(node, f"{ast.unparse(node)[:40]!r} is none of names, fields, "
+                                     "indexes, whole numbers, & | ^ ~ + -, a comparison, "
+                                     f"and {', '.join(_FUNCTIONS)}")
+    for each in inner:
+        _check(whole, each)
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    match node:
+        case None | ast.Constant(value=int()):
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int())):
+            return True
+    return False
+
+
+def _only_names(whole: Expression, node: ast.expr) -> None:
+    if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        raise whole._error(node, "only names have fields and indexes")

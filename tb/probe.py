@@ -1,0 +1,436 @@
+"""Probes: from when to when a request lasts, said once, and counted by hardware.
+
+A `Probe` names the events at a block's ports that begin and end a request. `ProbeCounter` is the
+hardware that counts between them: beside the block in simulation, where it prints each request, and
+beside it under proof, where its count is compared with the bound. No testbench and no model has a
+say in what is measured.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from amaranth.hdl import (
+    Assert,
+    Cat,
+    Const,
+    Elaboratable,
+    Format,
+    Module,
+    Mux,
+    Print,
+    ResetSignal,
+    Signal,
+    Value,
+    unsigned,
+)
+from amaranth.lib import data
+from amaranth.lib.memory import Memory
+
+from cyclebound.tb.expression import ExpressionError, parse
+
+__all__ = ["MARK", "PRINTED", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered",
+           "prints", "taken"]
+
+MARK = "@probe"  # how a line begins in which a simulation prints a request
+PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
+
+
+def taken(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is taken."""
+    return f"{stream}.valid & {stream}.ready"
+
+
+def offered(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is offered first."""
+    return f"{stream}.valid & ~past({stream}.valid & ~{stream}.ready)"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Where a request begins and where it ends, as events at ports.
+
+    All texts are expressions (`cyclebound.tb.expression`) over the members of the probed
+    component's signature, its attributes that are whole numbers, and ``declared.NAME``: what the
+    requester says of its request with `Bench.declare`.
+
+    A probe that only prints requests of a declared class begins to count with the first
+    declaration after a reset. Nothing may be under way then.
+
+    Attributes
+    ----------
+    start, end : str
+        True in the first and in the last cycle of a request.
+    request : mapping
+        Parameters of the bound that ports show when the request begins, and how to read them.
+    starts, ends : str
+        How many such events a request has, read when it begins: a transaction of four words, say,
+        has the first of four starts and the last of four ends.
+    in_flight : int or str
+        How many requests may be under way: a number, or an attribute of the component. They
+        end in the order in which they began, unless they have an ``id``.
+    id, end_id : str
+        What tells requests apart, where they begin and where they end (default: alike).
+    ticks : str
+        Where a latency does not count cycles: what is counted instead (accepted grants, say).
+    each : mapping
+        Index letters, each with how many there are (a number, an attribute of the component that
+        is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
+    classed : bool
+        Only requests that are declared are of the bound's class, even where there is nothing to
+        declare of them.
+    in_turn : bool
+        Requests are served one after the other, and the latency of each counts from where it
+        begins, or from the cycle after the end of the one before, whichever is later.
+    ahead : str
+        With ``in_turn``, for how many of the last cycles of the one before it counts already.
+    """
+
+    start: str
+    end: str
+    request: Mapping[str, str] = field(default_factory=dict)
+    starts: str = "1"
+    ends: str = "1"
+    in_flight: int | str = 1
+    id: str = ""
+    end_id: str = ""
+    ticks: str = ""
+    each: Mapping[str, int | str] = field(default_factory=dict)
+    classed: bool = False
+    in_turn: bool = False
+    ahead: str = "0"
+
+    def texts(self) -> list[str]:
+        """All its expressions."""
+        named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks,
+                 self.ahead)
+        return [text for text in (*named, *self.request.values()) if text]
+
+    def declared(self) -> tuple[str, ...]:
+        """The names that hardware reads of what the requester declares."""
+        return tuple(dict.fromkeys(name for text in self.texts()
+                                   for name in parse(text).fields_of("declared")))
+
+    def indexes(self, target: object) -> Iterator[dict[str, int]]:
+        """Each assignment of the index letters, for this component."""
+        counts = {letter: many if isinstance(many, int) else _many(getattr(target, many))
+                  for letter, many in self.each.items()}
+
+        def rest(letters: list[str]) -> Iterator[dict[str, int]]:
+            if not letters:
+                yield {}
+                return
+            for index in range(counts[letters[0]]):
+                for more in rest(letters[1:]):
+                    yield {letters[0]: index, **more}
+
+        return rest(list(counts))
+
+
+class ProbeCounter(Elaboratable):
+    """Counts from the start of each request to its end, both cycles included.
+
+    Parameters
+    ----------
+    start, end : Value
+        One bit each.
+    starts, ends : Value
+        How many of each a request has, read where it begins; 0 is 1.
+    tick : Value
+        What is counted; a constant 1 counts cycles.
+    in_flight : int
+        Requests that may be under way.
+    width : int
+        Bits of the count: differences are taken modulo ``2**width``.
+    ids : tuple of Value or None
+        What names a request at its start and at its end.
+    now : Signal(width) or None
+        Number of this cycle; None: it counts by itself.
+    shown : Value
+        One bit, kept with a request from where it begins.
+    in_turn : bool
+        ``age`` leaves out the time in which the request before was not over,
+    ahead : Value
+        but for so many of its last ticks.
+
+    Attributes
+    ----------
+    begins, closes : Signal
+        In the first cycle of a request, and in its last.
+    waiting : Signal
+        A request is under way, or begins: ``age`` counts it.
+    age : Signal(width)
+        Its ticks so far, this cycle included; with several under way, of the oldest.
+    lasted : Signal(width)
+        Its cycles so far, this one included.
+    now : Signal(width)
+        Number of this cycle; resets do not change it.
+    busy : Signal
+        A request is under way from an earlier cycle, and ``before`` counts it.
+    before : Signal(width)
+        Its ticks, without this cycle's.
+    shown, fresh_shown : Signal
+        The bit kept with the request that ``age`` counts; that of one that begins.
+    overflow, spurious : Signal
+        More requests than ``in_flight``; an end without a request.
+    """
+
+    def __init__(self, start, end, *, starts=1, ends=1, tick=1, in_flight=1, width=48, ids=None,
+                 now=None, shown=1, in_turn=False, ahead=0):
+        self._start, self._end = Value.cast(start), Value.cast(end)
+        self._starts, self._ends = Value.cast(starts), Value.cast(ends)
+        self._tick, self._shown = Value.cast(tick), Value.cast(shown)
+        self._in_flight, self._width, self._ids = in_flight, width, ids
+        self._in_turn, self._ahead = in_turn, Value.cast(ahead)
+        self.begins, self.closes, self.waiting = Signal(), Signal(), Signal()
+        self.age, self.lasted = Signal(width), Signal(width)
+        self.shown, self.fresh_shown = Signal(), Signal()
+        self.busy, self.before = Signal(), Signal(width)
+        self._counts = now is None
+        self.now = Signal(width, reset_less=True) if now is None else now
+        self.overflow, self.spurious = Signal(), Signal()
+
+    def elaborate(self, platform):
+        m = Module()
+        ticked = Signal(self._width, reset_less=True)  # before this cycle
+        m.d.sync += ticked.eq(ticked + self._tick)
+        if self._counts:
+            m.d.sync += self.now.eq(self.now + 1)
+
+        layout = data.StructLayout({"cycle": self._width, "ticked": self._width,
+                                    "ends": unsigned(max(1, len(self._ends))), "shown": 1})
+        fresh, oldest, head = Signal(layout), Signal(layout), Signal(layout)
+        m.d.comb += [fresh.cycle.eq(self.now), fresh.ticked.eq(ticked), fresh.ends.eq(self._ends),
+                     fresh.shown.eq(self._shown)]
+        busy, full = (self._by_order if self._ids is None else self._by_id)(m, fresh, oldest)
+        mine = 1 if self._ids is None else self._ids[0] == self._ids[1]
+        more = Signal(max(1, len(self._starts)))  # starts that the latest request still has
+        if not (isinstance(self._starts, Const) and self._starts.value <= 1):
+            with m.If(self.begins):
+                m.d.sync += more.eq(Mux(self._starts == 0, 0, self._starts - 1))
+            with m.Elif(self._start):
+                m.d.sync += more.eq(more - 1)
+        ended = Signal(max(1, len(self._ends)))  # of the head's ends, before this cycle
+        now, since, turn = (Signal(self._width, name=name) for name in ("upto", "since", "turn"))
+        m.d.comb += [now.eq(ticked + self._tick), since.eq(now - head.ticked), self.age.eq(since)]
+        if self._in_turn:
+            with m.If(self.closes):
+                m.d.sync += turn.eq(now)  # where the next one has its turn
+            with m.If(now - turn + self._ahead < since):
+                m.d.comb += self.age.eq(now - turn + self._ahead)
+        m.d.comb += [
+            self.begins.eq(self._start & (more == 0)),
+            head.eq(Mux(busy, oldest, fresh)),
+            self.waiting.eq(busy | (self.begins & mine)),
+            self.closes.eq(self._end & self.waiting & (ended + 1 >= head.ends)),
+            self.shown.eq(head.shown),
+            self.fresh_shown.eq(self._shown),
+            self.busy.eq(busy),
+            self.before.eq(ticked - oldest.ticked),
+            self.lasted.eq(self.now + 1 - head.cycle),
+            self.overflow.eq(self.begins & full & ~self.closes),
+            self.spurious.eq(self._end & ~self.waiting),
+        ]
+        with m.If(self.closes):
+            m.d.sync += ended.eq(0)
+        with m.Elif(self._end & self.waiting):
+            m.d.sync += ended.eq(ended + 1)
+        return m
+
+    def _by_order(self, m, fresh, oldest):
+        """A queue; with one request in flight a register."""
+        level = Signal(range(self._in_flight + 1))
+        m.d.sync += level.eq(level + self.begins - self.closes)
+        if self._in_flight == 1:
+            with m.If(self.begins):
+                m.d.sync += oldest.eq(fresh)
+            return level != 0, level != 0
+        m.submodules.queue = queue = Memory(shape=fresh.shape(), depth=self._in_flight, init=[])
+        write, read = queue.write_port(), queue.read_port(domain="comb")
+        last = self._in_flight - 1
+        put, get = Signal(range(self._in_flight)), Signal(range(self._in_flight))
+        m.d.comb += [write.addr.eq(put), write.data.eq(fresh), write.en.eq(self.begins),
+                     read.addr.eq(get), oldest.eq(read.data)]
+        with m.If(self.begins):
+            m.d.sync += put.eq(Mux(put == last, 0, put + 1))
+        with m.If(self.closes):
+            m.d.sync += get.eq(Mux(get == last, 0, get + 1))
+        return level != 0, level == self._in_flight
+
+    def _by_id(self, m, fresh, oldest):
+        """A slot for each name."""
+        start, end = self._ids
+        slots = 1 << max(len(start), len(end))
+        m.submodules.slots = memory = Memory(shape=fresh.shape(), depth=slots, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        taken, began, ended = Signal(slots), Signal(slots), Signal(slots)
+        m.d.comb += [
+            write.addr.eq(start), write.data.eq(fresh), write.en.eq(self.begins),
+            read.addr.eq(end), oldest.eq(read.data),
+            began.eq(self.begins << start), ended.eq(self.closes << end),
+        ]
+        m.d.sync += taken.eq((taken | began) & ~ended | (taken & began & ended))
+        return taken.bit_select(end, 1), taken.bit_select(start, 1) & (start != end)
+
+
+def counters_of(m, probe, target, *, name, declared=None, now=None, classed=False, width=48):
+    """Place the hardware of ``probe`` in ``m``, and return it: a `ProbeCounter` for each index.
+
+    Parameters
+    ----------
+    m : Module
+        Where it goes.
+    target : wiring.Component
+        Whose ports it looks at.
+    name : str
+        Of the submodules, and in messages.
+    declared : callable
+        From a name and the number of a place, the value of what requesters declare there.
+    now : Signal or None
+        Number of the cycle; None: every counter has its own.
+    classed : bool
+        Whether only requests are marked as ``shown`` that began when they were declared to be of a
+        class: while ``declared("on", place)``.
+    width : int
+        Bits of the counts.
+    """
+    counters = []
+    for place, index in enumerate(probe.indexes(target)):
+        label = "_".join([name, *map(str, index.values())])
+        value = _reader(m, probe, target, place, index, declared, name)
+        ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
+        in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
+                     else getattr(target, probe.in_flight))
+        counts = ~ResetSignal()
+        if classed:  # before, requests need not be those that the probe tells apart
+            armed = Signal(name=f"{label}_armed")
+            m.d.sync += armed.eq(armed | declared("on", place))
+            counts &= armed | declared("on", place)
+        counter = ProbeCounter(
+            _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
+            starts=value(probe.starts), ends=value(probe.ends),
+            tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
+            width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=value(probe.ahead),
+            shown=declared("on", place) if classed else 1)
+        m.submodules[label] = counter
+        counters.append(counter)
+    return counters
+
+
+def prints(m, number, probe, target, counters, *, name, declared):
+    """Let the counters of ``probe`` print each request that they see; see `counters_of`.
+
+    Parameters
+    ----------
+    number : int
+        What the printed lines call the probe.
+    """
+    for place, (index, counter) in enumerate(zip(probe.indexes(target), counters, strict=True)):
+        value = _reader(m, probe, target, place, index, declared, f"{name}_shows")
+        shows = [value(text) for text in probe.request.values()]
+        label = "_".join([name, *map(str, index.values())])
+        m.d.sync += [
+            Assert(~counter.overflow, f"{label}: more requests under way than it can follow"),
+            Assert(~counter.spurious, f"{label}: an end without a request"),
+        ]
+        with m.If(counter.begins & counter.fresh_shown):
+            m.d.sync += Print(Format(f"{MARK} {number} {place} " + " ".join(
+                ["{}"] * (1 + len(shows))), counter.now, *shows))
+        with m.If(counter.closes & counter.shown):
+            m.d.sync += Print(Format(f"{MARK}. {number} {place} " + "{} {} {}",
+                                     counter.now + 1 - counter.lasted, counter.now, counter.age))
+
+
+def claim_bound(m, what, counters, limit):
+    """Claim in ``m`` that no request lasts longer than ``limit``, ended or not."""
+    for counter in counters:
+        m.d.sync += Assert(~counter.waiting | (counter.age <= limit),
+                           f"{what}: a request takes more than {limit}")
+
+
+def _reader(m, probe, target, place, index, declared, name):
+    """From an expression to its hardware, at one of the probe's places."""
+    label = "_".join([name, *map(str, index.values())])
+    pasts: list[Value] = []
+    return lambda text: _value(m, text, target, index, lambda what: declared(what, place), label,
+                               pasts)
+
+
+def _event(value):
+    return value.any() if len(value) != 1 else value
+
+
+def _value(m, text, target, index, declared, label, kept):
+    """The hardware of an expression."""
+    def resolve(path):
+        if path[0] == "declared":
+            return declared(path[1])
+        if path[0] not in target.signature.members:
+            number = getattr(target, path[0], None)
+            if isinstance(number, int) and len(path) == 1:
+                return Value.cast(number)
+            raise LookupError(f"{type(target).__name__} has the members "
+                              f"{', '.join(target.signature.members)}")
+        return Value.cast(_at(target, path))
+
+    def register(like, what):
+        kept.append(Signal.like(Value.cast(like), name=f"{label}_{what}_{len(kept)}", init=0))
+        return kept[-1]
+
+    def past(now):
+        before = register(now, "past")
+        m.d.sync += before.eq(now)
+        return before
+
+    def first(event, again):
+        event, again = _event(Value.cast(event)), _event(Value.cast(again))
+        seen = register(event, "first")
+        m.d.sync += seen.eq((seen | event) & ~again)
+        return event & ~seen
+
+    def held(now, when):
+        before = register(now, "held")
+        value = Mux(_event(Value.cast(when)), now, before)
+        m.d.sync += before.eq(value)
+        return value
+
+    def nth(number, each):
+        number, each = Value.cast(number), Value.cast(each)
+        before = register(Signal(range((1 << len(each)) + (1 << len(number)))), "sum")
+        upto = Signal.like(before, name=f"{label}_upto_{len(kept)}")
+        m.d.comb += upto.eq(before + number)
+        m.d.sync += before.eq(Mux(upto >= each, upto - each, upto))
+        return upto >= each
+
+    def every(cycles):
+        if not isinstance(cycles, Const) or cycles.value < 1:
+            raise ExpressionError(f"{text!r}: every(...) needs a whole number of at least 1")
+        left = register(Signal(range(cycles.value + 1)), "left")  # 0: the very first cycle
+        last = left == cycles.value - 1
+        fresh = register(last, "every")
+        m.d.sync += [left.eq(Mux(last, 0, left + 1)), fresh.eq(last)]
+        return fresh
+
+    functions = {"past": past, "any": lambda x: Value.cast(x).any(),
+                 "count": lambda x: sum(Value.cast(x)), "first": first, "held": held, "nth": nth,
+                 "every": lambda x: every(Value.cast(x))}
+    return Value.cast(parse(text).value(resolve, functions, index,
+                                        lambda name: _many(getattr(target, name))))
+
+
+def _many(found):
+    return found if isinstance(found, int) else len(found)
+
+
+def _at(found, path):
+    """What is found by a path of fields and indexes; of several elements, one beside the other."""
+    for number, step in enumerate(path):
+        if isinstance(step, slice):
+            return Cat(_at(found[element], path[number + 1:])
+                       for element in range(len(found))[step])
+        if isinstance(step, str) and not isinstance(found, Value):
+            found = found[step] if isinstance(found, data.View) else getattr(found, step)
+        elif isinstance(step, int):
+            found = found[step]
+        else:
+            raise LookupError(f"a signal of {len(found)} bits has no field {step}")
+    return found

@@ -1,0 +1,296 @@
+"""Probe hardware against a list of requests, in Amaranth's simulator; and what it prints, read."""
+
+import random
+from collections import deque
+
+import numpy as np
+import pytest
+from amaranth.hdl import ClockDomain, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+
+from cyclebound.sim.elaborate import FlatTop, to_rtlil
+from cyclebound.sim.observations import Seen, grouped, read_requests
+from cyclebound.tb.expression import ExpressionError
+from cyclebound.tb.probe import Probe, ProbeCounter, _value, counters_of
+
+pytestmark = pytest.mark.unit
+
+
+def counted(events, **options):
+    """(begins, closes, age, lasted, overflow, spurious) in each cycle of those inputs."""
+    names = ("start", "end", "starts", "ends", "tick", "start_id", "end_id")
+    signals = {name: Signal(1 if name in ("start", "end", "tick") else 3, name=name)
+               for name in names}
+    ids = (signals["start_id"], signals["end_id"]) if options.pop("by_id", False) else None
+    dut = ProbeCounter(signals["start"], signals["end"], starts=signals["starts"],
+                       ends=signals["ends"], tick=signals["tick"], ids=ids, width=16, **options)
+    seen = []
+
+    async def bench(ctx):
+        for event in events:
+            for name in names:
+                ctx.set(signals[name], event.get(name, name == "tick"))
+            seen.append(tuple(int(ctx.get(s)) for s in (
+                dut.begins, dut.closes, dut.age, dut.lasted, dut.overflow, dut.spurious)))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return seen
+
+
+def closed(seen):
+    return [(cycle, age, lasted) for cycle, (_, closes, age, lasted, *_) in enumerate(seen)
+            if closes]
+
+
+def test_both_ends_count():
+    seen = counted([{}, {"start": 1}, {}, {"end": 1}, {"start": 1, "end": 1}])
+    assert closed(seen) == [(3, 3, 3), (4, 1, 1)]
+
+
+def test_ticks_and_cycles():
+    seen = counted([{"start": 1, "tick": 0}, {"tick": 1}, {"tick": 0}, {"tick": 1, "end": 1}])
+    assert closed(seen) == [(3, 2, 4)]
+
+
+def test_a_transaction_has_several_starts_and_ends():
+    word = {"start": 1, "starts": 3, "ends": 3}
+    seen = counted([word, {"end": 1}, word, word | {"end": 1}, {}, {"end": 1}, word | {"end": 1}])
+    assert [cycle for cycle, (begins, *_) in enumerate(seen) if begins] == [0, 6]
+    assert closed(seen) == [(5, 6, 6)]
+
+
+def test_faults():
+    assert counted([{"end": 1}])[0][5]
+    seen = counted([{"start": 1}, {"start": 1}, {"start": 1, "end": 1}], in_flight=1)
+    assert [overflow for *_, overflow, _ in seen] == [0, 1, 0]
+    assert not any(row[4] for row in counted([{"start": 1}, {"start": 1}], in_flight=2))
+
+
+@pytest.mark.parametrize("in_flight", [1, 2, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_traffic_in_order(in_flight, seed):
+    rng = random.Random(f"{in_flight} {seed}")
+    queue, events, expected = deque(), [], []
+    for cycle in range(300):
+        start = len(queue) < in_flight and rng.random() < 0.4
+        if start:
+            queue.append(cycle)
+        end = bool(queue) and rng.random() < 0.4
+        if end:
+            expected.append((cycle, cycle - queue.popleft() + 1))
+        events.append({"start": start, "end": end})
+    seen = counted(events, in_flight=in_flight)
+    assert [(cycle, lasted) for cycle, _, lasted in closed(seen)] == expected
+    assert expected
+    assert not any(overflow or spurious for *_, overflow, spurious in seen)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_traffic_by_name(seed):
+    rng = random.Random(seed)
+    under_way, events, expected = {}, [], []
+    for cycle in range(300):
+        event = {}
+        if rng.random() < 0.5 and len(under_way) < 8:
+            name = rng.choice([n for n in range(8) if n not in under_way])
+            under_way[name] = cycle
+            event |= {"start": 1, "start_id": name}
+        if under_way and rng.random() < 0.5:
+            name = rng.choice(list(under_way))
+            expected.append((cycle, cycle - under_way.pop(name) + 1))
+            event |= {"end": 1, "end_id": name}
+        events.append(event)
+    seen = counted(events, by_id=True)
+    assert [(cycle, lasted) for cycle, _, lasted in closed(seen)] == expected
+    assert expected
+    assert not any(overflow or spurious for *_, overflow, spurious in seen)
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_requests_that_are_served_in_turn(seed, ahead):
+    rng = random.Random(seed)
+    queue, events, expected, free = deque(), [], [], 0
+    for cycle in range(300):
+        event = {"tick": ahead > 0 or rng.random() < 0.8}
+        if len(queue) < 3 and rng.random() < 0.4:
+            queue.append(cycle)
+            event["start"] = 1
+        if queue and rng.random() < 0.4:
+            event["end"] = 1
+            first = queue.popleft()
+            expected.append((cycle, (max(first, free - ahead), first)))
+            free = cycle + 1
+        events.append(event)
+    seen = counted(events, in_flight=3, in_turn=True, ahead=ahead)
+    assert closed(seen) == [
+        (last, sum(event["tick"] for event in events[turn:last + 1]), last - first + 1)
+        for last, (turn, first) in expected]
+    assert any(turn > first for _, (turn, first) in expected)
+
+
+class Watched(wiring.Component):
+    """Two lanes, and what an expression makes of them."""
+
+    def __init__(self, text):
+        self.interval, self.many, self.text = 3, 2, text
+        super().__init__({"x": In(3), "y": In(1), "lanes": In(
+            data.StructLayout({"on": 1, "size": 2})).array(2), "value": Out(6)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += Signal(name="clocked").eq(self.x)  # the simulator wants a domain
+        m.d.comb += self.value.eq(_value(m, self.text, self, {}, None, "test", []))
+        return m
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("past(x)", [0, 1, 2, 3, 4, 5, 6, 7]), ("held(x, y)", [0, 0, 3, 3, 3, 6, 6, 6]),
+    ("past(held(x, y) + 1)", [0, 1, 1, 4, 4, 4, 7, 7]),
+    ("first(x != 0, y)", [1, 0, 0, 1, 0, 0, 1, 0]), ("first(any(x & 4), y)",
+                                                     [0, 0, 0, 1, 0, 0, 1, 0]),
+    ("every(interval)", [0, 0, 0, 1, 0, 0, 1, 0]), ("every(1)", [0, 1, 1, 1, 1, 1, 1, 1]),
+    ("lanes[:].on", [2] * 8), ("lanes[:].size", [9] * 8), ("any(lanes[:].on & ~lanes[:].on)",
+                                                         [0] * 8),
+    ("count(lanes[:].size)", [2] * 8), ("x - interval == 1", [0, 0, 0, 1, 0, 0, 0, 0]),
+    ("x[1:]", [0, 1, 1, 2, 2, 3, 3, 0]), ("x[-2:]", [0, 1, 1, 2, 2, 3, 3, 0]),
+    ("x[:2]", [1, 2, 3, 0, 1, 2, 3, 0]), ("any(lanes[n].size == n for n in many)", [0] * 8),
+    ("any(lanes[n].size == x for n in many)", [1, 1, 0, 0, 0, 0, 0, 0]),
+    ("count(lanes[n].size > x - 1 for n in many)", [2, 1, 0, 0, 0, 0, 0, 2]),
+])
+def test_what_expressions_say_in_hardware(text, expected):
+    dut, seen = Watched(text), []
+
+    async def bench(ctx):
+        for lane, (on, size) in enumerate(((0, 1), (1, 2))):
+            ctx.set(dut.lanes[lane], {"on": on, "size": size})
+        for cycle in range(len(expected)):
+            ctx.set(dut.x, cycle + 1)
+            ctx.set(dut.y, cycle in (2, 5))
+            seen.append(ctx.get(dut.value))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == expected
+
+
+class Ports(wiring.Component):
+    def __init__(self):
+        self.lanes = 2
+        super().__init__({"ask": In(data.StructLayout({"valid": 1, "size": 4})).array(2),
+                          "done": Out(2)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.done.eq(self.ask[0].valid)
+        return m
+
+
+ASK = Probe("ask[r].valid", "done[r]", request={"size": "ask[r].size"}, ends="declared.words",
+            each={"r": "lanes"})
+
+
+def test_hardware_for_each_index():
+    top = FlatTop(Ports(), probes={"move": ASK}, classed=["move"])
+    text = to_rtlil(top, name="top", ports=top.ports)
+    assert text.count("cell $print") == 4  # where it begins and where it ends, in each lane
+    assert top.places("move") == [{"r": 0}, {"r": 1}]
+    assert [field["name"] for field in top.declared_fields()] == [
+        ".move.words.0", ".move.words.1", ".move.on.0", ".move.on.1"]
+
+
+def test_counts_from_the_first_declaration_after_a_reset():
+    """Requests before it may be such that the probe cannot tell them apart."""
+    component, on, reset = Ports(), Signal(), Signal()
+    m = Module()
+    m.domains.sync = domain = ClockDomain()
+    m.d.comb += domain.rst.eq(reset)
+    probe = Probe("ask[r].valid", "done[r]", each={"r": "lanes"})
+    [counter, _] = counters_of(m, probe, component, name="p", declared=lambda what, at: on,
+                               now=Signal(8), classed=True, width=8)
+    seen = []
+
+    async def bench(ctx):
+        #                        not yet    declared   and no more  reset      not yet
+        for start, end, said, clear in ((1, 0, 0, 0), (0, 1, 0, 0), (1, 0, 1, 0), (0, 1, 0, 0),
+                                        (1, 1, 0, 0), (0, 0, 0, 1), (1, 1, 0, 0)):
+            ctx.set(component.ask[0].valid, start)
+            ctx.set(component.done, end)
+            ctx.set(on, said)
+            ctx.set(reset, clear)
+            await ctx.delay(1e-9)
+            seen.append((ctx.get(counter.begins), ctx.get(counter.closes),
+                         ctx.get(counter.spurious)))
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert seen == [(0, 0, 0), (0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 0), (0, 0, 0)]
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("nothing", "Ports has the members ask, done"), ("ask[0].none", "there is no ask"),
+    ("done.field", "a signal of 2 bits has no field field"), ("ask[7].valid", "there is no ask"),
+    ("every(done)", "needs a whole number"), ("every(0)", "needs a whole number"),
+])
+def test_ports_that_there_are_not(text, why):
+    top = FlatTop(Ports(), probes={"move": Probe(text, "done")})
+    with pytest.raises(ExpressionError, match=why):
+        to_rtlil(top, name="top", ports=top.ports)
+
+
+META = {"start": 100, "end": 200, "shift": 1, "resets": [100], "said": []}
+
+
+def seen_as(began, ended, *, at=(), names=("size",), **options):
+    return Seen("move", dict(at), names, np.array(began).reshape(-1, 1 + len(names)),
+                np.array(ended).reshape(-1, 3), **options)
+
+
+def test_requests_of_a_test_by_kind_and_latency():
+    seen = seen_as([(50, 1), (111, 1), (121, 1), (131, 2), (301, 1)],
+                   [(50, 55, 6), (111, 115, 5), (131, 140, 10), (121, 125, 5), (301, 302, 2)])
+    assert list(grouped([seen], META)) == [("move", {"size": 1}, 5, 2, 10, 14),
+                                           ("move", {"size": 2}, 10, 1, 30, 39)]
+
+
+def test_a_request_under_way_when_its_test_ends_has_no_count():
+    assert list(grouped([seen_as([(191, 1)], [])], META)) == [("move", {"size": 1}, 10, 0, 90, 99)]
+    assert not list(grouped([seen_as([(191, 1)], [], counts_cycles=False)], META))
+
+
+def test_a_request_that_a_reset_cut_off_is_left_out():
+    seen = seen_as([(111, 1), (151, 1)], [(151, 152, 2)])
+    assert list(grouped([seen], {**META, "resets": [100, 120]})) == [
+        ("move", {"size": 1}, 2, 1, 50, 51)]
+
+
+def test_a_request_is_of_the_class_declared_when_it_began():
+    said = [["move", 110, None, {"words": 1}], ["move", 120, {"r": 1}, {"words": 2}],
+            ["other", 120, None, {"words": 9}], ["move", 130, {"r": 0}, {"words": 3}],
+            ["move", 140, {"r": 1}, None]]
+    rows = [(106, 1), (112, 1), (121, 1), (139, 1), (141, 1)]
+    seen = seen_as(rows, [(first, 150, 150 - first + 1) for first, _ in rows], at={"r": 1})
+    found = {row[4]: row[1]["words"] for row in grouped([seen], {**META, "said": said})}
+    assert found == {11: 1, 20: 2, 38: 2}  # before the first and after the last: of no class
+
+
+def test_lines_that_are_no_requests(tmp_path):
+    top = FlatTop(Ports(), probes={"move": ASK})
+    path = tmp_path / "probes.txt"
+    path.write_text("warning\n@probe 0 1 12 3\n@probe. 0 1 12 15 4\n@probe. 0 0 12 1")
+    seen, others = read_requests(path, top)
+    assert others == ["warning\n"]
+    assert [(one.at, one.began.tolist(), one.ended.tolist()) for one in seen] == [
+        ({"r": 0}, [], []), ({"r": 1}, [[12, 3]], [[12, 15, 4]])]
