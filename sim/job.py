@@ -41,13 +41,11 @@ from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.sim.sources import sources
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import PRINTED, Probe
 
-__all__ = ["PRINTED", "Group", "Job", "Outcome", "die_with_parent", "job_environment",
+__all__ = ["PRINTED", "Group", "Job", "Outcome", "design", "die_with_parent", "job_environment",
            "outcome_of", "reason_of", "run_job", "simulate", "write_job"]
 
-PRINTED = "probes.txt"
-"""The file of a simulator's standard error, on which probes print, in a job's folder."""
 
 
 @dataclass(frozen=True)

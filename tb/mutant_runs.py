@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+from cyclebound.tb.probe import PRINTED
+
 __all__ = ["VARIABLE", "serve"]
 
 VARIABLE = "CYCLEBOUND_MUTANTS"
@@ -32,7 +34,7 @@ def _become(folder: str) -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the server
     # Verilator's runtime would wait for a thread that was not forked. What failed is in the log.
     atexit.register(_leave)
-    for name, descriptor in (("log.txt", 1), ("probes.txt", 2)):
+    for name, descriptor in (("log.txt", 1), (PRINTED, 2)):
         file = os.open(Path(folder, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         os.dup2(file, descriptor)
         os.close(file)

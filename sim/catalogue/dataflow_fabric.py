@@ -30,6 +30,7 @@ _FIVES = {"five_by_five": 16, "five_8": 8, "five_4": 4, "five_2": 2}
 
 # A token for output o of a switch enters, by whichever input is configured.
 _ENTERS = f"any({taken('inputs[i]')} & (choices[o] == i + 1) for i in inputs)"
+_RUN = Probe(start="start", end="done & ~past(done)")
 _OPERAND = taken("operands[k]")
 _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.threads",
                      ends="declared.threads")
@@ -195,6 +196,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
             Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
+                      probed=lambda harness: harness.fabric,
                       configurations=("small",), quick=()),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=("divides", "divides_2"), quick=("divides",)),
@@ -206,8 +208,8 @@ BLOCKS = (
                       configurations=("small", "five_by_five", "paper"), thorough=True),
         ),
         bounds=(
-            Observed("stream", fabric_bounds.fabric_stream),
-            Observed("completion", fabric_bounds.fabric_completion,
+            Observed("stream", fabric_bounds.fabric_stream, _RUN),
+            Observed("completion", fabric_bounds.fabric_completion, _RUN,
                      configurations=("small", "divides", "divides_2", *_FIVES, "paper")),
         ),
         fpga=FpgaTarget("five_by_five"),

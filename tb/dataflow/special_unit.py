@@ -7,7 +7,7 @@ from cyclebound.golden.dataflow.operations import BLOCKS
 from cyclebound.golden.dataflow.special_timing import cycles, longest
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.float_cases import SPECIAL
+from cyclebound.tb.float_cases import SPECIAL
 
 
 class Scene:

@@ -249,13 +249,16 @@ def test_parameter_mistakes_are_the_users():
 def test_a_tool_that_is_stopped_leaves_no_process_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("cyclebound.sim.prove._GRACE", 0.5)
     # a group of its own
-    script = "trap '' TERM; set -m; sleep 300 & echo $!; exec >&-; wait; touch awake"
-    status, text = run_tool(["bash", "-c", script], tmp_path, dict(os.environ), 0.5)
+    script = "trap '' TERM; set -m; sleep 3600 & echo $!; exec >&-; wait; touch awake"
+    begun = time.monotonic()
+    status, text = run_tool(["bash", "-c", script], tmp_path, dict(os.environ), 3)
     assert status is None
+    assert text.strip().isdigit()  # it has begun
     assert not (tmp_path / "awake").exists()  # nobody waited for it
-    time.sleep(0.2)
     state = Path(f"/proc/{text.strip()}/stat")
-    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+    while state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.05)  # for as long as the sleep lasts that must not be waited for
+        assert time.monotonic() < begun + 3000, "its child was not stopped"
 
 
 def round_trip(cycles):
