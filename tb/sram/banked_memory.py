@@ -195,15 +195,19 @@ async def every_size_and_state_under_the_adversary(bench: Bench) -> None:
 
 @testbench
 async def everybody_asks_at_once_after_reset(bench: Bench) -> None:
-    """The arbiter's first order; writes only, since nobody knows yet what the memory holds."""
-    scene = Scene(bench)
-    scene.declare(scene.word_bytes, scene.requesters)
-    for requester in range(scene.requesters):
-        for bank in range(scene.banks):
-            scene.place(requester, bank, lambda bank=bank: scene.transaction(
-                bank, scene.word_bytes, write=True))
-    for _ in range(3 * scene.requesters):
-        await scene.cycle()
+    """The arbiter's first order, also after a reset in mid-run; writes only, since nobody knows yet
+    what the memory holds.
+    """
+    for cycles in (1, 2, *(bench.rng.randrange(3, 20) for _ in range(10)), 20):
+        scene = Scene(bench)
+        scene.declare(scene.word_bytes, scene.requesters)
+        for requester in range(scene.requesters):
+            for bank in range(scene.banks):
+                scene.place(requester, bank, lambda scene=scene, bank=bank: scene.transaction(
+                    bank, scene.word_bytes, write=True))
+        for _ in range(cycles + 2 * scene.requesters):
+            await scene.cycle()
+        await bench.reset()
 
 
 @testbench
