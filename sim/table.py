@@ -42,10 +42,10 @@ class Run:
 
     @property
     def problems(self) -> list[str]:
-        """Every reason why the run is no success, a line each."""
+        """Every reason why the run is no success, a line each; void claims have one in their jobs."""
         lines = [f"{job.name}: {job.reason}" for job in self.jobs if not job.passed]
         lines += [f"{row.block} {row.configuration}: {row.verdict}: {row.detail}"
-                  for row in self.verdicts if row.failed]
+                  for row in self.verdicts if row.failed and row.verdict != "void"]
         lines += [f"{proof['block']}: property {proof['property']} "
                   f"({_words(proof['parameters'])}): {proof['detail'] or 'counterexample'}"
                   for proof in unproved(self.proofs)]
