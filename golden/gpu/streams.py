@@ -50,7 +50,7 @@ class Operation:
     Attributes
     ----------
     time : int
-        Of a block, or of the copy; a block may take less.
+        Of a block, whatever runs beside it, or of the copy; a block may take less.
     blocks, threads, shared, registers : int
         Blocks of the grid; of each the threads and bytes, of each thread the registers.
     release : int
