@@ -229,7 +229,7 @@ def test_what_changed_between_two_runs(good, faulty, call, tmp_path):
 def test_tables_for_a_document(good, faulty, call, tmp_path):
     said = call("compare", good[0], "--markdown")
     assert (said.returncode, said.stderr) == (0, "")
-    assert ("| block | configuration | request: formula | requests | worst | formula | claim | "
+    assert ("| block | configuration | request: formula | requests | worst | claimed | claim | "
             "verdict | evidence |") in said.stdout
     row = next(line for line in said.stdout.splitlines() if "| `test.good` | d3 |" in line)
     cells = [cell.strip() for cell in row.strip("|").split("|")]
