@@ -328,13 +328,25 @@ def controller_completion_2d(*, part: Part | str, words: int, period: int, count
                                              write=write)
 
 
-@bound(formula="14 + indexed_issue_delay(b, rows)", source="this project")
-def controller_completion_indexed(*, part: Part | str, bursts: int, rows: int, write: int) -> int:
+@bound(formula="14 + max over g of g + indexed_issue_delay(b, rows, refused + starved - g)",
+       source="this project")
+def controller_completion_indexed(*, part: Part | str, bursts: int, rows: int, write: int,
+                                  refused: int = 0, starved: int = 0) -> int:
     """Cycles from taking an indexed request to its completion, both included.
 
     As `controller_completion`, with an index on offer in every cycle from the request's start on.
     That the first burst is not the last is known when the third index is taken (with fewer, their
     end), three cycles behind the start; its first command is chosen four cycles later: in the
     fourteenth from taking the request. Bursts follow one in a cycle, as they do in a tile.
+
+    **Gaps** are those of `indexed_issue_delay`, and ``starved`` counts from the request's start on.
+    Of all gaps, g lie in front of the first command: each keeps that back by a cycle at most, for
+    an index that is refused, or not on offer, is one cycle in which the iterator learns nothing.
+    The issue delay has the others.
     """
-    return 14 + indexed_issue_delay.function(part=part, bursts=bursts, rows=rows, write=write)
+    check_count("refused", refused, least=0)
+    check_count("starved", starved, least=0)
+    gaps = refused + starved
+    return 14 + max(before + indexed_issue_delay.function(
+        part=part, bursts=bursts, rows=rows, write=write, refused=gaps - before)
+        for before in range(gaps + 1))

@@ -78,9 +78,17 @@ BLOCKS = (
                       thorough=True),
         ),
         bounds=(
-            Observed("store", bounds.snoop_store),
-            Observed("answer", bounds.snoop_answer),
-            Observed("capture", bounds.snoop_capture),
+            # nothing is to be seen of the answer to a fetch that no lane has a word for
+            Observed("store", bounds.snoop_store,
+                     probe=Probe(start="fetch.valid & declared.known", end="any(store.enable)",
+                                 in_flight="latency")),
+            Observed("answer", bounds.snoop_answer,
+                     probe=Probe(start="read.valid", end="answer.valid", in_flight="latency")),
+            # from the beat to the first answer with the word in it that a lane waits for
+            Observed("capture", bounds.snoop_capture,
+                     probe=Probe(start="snoop.valid & declared.passes",
+                                 end="answer.valid & answer.payload.hit & (answer.payload.data == "
+                                     "declared.word) & declared.asked")),
         ),
         properties=(
             Property(
