@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.gpu.compute_capability import CAPABILITIES, capability
+from cyclebound.golden.gpu.heterogeneous import Cell, best_mapping, table_of
 from cyclebound.golden.gpu.occupancy import (
     BlockResources,
     calculator_tables,
@@ -18,6 +20,9 @@ from cyclebound.golden.gpu.occupancy import (
     occupancy,
 )
 from cyclebound.golden.gpu.opcodes import KINDS, OPCODES, THESIS_DELAYS, opcode_of
+from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound
+from cyclebound.golden.gpu.stream_bounds import stream_bounds
+from cyclebound.golden.gpu.streams import simulate
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS, strict
 from cyclebound.golden.gpu.thesis_wcet import (
     CONSTANT_RULES,
@@ -32,11 +37,12 @@ from cyclebound.golden.gpu.thesis_wcet import (
 )
 from cyclebound.sim.cli import GROUPS, AsJson, app, console
 from cyclebound.sim.drawing import FORMATS, write
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.gpu_estimate import (
     differences,
     plain,
     ranges,
+    thesis_bound,
     thesis_estimate,
     thesis_kernel,
 )
@@ -47,10 +53,15 @@ from cyclebound.sim.gpu_files import (
     read_latencies,
     read_launch,
     read_usage,
+    reading,
 )
 from cyclebound.sim.gpu_page import Grid, Page
+from cyclebound.sim.gpu_trace import trace_of
 from cyclebound.tools.gpu.annotate import missing_opcodes, thesis_steps
+from cyclebound.tools.gpu.layer_file import LAYER_EXAMPLE, parse_system
 from cyclebound.tools.gpu.listing import SYNTAXES, listing_of_steps
+from cyclebound.tools.gpu.stream_file import EXAMPLES, parse_streams
+from cyclebound.tools.gpu.stream_search import search
 
 gpu = typer.Typer(no_args_is_help=True, help=GROUPS["gpu"][1] + """
 
@@ -133,6 +144,8 @@ def checked(function: Callable, *arguments: object, **named: object) -> object:
     """What a model says; what it refuses is the user's mistake."""
     try:
         return function(*arguments, **named)
+    except NotSafe:
+        raise
     except ValueError as error:
         raise UserError(str(error)) from None
 
@@ -245,12 +258,13 @@ def thesis(
         second = checked(thesis_estimate, each, other)
         rows.append((each.name, each.published, plain(first.cycles), plain(second.cycles),
                      second.saturated or "none", float(second.ratio), plain(second.warps),
-                     each.measured, "below measured" if second.cycles < each.measured else ""))
+                     each.measured, "below measured" if second.cycles < each.measured else "",
+                     thesis_bound(each).cycles))
         data.append({
             "kernel": each.name, "published": each.published, "preset": plain(first.cycles),
             "other": plain(second.cycles), "saturated": second.saturated,
             "ratio": float(second.ratio), "warps": plain(second.warps), "sizes": second.sizes,
-            "measured": each.measured, "options": {
+            "measured": each.measured, "safe_bound": rows[-1][-1], "options": {
                 name: str(value) if isinstance(value, Fraction) else value
                 for name, value in vars(other).items()},
             "differences": [{
@@ -263,9 +277,11 @@ def thesis(
         "preset: what reproduces the published number. " + (
             "with the options: the algorithms as printed, but for what the options change"
             if named else "as printed: Algorithms 1 and 2 to the letter, with the preset's W")
-        + ". measured: the thesis's, on its A100. An estimate below it is marked."],
+        + ". measured: the thesis's, on its A100. An estimate below it is marked."
+         " safe bound: `cyclebound gpu bound` on a listing of ours "
+        "with the same counts."],
         [Grid("", ("kernel", "published", "preset", label, "saturated", "ratio", "W", "measured",
-                   ""), rows)])
+                   "", "safe bound"), rows)])
     if kernel in ("matrix", "convolution"):
         page.sentences.append("The thesis counts this kernel's instructions without listing them "
                               "all: numbers of those that it does not list are ours.")
@@ -431,3 +447,248 @@ def show_latencies(latencies: Latencies = None, as_json: AsJson = False,
         Grid("Memory, cycles of one access", ("access", "cycles", "source"), memory)])
     deliver(page, {"opcodes": data, "memory": {name: cycles for name, cycles, _ in memory}},
             as_json=as_json, html=html)
+
+
+def _loops(given: list[str] | None) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for each in given or ():
+        line, equals, count = each.partition("=")
+        if not (equals and line.isdecimal() and count.isdecimal() and len(each) < 30):
+            raise UserError(f"--loop takes LINE=N, not {each!r}")
+        if int(line) in found:
+            raise UserError(f"--loop gives line {line} twice")
+        found[int(line)] = int(count)
+    return found
+
+
+def _machine(given: list[str] | None) -> Machine:
+    changes: dict[str, object] = {}
+    numbers = [name for name, value in vars(Machine()).items() if isinstance(value, int | Fraction)]
+    for each in given or ():
+        name, equals, text = each.partition("=")
+        if not equals:
+            raise UserError(f"--set takes NAME=VALUE, not {each!r}")
+        if name not in numbers:
+            raise unknown("number of the machine", name, numbers)
+        try:
+            changes[name] = Fraction(text) if name == "sectors_per_cycle" else int(text)
+        except (ValueError, ZeroDivisionError):
+            raise UserError(f"--set {name} takes a number, not {text!r}") from None
+    return checked(Machine, **changes)
+
+
+@gpu.command("bound")
+def show_bound(
+    listing: Listing, grid: GridSize, block: BlockSize, name: KernelName = None, sms: Sms = 108,
+    usage: UsageFile = None, registers: Registers = None, shared: DynamicShared = 0,
+    cc: Capability = "8.0", carve_out: Annotated[int | None, typer.Option(
+        "--carve-out", metavar="BYTES", help="Shared memory of an SM as configured; by default the "
+        "worst of all, as the driver chooses.")] = None,
+    loops: Annotated[list[str] | None, typer.Option(
+        "--loop", metavar="LINE=N", help="The loop that begins at this line of the listing: its "
+        "first instruction is executed N times at most, each time the loop is entered.")] = None,
+    coalesced: Annotated[bool, typer.Option(
+        "--coalesced", help="Each access of a warp lies in consecutive bytes.")] = False,
+    diverged: Annotated[bool, typer.Option(
+        "--diverged", help="The threads of a warp never come together again after a branch.")]
+    = False,
+    balanced: Annotated[bool, typer.Option(
+        "--balanced", help="No SM runs more blocks than its share of the waves.")] = False,
+    latencies: Latencies = None,
+    settings: Annotated[list[str] | None, typer.Option(
+        "--set", metavar="NAME=VALUE", help="A number of the machine: "
+        + ", ".join(name for name, value in vars(Machine()).items()
+                    if isinstance(value, int | Fraction)) + ".")] = None,
+    html: Html = None, as_json: AsJson = False,
+) -> None:
+    """A bound on a kernel's cycles that holds for any warp scheduler, with all its assumptions.
+
+    cyclebound gpu listing add -o add.sass
+    cyclebound gpu bound add.sass --grid 216 --block 1024 --registers 16 --coalesced
+
+    Loops come from the control flow and need their greatest number of executions. Every access
+    misses every cache. Where no safe number can be given, all reasons are listed instead, and the
+    exit status is 1.
+    """
+    check_files(html)
+    kernel, own = read_kernel(listing, name), read_latencies(latencies)
+    launch = read_launch(grid, block, sms)
+    taken, shared = _resources(usage, kernel.name, registers, shared)
+    if taken is None:
+        raise UserError("the registers decide how many blocks an SM holds: --res-usage or "
+                        "--registers")
+    machine = _machine(settings)
+    try:
+        found = checked(
+            kernel_bound, kernel, launch, BlockResources(launch.threads, taken, shared),
+            checked(capability, cc), machine=machine, loops=_loops(loops), coalesced=coalesced,
+            reconverges=not diverged, balanced=balanced, carve_out=carve_out, opcodes=own.opcodes,
+            delays=own.delays)
+    except NotSafe as error:
+        page = Page(f"No safe bound for {kernel.name}", [
+            "No safe bound can be given:", *error.reasons])
+        deliver(page, {"kernel": kernel.name, "cycles": None, "reasons": error.reasons},
+                as_json=as_json, html=html)
+        raise typer.Exit(1) from None
+    parts = ("overhead", "chain", "issue", "unit", "memory")
+    sizes = [machine.overhead, found.chain, found.issue, found.unit, found.memory]
+    page = Page(f"Bound of {kernel.name}", [
+        f"{found.cycles} cycles at most, if all of this holds:",
+        *(f"{number}. {says}" for number, says in enumerate(found.assumptions, 1))])
+    page.grids += [
+        Grid("One warp's work, by instruction", (
+            "no.", "line", "instruction", "executions", "latency", "issue or pipeline",
+            "load/store", "sectors"),
+            [(each.number, each.line, each.name, each.executions, each.chain, each.issue,
+              each.unit, each.sectors) for each in found.work]),
+        Grid("The bound", ("part", "cycles", "is"), list(zip(parts, sizes, (
+            "launch and end", f"latencies of {found.waves} block(s), one after the other",
+            "issue slots and pipelines that serve other warps",
+            "the load/store unit of one SM", "all sectors of the grid"), strict=True)))]
+    deliver(page, {
+        "kernel": kernel.name, "cycles": found.cycles, "parts": dict(zip(parts, sizes,
+                                                                         strict=True)),
+        "waves": found.waves, "resident": found.resident, "carve_out": found.carve_out,
+        "assumptions": found.assumptions, "instructions": [vars(each) for each in found.work]},
+        as_json=as_json, html=html)
+
+
+@gpu.command("streams")
+def show_streams(
+    file: Annotated[str, typer.Argument(
+        metavar="FILE", help=f"Streams in TOML, or an example: {', '.join(EXAMPLES)}.")],
+    show: Annotated[bool, typer.Option(
+        "--show", help="Print an example's file, to begin with.")] = False,
+    tries: Annotated[int, typer.Option(
+        "--search", metavar="N", min=0, max=1_000_000, help="Try N scenarios of launches, "
+        "durations and places for one that exceeds a bound.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the search.")] = 0,
+    trace: Annotated[Path | None, typer.Option(
+        "--trace", metavar="FILE", help="Write the run for Perfetto (ui.perfetto.dev): .json.")]
+    = None,
+    picture: PictureFile = None, html: Html = None, as_json: AsJson = False,
+) -> None:
+    """Streams of kernels and copies: their dispatch block by block, and response-time bounds.
+
+    cyclebound gpu streams figure-4.8 --picture gantt.svg --trace trace.json --search 300
+
+    The file's own launches are run and drawn. The bounds hold for any launches: once each, or a
+    period apart. Exit status 1: a response exceeds its bound, or there is no bound.
+    """
+    check_files(html, picture)
+    if show:
+        if file not in EXAMPLES:
+            raise unknown("example", file, EXAMPLES)
+        print(EXAMPLES[file])
+        return
+    device, streams = (parse_streams(EXAMPLES[file]) if file in EXAMPLES
+                       else reading(Path(file), parse_streams))
+    run, bounds = simulate(device, streams), stream_bounds(device, streams)
+    limit: dict[tuple[str, str], int] = {}
+    for each in bounds.operations:
+        key = each.stream, each.operation
+        limit[key] = max(each.response, limit.get(key, 0))
+    page = Page(f"Streams of {Path(file).name}")
+    rows = [(each.stream.name, each.operation.name, each.launched, each.queued, each.start,
+             each.end, each.response, limit.get((each.stream.name, each.operation.name)))
+            for each in run.operations]
+    page.grids.append(Grid("", ("stream", "operation", "launched", "queued", "first start", "end",
+                                "response", "bound"), rows))
+    page.sentences.append(bounds.problem or {
+        "queues": "Bounds for any launches: one operation of each other stream may be ahead.",
+        "priorities": "Bounds for any launches, with what higher priorities may add.",
+        "busy period": "With a null stream every other operation may be ahead: the bound of all is "
+                       "the longest busy period."}[bounds.rule])
+    data = {"operations": [dict(zip(("stream", "operation", "launched", "queued", "start", "end",
+                                     "response", "bound"), row, strict=True)) for row in rows],
+            "rule": bounds.rule, "problem": bounds.problem, "search": None}
+    exceeded = any(row[-1] is not None and row[-2] > row[-1] for row in rows)
+    if tries and bounds.operations:
+        found = search(device, streams, bounds, tries=tries, seed=seed)
+        exceeded = exceeded or found.ratio > 1
+        page.sentences.append(
+            f"The worst of {found.tried} scenarios: {found.operation} of {found.stream} took "
+            f"{found.response}, {found.ratio:.0%} of its bound of {found.bound}.")
+        data["search"] = {
+            "ratio": found.ratio, "stream": found.stream, "operation": found.operation,
+            "response": found.response, "bound": found.bound, "tried": found.tried,
+            "releases": found.attack.releases, "placement_seed": found.attack.seed,
+            "shorter": [[*name, time] for name, time in found.attack.shorter.items()]}
+    if trace is not None:
+        try:
+            trace.write_text(json.dumps(trace_of(run)), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"cannot write {trace}: {error.strerror}") from None
+    if picture is not None or html is not None:
+        from cyclebound.sim.pictures.gpu_streams import figure  # matplotlib takes a second
+        page.figures.append(figure(device, run))
+    deliver(page, data, as_json=as_json, html=html, picture=picture)
+    if exceeded or bounds.problem:
+        raise typer.Exit(1)
+
+
+def _cell(cell: Cell, chosen: bool) -> str:
+    if cell.cycles is None:
+        return "none"
+    return f"{'* ' if chosen else ''}{cell.time_ps / 1e6:,.2f} ({cell.cycles:,})"
+
+
+@gpu.command("mapping")
+def show_mapping(
+    file: Annotated[str, typer.Argument(
+        metavar="FILE", help="Layers and resources in TOML, or `example`.")],
+    show: Annotated[bool, typer.Option("--show", help="Print the example, to begin with.")] = False,
+    html: Html = None, as_json: AsJson = False,
+) -> None:
+    """One bound for layers across systolic array, GPU, CPU tile and others, and the best mapping.
+
+    cyclebound gpu mapping example --show > mine.toml; cyclebound gpu mapping mine.toml
+
+    Layers run one after the other. A layer whose resource is not the one before's gets its input
+    through DRAM. The table says which numbers hardware of this project keeps (RTL), which are a
+    model's alone, and which were given. Exit status 1: a layer has no bound on any resource.
+    """
+    check_files(html)
+    if show:
+        print(LAYER_EXAMPLE)
+        return
+    system = parse_system(LAYER_EXAMPLE) if file == "example" else reading(Path(file), parse_system)
+    rows = table_of(system.layers, system.resources)
+    sizes = [layer.convolution.height * layer.convolution.width * layer.convolution.channels
+             for layer in system.layers]
+    moves = [system.transfer.time_ps(size) for size in sizes]
+    try:
+        best, problem = best_mapping(rows, moves), None
+    except NotCovered as error:
+        best, problem = None, str(error)
+    page = Page("Layers across resources")
+    page.grids.append(Grid("Bounds in microseconds (cycles); * is the best mapping", (
+        "layer", *(f"{each.name} [{each.kind}]" for each in system.resources), "input by DRAM"), [
+        (row[0].layer, *(
+            _cell(cell, best is not None and best.resources[place] == number)
+            for number, cell in enumerate(row)),
+         f"{moves[place] / 1e6:,.2f}" if place else "")
+        for place, row in enumerate(rows)]))
+    page.grids.append(Grid("What stands behind the numbers", ("resource", "kind", "clock", "is"), [
+        (each.name, each.kind, f"{each.clock_ps} ps", each.evidence) for each in system.resources]
+        + [("DRAM", "RTL", f"{system.transfer.part.tck_ps} ps", system.transfer.evidence)]))
+    left = dict.fromkeys(f"{cell.resource}: {cell.problem}" for row in rows for cell in row
+                         if cell.problem)
+    page.sentences += [
+        f"Best mapping: {best.time_ps / 1e6:,.2f} us, of which {sum(best.transfers_ps) / 1e6:,.2f} "
+        "us in DRAM between resources." if best else f"No mapping: {problem}.",
+        ("RTL: this project's hardware keeps the formula, though it did not run these layers here; "
+        "model: a model alone."), *left]
+    deliver(page, {
+        "layers": [{
+            "layer": row[0].layer, "input_bytes": size, "transfer_ps": move if place else None,
+            "bounds": [{"resource": cell.resource, "kind": cell.kind, "cycles": cell.cycles,
+                        "time_ps": cell.time_ps, "problem": cell.problem} for cell in row]}
+            for place, (row, size, move) in enumerate(zip(rows, sizes, moves, strict=True))],
+        "evidence": {each.name: each.evidence for each in system.resources},
+        "best": None if best is None else {
+            "time_ps": best.time_ps, "transfers_ps": best.transfers_ps,
+            "resources": [system.resources[number].name for number in best.resources]},
+        "problem": problem}, as_json=as_json, html=html)
+    if best is None:
+        raise typer.Exit(1)

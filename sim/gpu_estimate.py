@@ -5,11 +5,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from cyclebound.golden.gpu.compute_capability import CAPABILITIES
+from cyclebound.golden.gpu.occupancy import BlockResources
+from cyclebound.golden.gpu.safe_bound import KernelBound, kernel_bound
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS, ThesisKernel
 from cyclebound.golden.gpu.thesis_wcet import Charge, Estimate, Options, active_warps, estimate
 from cyclebound.sim.errors import unknown
+from cyclebound.tools.gpu.listing import listing_of_steps
+from cyclebound.tools.gpu.sass import parse_sass
 
-__all__ = ["Difference", "differences", "plain", "ranges", "thesis_estimate", "thesis_kernel"]
+__all__ = ["Difference", "differences", "plain", "ranges", "thesis_bound",
+           "thesis_estimate", "thesis_kernel"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,13 @@ def thesis_estimate(kernel: ThesisKernel, options: Options) -> Estimate:
     warps = active_warps(kernel.launch, options.warps, registers=kernel.registers,
                          limits=CAPABILITIES["8.0"])
     return estimate(kernel.steps, warps=warps, options=options)
+
+
+def thesis_bound(kernel: ThesisKernel) -> KernelBound:
+    """The safe bound of a kernel of Table 6.7, by the default machine and a listing of ours."""
+    found, = parse_sass(listing_of_steps(kernel.name, kernel.steps))
+    return kernel_bound(found, kernel.launch, BlockResources(
+        kernel.launch.threads, kernel.registers), CAPABILITIES["8.0"])
 
 
 def plain(cycles: Fraction) -> int | float:

@@ -157,7 +157,8 @@ def variant(block: Block, configuration: str | None, values: Mapping[str, object
         return entry
 
     return dataclasses.replace(
-        block, configurations={**block.configurations, new: Configuration(parameters, base.domain)},
+        block, configurations={**block.configurations,
+                               new: dataclasses.replace(base, parameters=parameters)},
         testbenches=tuple(map(joined, block.testbenches)),
         bounds=tuple(map(joined, block.bounds))), new
 
@@ -194,8 +195,8 @@ class Varied:
 def varied(block: Block, changes: Changes) -> Varied:
     """The block with every configuration, testbench, bound and proof for the changed parameters.
 
-    A property keeps the instances in which nothing is changed only if it does not depend on what
-    is: those cover the changed configurations too. Nothing is built; see `possible`.
+    A property's instances keep what is independent of it; of others, those are left out that
+    say nothing of the changed configurations. Nothing is built; see `possible`.
     """
     if not changes:
         return Varied(block, {name: name for name in block.configurations})
@@ -212,7 +213,7 @@ def varied(block: Block, changes: Changes) -> Varied:
         block.fpga, configuration=names[block.fpga.configuration]))
     return Varied(dataclasses.replace(
         block, fpga=fpga,
-        configurations={new: Configuration(parameters, having[name].domain)
+        configurations={new: dataclasses.replace(having[name], parameters=parameters)
                         for name, (new, parameters) in found.items()},
         testbenches=tuple(dataclasses.replace(
             bench, configurations=renamed(bench.configurations), quick=renamed(bench.quick))
@@ -298,10 +299,10 @@ def _instances(claim: Property, values: Mapping[str, object]) -> tuple[dict[str,
     """The property's instances that say something of a block with these values, each once."""
     found: list[dict[str, object]] = []
     for instance in claim.instances:
-        changed = {name: value for name, value in values.items() if name in instance}
-        new = {**instance, **changed}
-        if (set(claim.decides) & values.keys() <= changed.keys() and new not in found
-                and ("part" not in changed or _real(instance["part"]))):
+        depends = {name: value for name, value in values.items() if name not in claim.independent}
+        new = {**instance, **depends}
+        if (depends.keys() <= instance.keys() and new not in found
+                and ("part" not in depends or _real(instance["part"]))):
             found.append(new)
     return tuple(found)
 

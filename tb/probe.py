@@ -28,10 +28,11 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered", "prints",
-           "taken"]
+__all__ = ["MARK", "PRINTED", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered",
+           "prints", "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
+PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
 
 
 def taken(stream: str) -> str:
@@ -72,8 +73,8 @@ class Probe:
     ticks : str
         Where a latency does not count cycles: what is counted instead (accepted grants, say).
     each : mapping
-        Index letters, each with how many there are: as many probes, one for each index, e.g.
-        ``{"r": "requesters"}``.
+        Index letters, each with how many there are (a number, an attribute of the component that
+        is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
     classed : bool
         Only requests that are declared are of the bound's class, even where there is nothing to
         declare of them.
@@ -111,7 +112,7 @@ class Probe:
 
     def indexes(self, target: object) -> Iterator[dict[str, int]]:
         """Each assignment of the index letters, for this component."""
-        counts = {letter: many if isinstance(many, int) else getattr(target, many)
+        counts = {letter: many if isinstance(many, int) else _many(getattr(target, many))
                   for letter, many in self.each.items()}
 
         def rest(letters: list[str]) -> Iterator[dict[str, int]]:

@@ -22,6 +22,7 @@ from cyclebound.golden.simd.isa import (
     Instruction,
     Kind,
     Operand,
+    Unit,
 )
 from cyclebound.golden.simd.machine import SCALARS, VECTORS, Grid, Place
 from cyclebound.golden.simd.program import STACK_DEPTH, Buffer, Program
@@ -36,10 +37,13 @@ from cyclebound.golden.simd.transfers import (
     whole,
 )
 
-__all__ = ["INJECTED", "Code", "KernelFault", "Memory", "WorkGroup", "memory_of"]
+__all__ = ["INJECTED", "TAKEN", "Code", "KernelFault", "Memory", "WorkGroup", "memory_of"]
 
 INJECTED = -1
 """In a trace: a cpop that hardware injects, because no lane is active."""
+
+TAKEN = -2
+"""In a trace: the jump before it is taken."""
 
 MASKS = ("run", "break", "ret", "exit")
 _MASK32 = 0xFFFF_FFFF
@@ -87,7 +91,7 @@ class WorkGroup:
     pc : int
         The next instruction.
     executed, vectors : int
-        Instructions so far (`KernelFault` beyond ``most``), and those of the lanes among them.
+        Instructions so far (`KernelFault` beyond ``most``), and those with which lanes compute.
     """
 
     code: "Code"
@@ -100,6 +104,7 @@ class WorkGroup:
     executed: int = 0
     vectors: int = 0
     ended: bool = False
+    jumped: bool = False
     s: list[int] = field(default_factory=lambda: [0] * SCALARS)
     stack: list[tuple[str, np.ndarray, int]] = field(default_factory=list)
 
@@ -153,7 +158,7 @@ class WorkGroup:
     def advance(self, trace: list[int] | None = None) -> Access | None:
         """Run to the next access, which is returned and not made yet, or to the end: None.
 
-        ``trace`` collects the instructions, and `INJECTED`. Raises `KernelFault`.
+        ``trace`` collects the instructions, `INJECTED` and `TAKEN`. Raises `KernelFault`.
         """
         functions, vector = self.code.functions, self.code.vector
         while True:
@@ -179,6 +184,10 @@ class WorkGroup:
                 raise self.fault(str(fault), index) from None
             if access is not None:
                 return access
+            if self.jumped:
+                self.jumped = False
+                if trace is not None:
+                    trace.append(TAKEN)
 
     def make(self, access: Access) -> None:
         """Move an access's words. Raises `KernelFault`."""
@@ -207,7 +216,8 @@ class Code:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.functions = [self._function(each) for each in program.instructions]
-        self.vector = [each.operation.vector for each in program.instructions]
+        self.vector = [each.operation.vector and each.operation.unit is not Unit.CONTROL
+                       for each in program.instructions]
 
     def _function(self, instruction: Instruction) -> Function:
         made = getattr(self, f"_{instruction.operation.unit.value}_{instruction.name}", None)
@@ -596,7 +606,7 @@ def _jump(instruction: Instruction) -> Function:
     target = _target(instruction)
 
     def run(group: WorkGroup) -> None:
-        group.pc = target
+        group.pc, group.jumped = target, True
 
     return run
 
@@ -609,7 +619,7 @@ def _conditional(instruction: Instruction) -> Function:
 
     def run(group: WorkGroup) -> None:
         if compare(_lower(group.s[register]), 0x8000_0000):
-            group.pc = target
+            group.pc, group.jumped = target, True
 
     return run
 

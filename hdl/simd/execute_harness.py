@@ -14,9 +14,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.harness.latency_recorder import LatencyRecorder
+from cyclebound.hdl.simd.lane import Lane
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 
-__all__ = ["ExecuteHarness", "SpecialFunctionsHarness"]
+__all__ = ["ExecuteHarness", "LaneHarness", "SpecialFunctionsHarness"]
 
 
 class ExecuteHarness(wiring.Component):
@@ -116,3 +117,10 @@ class SpecialFunctionsHarness(ExecuteHarness):
     def __init__(self, *, stages):
         super().__init__(SpecialFunctions(stages=stages), selector="function",
                          operands=("operand",))
+
+
+class LaneHarness(ExecuteHarness):
+    """Of the lane; parameters as its own."""
+
+    def __init__(self, *, stages):
+        super().__init__(Lane(stages=stages), selector="operation", operands=("a", "b", "c"))

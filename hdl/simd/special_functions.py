@@ -20,15 +20,15 @@ from cyclebound.golden.simd.special_tables import (
     TWO_OVER_PI_BITS,
     SpecialFunction,
 )
+from cyclebound.hdl.float_format import BIAS, FRACTION, INFINITY, unpack
 from cyclebound.hdl.leading_zeros import leading_zeros
 from cyclebound.hdl.simd.step_pipeline import check_stages, run_steps
 
 __all__ = ["SpecialFunctions"]
 
-_FRACTION, _BIAS = 23, 127
-_SIGNIFICAND = _FRACTION + 1
-_INFINITY, _ONE = 0xFF << _FRACTION, _BIAS << _FRACTION
-_SMALL = _BIAS - 12     # exponent field below which an angle is its own sine
+_SIGNIFICAND = FRACTION + 1
+_ONE = BIAS << FRACTION
+_SMALL = BIAS - 12     # exponent field below which an angle is its own sine
 _WORD = 28              # bits of one of three words of 2 / pi
 _KEPT = 58              # bits of the angle's fraction of a quarter
 _FACTOR = 28            # bits of its significand
@@ -100,32 +100,30 @@ class SpecialFunctions(wiring.Component):
     def _unpack(self, _):
         """A significand with its top bit set; results that are given at once."""
         x, function = self.operand, self.function
+        number, field = unpack(x), x[FRACTION:-1]
+        sign, zero, infinite = number.sign, number.zero, number.infinite
         circular, reciprocal = function[1], function == SpecialFunction.RCP
-        field, fraction, sign = x[_FRACTION:-1], x[:_FRACTION], x[-1]
-        normal = field.any()
-        zero = ~normal & ~fraction.any()
-        infinite, nan = field.all() & ~fraction.any(), field.all() & fraction.any()
-        zeros, _ = leading_zeros(self._m, Cat(fraction, normal))
+        zeros, _ = leading_zeros(self._m, number.significand)
         exponent = Signal(signed(9))
-        self._m.d.comb += exponent.eq(Mux(normal, field - _BIAS, 1 - _BIAS - zeros))
+        self._m.d.comb += exponent.eq(number.exponent - BIAS - zeros)
 
         small = field < _SMALL
-        invalid = nan | Mux(circular, infinite, ~reciprocal & sign & ~zero)
+        invalid = number.nan | Mux(circular, infinite, ~reciprocal & sign & ~zero)
         endless = ~circular & zero
         given = invalid | Mux(circular, small, zero | infinite)
         value = Mux(invalid, NAN, Mux(circular,
                                       Mux(function == SpecialFunction.COS, _ONE, x),
-                                      Cat(Const(0, _FRACTION), endless.replicate(8), sign)))
+                                      Cat(Const(0, FRACTION), endless.replicate(8), sign)))
         return {"circular": circular, "cosine": function[0], "given": given,
                 "value": value[:32], "field": field,
                 "sign": sign & (reciprocal | (function == SpecialFunction.SIN)),
                 "exponent": exponent, "reciprocal": reciprocal,
-                "significand": (Cat(fraction, normal) << zeros)[:_SIGNIFICAND]}
+                "significand": (number.significand << zeros)[:_SIGNIFICAND]}
 
     def _choose_window(self, v):
         """The bits of 2 / pi that count for this exponent, three words of them."""
         point = 3 * _WORD - 2
-        words = [(TWO_OVER_PI >> TWO_OVER_PI_BITS - point - (field - _BIAS - _FRACTION))
+        words = [(TWO_OVER_PI >> TWO_OVER_PI_BITS - point - (field - BIAS - FRACTION))
                  % (1 << 3 * _WORD) if _SMALL <= field < 255 else 0 for field in range(256)]
         read = self._table("windows", 3 * _WORD, words)
         self._m.d.comb += read.addr.eq(v["field"])
@@ -162,14 +160,14 @@ class SpecialFunctions(wiring.Component):
         zeros, _ = leading_zeros(self._m, distance)
         ahead, fraction = _KEPT - 1 - _ROWS, v["significand"][:-1]
         angle = Cat(distance[ahead - OFFSET_BITS:ahead + _ROWS], v["cosine"], Const(0b11, 2))
-        number = Cat(Const(0, OFFSET_BITS + 7 - _FRACTION), fraction,
+        number = Cat(Const(0, OFFSET_BITS + 7 - FRACTION), fraction,
                      Mux(v["reciprocal"], 0, Mux(exponent[0], 2, 1)))
         # 2 / x, and 2 / sqrt(x), are from 1 to 2
         scale = Mux(v["circular"], Mux(v["cosine"], -1, -1 - zeros),
                     ~Mux(v["reciprocal"], exponent, exponent >> 1))
         return {**self._passed(v, "distance"), "zeros": zeros,
                 "place": Mux(v["circular"], angle, number)[:OFFSET_BITS + 9],
-                "field": (scale + _BIAS)[:10].as_signed()}
+                "field": (scale + BIAS)[:10].as_signed()}
 
     def _look_up(self, v):
         words = [constant | first % (1 << _FIRST) << _CONSTANT
@@ -222,6 +220,6 @@ class SpecialFunctions(wiring.Component):
     def _round(self, v):
         """Half a unit up: what is no approximation has no half."""
         kept = v["kept"]
-        packed = (Cat(Const(0, _FRACTION), v["field"]) + kept[1:] + kept[0])[:31]
-        number = Cat(Mux(v["endless"], _INFINITY, packed)[:31], v["sign"])
+        packed = (Cat(Const(0, FRACTION), v["field"]) + kept[1:] + kept[0])[:31]
+        number = Cat(Mux(v["endless"], INFINITY, packed)[:31], v["sign"])
         return {"result": Mux(v["given"], v["value"], number)}

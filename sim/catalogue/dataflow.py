@@ -122,10 +122,18 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit", quick=("two",)),),
         bounds=(
-            Observed("access", bounds.access_latency),
-            Observed("stream", bounds.access_stream),
-            Observed("epoch", bounds.access_epoch),
-            Observed("residence", bounds.access_residence, configurations=("two", "paper")),
+            Observed("access", bounds.access_latency, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=offered("result"))),
+            Observed("stream", bounds.access_stream, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=offered("result"),
+                starts="declared.threads", ends="declared.threads")),
+            # from an epoch's last token to its last result
+            Observed("epoch", bounds.access_epoch, Probe(
+                start=f"nth(count({_TAKEN} for k in operands), declared.tokens)",
+                end=f"nth({offered('result')}, depth)")),
+            Observed("residence", bounds.access_residence, Probe(
+                start=f"nth({taken('operands[0]')}, depth)", end=f"nth({offered('result')}, depth)",
+                in_flight=4), configurations=("two", "paper")),
         ),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.request__valid", "top.dut.response__valid",

@@ -10,7 +10,7 @@ from cyclebound.golden.dataflow.operations import (
     operands_of,
 )
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.float_cases import SPECIAL, hard_triple
+from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 _INTEGERS = (0, 1, 2, 31, 32, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001, 0xFFFF_FFFF, 0x0001_0000)
 _FLOATS = frozenset((Operation.FADD, Operation.FSUB, Operation.FMUL, Operation.FMA, Operation.FEQ,

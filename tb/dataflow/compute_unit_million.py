@@ -9,7 +9,7 @@ from cyclebound.golden.dataflow.operations import (
     operands_of,
 )
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.float_cases import SPECIAL, hard_triple
+from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 CASES = 1_000_000
 LATENCY = PIPELINE_STAGES + 2  # cycles from taking operands to offering the result

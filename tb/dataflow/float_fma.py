@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from cyclebound.golden.dataflow.float_fma import FloatFmaModel, Fused
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.float_cases import hard_triple, special_triples
+from cyclebound.tb.float_cases import hard_triple, special_triples
 
 
 async def play(bench: Bench, items: Iterable[Fused], *, load: float = 1.0,

@@ -40,10 +40,8 @@ def test_interfaces_need_room_for_a_word():
 @unit
 @pytest.mark.parametrize("make", [
     lambda: MeshHarness(**TWO, longest=4), lambda: InterfacedMesh(**TWO, width=8, longest=4)])
-def test_converts_again(make):
-    component = make()
-    text = rtlil.convert(component)
-    assert rtlil.convert(component) == text
+def test_converts_alone(make):
+    assert "attribute \\top 1" in rtlil.convert(make())
 
 
 @unit

@@ -18,6 +18,7 @@ from cyclebound.golden.simd.isa import (
 )
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.run_bench import run_bench
 from cyclebound.sim.verdict import judge
 
 from ..sim.mutants import with_fault
@@ -86,6 +87,31 @@ class _Tampered(wiring.Component):
 def tampered():
     """``tampered(component, fault)``: the component with some of its connections overridden."""
     return _Tampered
+
+
+@pytest.fixture
+def play():
+    """``play(dut, names, steps, *checkers)``: results of operations in a row.
+
+    Each step has a value for each input of ``names``. Without checkers, ``done`` is compared.
+    """
+    def run(dut, names, steps, *checkers):
+        results = []
+
+        async def bench(ctx):
+            for cycle in range(len(steps) + dut.stages):
+                ctx.set(dut.valid, cycle < len(steps))
+                if cycle < len(steps):
+                    for name, value in zip(names, steps[cycle], strict=True):
+                        ctx.set(getattr(dut, name), value)
+                if not checkers:
+                    assert ctx.get(dut.done) == (cycle >= dut.stages)
+                if cycle >= dut.stages:
+                    results.append(ctx.get(dut.result))
+                await ctx.tick()
+        run_bench(dut, bench, *checkers)
+        return results
+    return run
 
 
 @pytest.fixture

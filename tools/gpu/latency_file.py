@@ -12,12 +12,12 @@
     l1 = 33
 """
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from cyclebound.golden.gpu.opcodes import Opcode, opcode_of
 from cyclebound.golden.gpu.thesis_wcet import MemoryDelays
+from cyclebound.tools.gpu.toml_text import line_of, load_toml, shown
 
 __all__ = ["LatencyFile", "parse_latencies"]
 
@@ -45,16 +45,12 @@ class LatencyFile:
 
 def parse_latencies(text: str) -> LatencyFile:
     """The contents of such a file. Raises `ValueError` with the line of what is wrong."""
-    try:
-        found = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ValueError(f"not TOML: {error}") from None
+    found = load_toml(text)
 
     def check(good: bool, path: Sequence[str], must: str, value: object) -> None:
         if not good:
-            shown = repr(value)
-            raise ValueError(f"line {_line(text, path)}: {'.'.join(path)} must be {must}, not "
-                             f"{shown if len(shown) < 60 else shown[:57] + '...'}")
+            raise ValueError(f"line {line_of(text, path)}: {'.'.join(path)} must be {must}, not "
+                             f"{shown(value)}")
 
     def cycles(path: Sequence[str], value: object) -> int:
         good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
@@ -84,23 +80,9 @@ def parse_latencies(text: str) -> LatencyFile:
                 opcodes[name] = Opcode(name, entry.get("pipeline", base.pipeline),
                                        entry.get("kind", base.kind))
             except ValueError as error:
-                raise ValueError(f"line {_line(text, path)}: {error}") from None
+                raise ValueError(f"line {line_of(text, path)}: {error}") from None
     memory = MemoryDelays()
     for name, value in found.get("memory", {}).items():
         check(name in _MEMORY, ["memory", name], f"one of {', '.join(_MEMORY)}", name)
         memory = replace(memory, **{_MEMORY[name]: cycles(["memory", name], value)})
     return LatencyFile(delays, opcodes, memory)
-
-
-def _line(text: str, path: Sequence[str]) -> int:
-    """The line in which a value first is there: the end of the shortest beginning that has it."""
-    lines = text.split("\n")
-    for number in range(1, len(lines) + 1):
-        try:
-            inner = tomllib.loads("\n".join(lines[:number]))
-            for name in path:
-                inner = inner[name]
-        except (tomllib.TOMLDecodeError, KeyError, TypeError):
-            continue
-        return number
-    return len(lines)
