@@ -38,7 +38,7 @@ _QUICK = ("2x3", "3x3", "4x4", "3x5", "8x8", "16x16")
 LONG = 50_000_000  # cycles of the tests of a long run, at most
 
 
-def until(begins: str, starts: str, ends_with: str, ends: str, **more: int) -> Probe:
+def until(begins: str, starts: str, ends_with: str, ends: str, **more: object) -> Probe:
     """From the first of a product's declared number of events to the last of others.
 
     Nothing is counted while no product is declared.
