@@ -76,8 +76,8 @@ def test_no_command_shows_the_help(call):
 COMMANDS = {
     "list": ["--json"],
     "bound": ["--configuration", "-c", "--set", "--derivation", "--json"],
-    "regress": ["-j", "--set", "--part", "--configuration", "--testbench", "--full", "--shard", "--seed",
-                "--waves", "--no-proofs",
+    "regress": ["-j", "--set", "--part", "--configuration", "--testbench", "--full", "--shard",
+                "--seed", "--waves", "--no-proofs",
                 "--no-pictures", "--fpga", "--scheduler", "--resume", "--output", "-o",
                 "--simulator", "--wall-limit", "--json"],
     "merge": ["--output", "-o", "--no-report", "--json"],
