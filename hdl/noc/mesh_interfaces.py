@@ -1,9 +1,4 @@
-"""A mesh with a network interface at every tile.
-
-Part of the mesh and of the network interface, whose models and bounds it has to keep together.
-
-Its testbench runs in tests/noc/test_mesh_harness.py.
-"""
+"""A mesh with a network interface at every tile."""
 
 from functools import cached_property
 
@@ -26,6 +21,9 @@ __all__ = ["InterfacedMesh"]
 class InterfacedMesh(wiring.Component):
     """Rows and columns of routers, each with an interface that keeps to its window.
 
+    Latency: that of the interfaces, and ``delta`` + 1 cycles a router on the way, if windows have
+    no conflicts.
+
     Parameters
     ----------
     rows, columns, width, depth, delta, routing, longest
@@ -43,7 +41,7 @@ class InterfacedMesh(wiring.Component):
         self._make = {"width": width, "payload": longest - HEADER_FLITS}
         self.mesh = Mesh(rows=rows, columns=columns, width=width, depth=depth, delta=delta,
                          routing=routing, longest=longest)
-        tiles = rows * columns
+        self.tiles = tiles = rows * columns
         super().__init__({
             "windows": In(WindowLayout).array(tiles),
             "transactions": In(stream.Signature(TransactionLayout(width))).array(tiles),
