@@ -123,7 +123,7 @@ class Bound:
         """The claim for these arguments, in cycles. Raises `NotCovered` outside their ranges."""
         for name, within in self.ranges.items():
             if name in parameters and not within.holds(parameters[name]):
-                raise NotCovered(f"{name} must be a whole number, {within}, "
+                raise NotCovered(f"{name} must be a whole number of {within}, "
                                  f"not {parameters[name]!r}")
         return self.function(**parameters)
 

@@ -25,12 +25,17 @@ class Configuration:
     parameters : mapping
         Keyword arguments of the component.
     domain : mapping
-        For each parameter of a request, the range that an exhaustive testbench covers. The verdict
-        says "exhaustive" only if every combination was in fact observed.
+        Parameters of a request, and what else decides how long it takes (the state in which it
+        finds the block, its alignment), as testbenches declare them; with the values that an
+        exhaustive testbench covers. Each combination is a case, and the verdict says "exhaustive"
+        only if every case was in fact observed.
+    possible : callable or None
+        From the values of a combination, by name, whether it is a case; None: each is.
     """
 
     parameters: Mapping[str, object]
-    domain: Mapping[str, range] = field(default_factory=dict)
+    domain: Mapping[str, range | tuple[int, ...]] = field(default_factory=dict)
+    possible: Callable[..., bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,9 @@ class Testbench:
     checker : callable or None
         Makes the bound checker that watches ``top``. The block's own checker watches the block
         itself only.
+    searches : bool
+        Its tests search for the request that comes closest to the bound, and a test shows that they
+        find planted looseness.
     probed : callable or None
         From ``top``, the block's component inside it, at which its probes look; None: with a
         ``top`` there are no probes.
@@ -76,6 +84,7 @@ class Testbench:
     quick: tuple[str, ...] | None = None
     thorough: bool = False
     checker: Callable[[wiring.Component], wiring.Component] | None = None
+    searches: bool = False
     probed: Callable[[wiring.Component], wiring.Component] | None = None
 
     def runs_on(self, configuration: str) -> bool:
@@ -100,8 +109,8 @@ class Observed:
     probe : Probe or None
         Where such a request begins and ends, at the block's ports.
     proved_by : tuple[str, ...]
-        Names of the properties that, together, say the same as the bound. The verdict says
-        "proved" only if each has been proved for what decides it in this configuration.
+        Names of the properties whose proofs claim this bound too: that what its probe counts never
+        exceeds it, for the kinds of requests that the property declares.
     exhaustive : bool
         Whether the configuration's domain is a domain of these requests.
     configurations : tuple[str, ...]
@@ -135,9 +144,13 @@ class Property:
         Makes the component with the `Assert`s and `Assume`s from the component under proof.
     instances : tuple of mappings
         The component's parameters, one proof each.
-    decides : tuple[str, ...]
-        The parameters that the property depends on: a proof covers every configuration that has
-        the same values for these. All the others (widths of data, say) must not matter.
+    independent : mapping
+        Parameters that make no difference to the property, each with the reason: a proof covers
+        configurations with other values of these, and of no others. Its instances have two values
+        of each, at least.
+    declares : mapping
+        For each bound that it proves (`Observed.what`), from an instance's parameters the kinds of
+        requests that the proof is about, as requesters declare them; one proof of all of them.
     depth : int
         Cycles of the bounded check.
     induction : int or None
@@ -159,7 +172,9 @@ class Property:
     says: str
     checker: Callable[[wiring.Component], wiring.Component]
     instances: tuple[Mapping[str, object], ...]
-    decides: tuple[str, ...]
+    independent: Mapping[str, str] = field(default_factory=dict)
+    declares: Mapping[str, Callable[[Mapping[str, object]], Mapping[str, int]]] = field(
+        default_factory=dict)
     depth: int = 12
     induction: int | None = 12
     top: Make | None = None

@@ -83,9 +83,17 @@ def _numbers(block: Block) -> Iterator[str]:
             yield f"depth and induction of property {claim.name} must be at least 1"
     for name, configuration in block.configurations.items():
         for parameter, values in configuration.domain.items():
-            if not values or values.step != 1:
-                yield (f"the domain of {parameter} in configuration {name} must be some "
-                       f"consecutive numbers, not {shown(values)}")
+            if not values or (isinstance(values, range) and values.step != 1):
+                yield (f"the domain of {parameter} in configuration {name} must be some values, "
+                       f"or some consecutive numbers, not {shown(values)}")
+    for claim in block.properties:
+        for parameter in claim.independent:
+            if len({str(instance.get(parameter)) for instance in claim.instances}) < 2:
+                yield (f"property {claim.name} says that {parameter} makes no difference, and is "
+                       "proved for one value of it only")
+    for entry in block.bounds:
+        if entry.bound.kind == "rate":
+            yield f"{entry.bound.name} is a rate, and {entry.what} a request: no latency is a rate"
 
 
 def _references(block: Block) -> Iterator[str]:

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.lazy import lazy
 from cyclebound.sim.shape import cleaned
@@ -31,6 +31,10 @@ GROUPS = {
                  "Kernels of your own, written in Python, on a grid of units."),
     "dram": ("cyclebound.sim.cli_dram",
              "DRAM requests: their commands and issue delays, from the golden model."),
+    "gpu": ("cyclebound.sim.cli_gpu",
+            "CUDA kernels: occupancy, worst cases, streams, and layers across resources."),
+    "simd": ("cyclebound.sim.cli_simd",
+             "Kernels in assembly for the SIMD accelerator: assemble, disassemble, run."),
     "systolic": ("cyclebound.sim.cli_systolic",
                  "Your own layers and networks on the systolic accelerator: plan, model or RTL."),
 }
@@ -185,6 +189,26 @@ def changes_of(block: "blocks.Block", configuration: str | None, settings: list[
     return {name: found[name] for name in (each.partition("=")[0] for each in settings)}
 
 
+def blocks_with(names: list[str] | None, settings: list[str] | None, part: str | None
+                ) -> tuple[list["blocks.Block"], dict[str, object]]:
+    """The blocks of these names that have all parameters of ``--set`` and ``--part``, with their
+    values. Of a family, those that have them; a block that is named must. Raises `UserError`."""
+    if not names:
+        raise UserError("--set and --part take blocks or a family, named before them")
+    wanted = [*(each.partition("=")[0] for each in settings or ()), *(["part"] if part else [])]
+    found, chosen = [], the_catalogue().select(names)
+    for block in chosen:
+        configuration = next((name for name, each in block.configurations.items()
+                              if each.parameters.keys() >= set(wanted)), None)
+        if configuration is not None:
+            found.append((block, configuration))
+        elif block.family not in names or (block is chosen[-1] and not found):
+            changes_of(block, None, settings, part)  # says what it has not
+            raise UserError(f"no configuration of {block.name} has {', '.join(wanted)}")
+    block, configuration = found[0]
+    return [block for block, _ in found], changes_of(block, configuration, settings, part)
+
+
 @app.command("list")
 def list_blocks(
     names: Annotated[list[str] | None, typer.Argument(
@@ -234,10 +258,13 @@ def _evidence(block: "blocks.Block") -> list[str]:
 
 @app.command()
 def bound(name: BlockName, configuration: ConfigurationName = None, settings: Settings = None,
+          derivation: Annotated[bool, typer.Option(
+              "--derivation", help="Quote how each claim is derived.")] = False,
           as_json: AsJson = False) -> None:
-    """The bounds' values, formulas and sources, with no simulation.
+    """What is claimed of the block's latencies: values, formulas and sources, with no simulation.
 
-    A bound may need parameters of a request besides those of the block: name them with --set.
+    A claim may need parameters of a request besides those of the block: name them with --set, e.g.
+    `cyclebound bound noc.arbiter --set requesters=11`.
     """
     block = the_catalogue().find(name)
     more = tuple(dict.fromkeys(p for o in block.bounds for p in o.bound.parameters))
@@ -246,7 +273,12 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
     block.make({name: parameters[name] for name in own})  # refuses what the component refuses
     rows = []
     for observed in block.bounds:
-        row = {"bound": observed.bound.name, "what": observed.what,
+        row = {"bound": observed.bound.name, "claim": observed.bound.kind, "what": observed.what,
+               "environment": observed.bound.environment, "symbols": _symbols(observed.bound),
+               "first": observed.probe.start if observed.probe else None,
+               "last": observed.probe.end if observed.probe else None,
+               "ticks": observed.probe.ticks if observed.probe else "",
+               "derivation": observed.bound.derivation,
                "formula": observed.bound.formula, "source": observed.bound.source,
                "parameters": {k: parameters[k] for k in observed.bound.parameters
                               if k in parameters},
@@ -263,17 +295,40 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
-        table = tables.Table()
-        for column in ("bound", "of", "cycles", "formula", "with", "source"):
-            table.add_column(column, overflow="fold")
         for row in rows:
-            table.add_row(row["bound"], row["what"],
-                          str(row["cycles"]) if row["problem"] is None else row["problem"],
-                          row["formula"], ", ".join(f"{k}={v}" for k, v in
-                                                    row["parameters"].items()), row["source"])
-        console().print(table)
+            _print_claim(row, derivation)
     if settings and all(row["cycles"] is None for row in rows):
         raise UserError(rows[0]["problem"] + "; give it with --set NAME=VALUE")
+
+
+def _symbols(claim: Bound) -> dict[str, str]:
+    """What the arguments of a claim are, and which values they may have."""
+    ranges = claim.ranges
+    return {name: f"{ranges[name].says or name}: {ranges[name]}" if name in ranges else ""
+            for name in claim.parameters}
+
+
+def _print_claim(row: Mapping, derivation: bool) -> None:
+    """One claim as a paragraph: its value or what it lacks, and all that has to be known of it."""
+    value = (row["problem"] if row["problem"] is not None
+             else f"{row['cycles']:,}" if row["claim"] != "rate" else str(row["cycles"]))
+    lines = [("formula", row["formula"]), ("source", row["source"])]
+    if row["environment"]:
+        lines.append(("whatever", row["environment"]))
+    if row["first"]:
+        lines += [("from", row["first"]), ("to", f"{row['last']}, both included")]
+    if row["ticks"]:
+        lines.append(("counts", row["ticks"]))
+    if derivation:
+        lines.append(("derivation", row["derivation"]))
+    lines += [(f"  {name}", " ".join(filter(None, (
+        f"= {row['parameters'][name]}" if name in row["parameters"] else "", says))))
+        for name, says in row["symbols"].items()]
+    console().print(f"{row['claim']} {row['bound']} ({row['what']}): {value}", style="bold")
+    table = tables.Table.grid(padding=(0, 2))
+    for name, says in lines:
+        table.add_row(f"  {name}", says)
+    console().print(table)
 
 
 def main() -> None:

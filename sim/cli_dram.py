@@ -29,6 +29,7 @@ from cyclebound.golden.dram.request import (
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.tile_lanes import Lines
 from cyclebound.golden.dram.tile_search import effort
+from cyclebound.golden.dram.tile_search import progress as tile_progress
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
 from cyclebound.golden.dram.utilisation import use_of_bus
 from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, say, status
@@ -130,8 +131,9 @@ def tile(part: PartName = _DEFAULT,
             "part": found, "words": words, "period": period, "count": count, "write": int(write)})]
     else:
         print("bound tile_2d_issue_delay: takes a while; --bound computes it", file=sys.stderr)
-    _show(found, bursts, schedule(found, bursts, write=write, current=after_bank & ~1), known,
-          picture, as_json)
+    scheduled = schedule(found, bursts, write=write, current=after_bank & ~1)
+    with progress_bars() as report, tile_progress(report):
+        _show(found, bursts, scheduled, known, picture, as_json)
 
 
 @dram.command()
@@ -166,7 +168,8 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
           ) -> None:
     """The longest issue delay of a tile of so many bursts, by simulating every alignment.
 
-    And how much of the time the data bus is in use.
+    Beyond 512 bursts all alignments are followed at once, and the worst is simulated. And how much
+    of the time the data bus is in use.
     """
     from cyclebound.golden.dram.worst_case import mean_issue_delay, worst_issue_delay
     found = _part(part)

@@ -19,12 +19,13 @@ from cyclebound.sim.cli import (
     Settings,
     Workers,
     app,
+    blocks_with,
     changes_of,
     console,
     progress_bars,
     the_catalogue,
 )
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.lazy import lazy
 from cyclebound.sim.shape import misfit, shown
 
@@ -78,12 +79,18 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
     """
     with contextlib.closing(run_results.Results(folder)) as results:
         before = results.meta.get("options", {})
+    changes = None
     kinds = {**get_type_hints(plans.Plan), "blocks": list[str]}
     for name, value in before.items():
-        wrong = (misfit(value, kinds[name], f"option {name}") if name in kinds
-                 else f"no option is called {shown(name)}")
+        wrong = (f"no option is called {shown(name)}" if name not in kinds else
+                 misfit(value, kinds[name], f"option {name}") if name != "changes" else None)
         if wrong:
             raise UserError(f"{folder} began with options that there are not: {wrong}")
+    if "changes" in before:
+        try:
+            changes = variants.Changes.kept(before.pop("changes"))
+        except UserError as error:
+            raise UserError(f"{folder} began with options that there are not: {error}") from None
     missing = [page for page in before.get("pages", ()) if page not in cli.pages]
     if missing:
         raise UserError(f"{folder} was run with the catalogue page {missing[0]}, whose code a "
@@ -92,9 +99,15 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
     if "shard" in before:
         before["shard"] = tuple(before["shard"])
     spelled = {"level": "full"}  # options whose name on the command line is another
-    sources = {name: context.get_parameter_source(spelled.get(name, name)) for name in before}
-    return {name: value for name, value in before.items()
-            if sources[name] is not None and sources[name].name == "DEFAULT"}
+
+    def named_now(name: str) -> bool:
+        source = context.get_parameter_source(spelled.get(name, name))
+        return source is None or source.name != "DEFAULT"
+
+    found = {name: value for name, value in before.items() if not named_now(name)}
+    if changes and not (named_now("settings") or named_now("part")):
+        found["changes"] = changes
+    return found
 
 
 def _resuming(plan: "plans.Plan") -> str:
@@ -116,6 +129,8 @@ def regress(
     ] = None,
     testbenches: Annotated[list[str] | None, typer.Option(
         "--testbench", metavar="T", help="Only this testbench; may be repeated.")] = None,
+    settings: Settings = None,
+    part: PartFile = None,
     full: Annotated[bool, typer.Option(
         "--full", help="Everything: all configurations, sweeps and proofs. Hours, where the "
         "default, the quick level, takes minutes.")] = False,
@@ -149,6 +164,8 @@ def regress(
 
     The quick level, the default, has every block in its smallest telling configuration and the
     proofs that close within seconds. A configuration or testbench that is named runs in any case.
+    With --set and --part, all that runs and is proved has these parameters: of a family, every
+    block that has them.
     Findings appear as they are made; a run that was interrupted goes on with --resume.
 
     Exit status 0: all bounds held. 1: a mismatch, a violated bound, a request without a bound, or
@@ -164,7 +181,12 @@ def regress(
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])
-    options["blocks"] = the_catalogue().select(options["blocks"])
+    if settings or part:
+        options["blocks"], values = blocks_with(options["blocks"], settings, part)
+        options["changes"] = variants.Changes.of(values)
+    else:
+        options["blocks"] = the_catalogue().select(options["blocks"])
+    _vary(options)
     options |= {"scheduler": scheduler, "pages": tuple(cli.pages),
                 **({"workers": workers} if workers else {})}
     # a mistake shows before a folder is made
@@ -186,6 +208,25 @@ def regress(
     if not as_json:
         _what_is_left(plan)
     return status
+
+
+def _vary(options: dict[str, object]) -> None:
+    """Blocks and configurations as they are with the changed parameters; say what cannot be."""
+    if not options.get("changes"):
+        return
+    chosen = options["configurations"]
+    bases = {name for block in options["blocks"] for name in block.configurations}
+    found = [variants.possible(block, options["changes"], chosen) for block in options["blocks"]]
+    for line in (line for each in found for line in each.refused):
+        cli.say(f"cyclebound: left out: {line}")
+    renamed: list[str] = []
+    for name in chosen:
+        new = {each.names[name] for each in found if name in each.names}
+        if not new and name not in {new for each in found for new in each.names.values()}:
+            raise unknown("configuration", name, bases)
+        renamed += new or [name]
+    options["configurations"] = [*dict.fromkeys(renamed)]
+    options["blocks"] = [each.block for each in found]
 
 
 def _show(folder: Path, *, as_json: bool, page: bool) -> int:

@@ -64,11 +64,24 @@ class _Writer:
         return f"tid * {OWN} + " + self.rng.choice(
             ("0", "1", "2", "3", f"({self.integer(1)} & 3)", f"{self.integer(1)} % 4"))
 
+    def simple(self, names: list[str], constants: tuple[float, ...]) -> str:
+        """A name, twice as often as a constant."""
+        return self.rng.choice([self.rng.choice(names), self.rng.choice(names),
+                                str(self.rng.choice(constants))])
+
+    def of_any_kind(self, form: int, a: str, b: str, unary: tuple[str, ...]) -> str:
+        """What integers and floats alike are made of: an extreme, one operand, or a choice."""
+        if form == 0:
+            return f"{self.rng.choice(('min', 'max'))}({a}, {b})"
+        if form == 1:
+            return f"{self.rng.choice(unary)}({a})"
+        return f"({a} if {self.truth(1)} else {b})"
+
     def integer(self, depth: int = 2) -> str:
         rng = self.rng
         names = self.names("int") + self.loops + ["tid", "n"]
         if depth == 0 or rng.random() < 0.2:
-            return rng.choice([rng.choice(names), rng.choice(names), str(rng.choice(_INTEGERS))])
+            return self.simple(names, _INTEGERS)
         a, b = self.integer(depth - 1), self.integer(depth - 1)
         pick = rng.randrange(22)
         if pick < 9:
@@ -81,12 +94,8 @@ class _Writer:
             return f"({rng.choice(names)} {rng.choice(('//', '%'))} {rng.choice((3, 4, -5, 7))})"
         if pick == 12 and rng.random() < 0.5:
             return f"({rng.choice(names)} {rng.choice(('//', '%'))} {rng.choice(names)})"
-        if pick == 13:
-            return f"{rng.choice(('min', 'max'))}({a}, {b})"
-        if pick == 14:
-            return f"{rng.choice(('abs', '-', '~', 'int'))}({a})"
-        if pick == 15:
-            return f"({a} if {self.truth(1)} else {b})"
+        if 13 <= pick <= 15:
+            return self.of_any_kind(pick - 13, a, b, ("abs", "-", "~", "int"))
         if pick == 16:
             return f"({a} {rng.choice(('and', 'or'))} {b})"
         if pick == 17:
@@ -104,17 +113,13 @@ class _Writer:
         rng = self.rng
         names = [*self.names("float"), "f"]
         if depth == 0 or rng.random() < 0.25:
-            return rng.choice([rng.choice(names), rng.choice(names), str(rng.choice(_FLOATS))])
+            return self.simple(names, _FLOATS)
         a, b = self.single(depth - 1), self.single(depth - 1)
         pick = rng.randrange(12)
         if pick < 5:
             return f"({a} {'+-*-+'[pick]} {b})"
-        if pick == 5:
-            return f"{rng.choice(('min', 'max'))}({a}, {b})"
-        if pick == 6:
-            return f"{rng.choice(('abs', '-'))}({a})"
-        if pick == 7:
-            return f"({a} if {self.truth(1)} else {b})"
+        if 5 <= pick <= 7:
+            return self.of_any_kind(pick - 5, a, b, ("abs", "-"))
         if pick == 8:
             return f"float32({self.integer(depth - 1)})"
         if pick == 9:

@@ -16,7 +16,7 @@ from cyclebound.sim.sources import sources
 if TYPE_CHECKING:
     from matplotlib.figure import Figure  # it takes a second to load
 
-__all__ = ["FORMATS", "Drawing", "draw", "figure_of", "write"]
+__all__ = ["FORMATS", "Drawing", "draw", "figure_of", "save", "write"]
 
 FORMATS = (".svg", ".png", ".pdf")
 
@@ -65,10 +65,11 @@ def figure_of(picture: Picture, source: Path | None) -> "Figure":
     return function(kept, **picture.arguments)
 
 
-def _save(figure: "Figure", target: object, suffix: str) -> None:
+def save(figure: "Figure", target: object, suffix: str) -> None:
+    """Save a figure to a path or an open file; the same figure is the same SVG."""
     from matplotlib import rc_context
 
-    vector = suffix == ".svg"  # the same figure is the same file
+    vector = suffix == ".svg"
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "cyclebound"}):
         figure.savefig(target, format=suffix[1:], dpi=120, metadata={"Date": None} if vector
                        else None)
@@ -79,7 +80,7 @@ def write(figure: "Figure", path: Path, option: str = "--output") -> None:
     if path.suffix not in FORMATS:
         raise UserError(f"{option} takes a file that ends in {', '.join(FORMATS)}, not {path}")
     try:
-        _save(figure, path, path.suffix)
+        save(figure, path, path.suffix)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
 
@@ -93,7 +94,7 @@ def _svg(drawing: Drawing) -> str:
     def drawn() -> str:
         picture = catalogue.load(drawing.pages).find(drawing.block).picture(drawing.name)
         target = io.StringIO()
-        _save(figure_of(picture, Path(drawing.source)), target, ".svg")
+        save(figure_of(picture, Path(drawing.source)), target, ".svg")
         return target.getvalue()
 
     try:

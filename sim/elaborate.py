@@ -7,22 +7,24 @@ two ports besides clock and reset: `inputs` holds all inputs of the component si
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amaranth.back import rtlil
-from amaranth.hdl import Cat, ClockDomain, Elaboratable, Module, Shape, Signal, Value
+from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Shape, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from cyclebound.sim.yosys import yosys_command
-from cyclebound.tb.probe import MARK, Probe, place
+from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
 
 __all__ = [
     "EXPORT_SCRIPT",
     "FAST_SCRIPT",
     "SCRIPT",
+    "Claim",
     "Field",
     "FlatTop",
     "ProofTop",
@@ -170,10 +172,14 @@ class FlatTop(Elaboratable):
             watch(m, self.component, self.checker)
         if self.probes:
             m.d.sync += self.now.eq(self.now + 1)
-        for number, (name, probe) in enumerate(self.probes.items()):
-            place(m, number, probe, self._probed, name=f"probe_{name}", now=self.now,
-                  classed=name in self.classed,
-                  declared=lambda what, at, name=name: self.declared[f"{name}.{what}.{at}"])
+        for number, (what, probe) in enumerate(self.probes.items()):
+            def declared(name, place, what=what):
+                return self.declared[f"{what}.{name}.{place}"]
+
+            counters = counters_of(m, probe, self._probed, name=f"probe_{what}", now=self.now,
+                                   declared=declared, classed=what in self.classed)
+            prints(m, number, probe, self._probed, counters, name=f"probe_{what}",
+                   declared=declared)
         return m
 
     @property
@@ -190,21 +196,61 @@ class FlatTop(Elaboratable):
         return list(self.probes[name].indexes(self._probed))
 
 
+@dataclass(frozen=True)
+class Claim:
+    """A bound of a block for one kind of request, as a proof claims it.
+
+    Attributes
+    ----------
+    what : str
+        What the requests are called.
+    probe : Probe
+        Where they begin and end.
+    declared : mapping
+        The kind: what their requesters declare.
+    limit : int
+        What the bound says of it.
+    """
+
+    what: str
+    probe: Probe
+    declared: Mapping[str, int]
+    limit: int
+
+
 class ProofTop(FlatTop):
     """A `FlatTop` for a model checker: every input is free in every cycle, and reset is never set.
 
     A proof begins in the reset values of all registers, which is the state that a reset leaves;
     what happens during a reset in mid-run is not part of it.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+        Bounds: what their probes count is asserted not to exceed them. A checker with a method
+        ``explain(m, probes)`` may say more of those `ProbeCounter`s, by what they count.
     """
 
-    def __init__(self, component: wiring.Component, checker: wiring.Component):
+    def __init__(self, component: wiring.Component, checker: wiring.Component,
+                 claims: Sequence[Claim] = ()):
         super().__init__(component, checker)
         self._domain = ClockDomain("sync")
+        self._claims = tuple(claims)
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.domains.sync = self._domain
         m.d.comb += self._domain.rst.eq(0)
+        counters = {}
+        for claim in self._claims:
+            # an age of more than the limit, at least by one, is told from a small one
+            counters[claim.what] = counters_of(
+                m, claim.probe, self.component, name=f"probe_{claim.what}",
+                declared=lambda name, place, claim=claim: Const(claim.declared[name]),
+                width=bits_for(claim.limit + 1) + 1)
+            claim_bound(m, claim.what, counters[claim.what], claim.limit)
+        if counters and hasattr(self.checker, "explain"):
+            self.checker.explain(m, counters)
         return m
 
     @property

@@ -16,7 +16,7 @@ import time
 import traceback
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import cocotb_tools.config
@@ -39,6 +39,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import fresh
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.sim.sources import sources
+from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.tb.expression import ExpressionError
 from cyclebound.tb.probe import Probe
 
@@ -57,6 +58,8 @@ class Job:
         Seconds after which the simulator is taken to hang, and stopped.
     pages : tuple[str, ...]
         Catalogue pages besides this project's own, as module names.
+    changes : Changes
+        Parameters with other values than the catalogue's; ``configuration`` is one of `varied`.
     """
 
     block: str
@@ -69,6 +72,7 @@ class Job:
     simulator: str = "verilator"
     wall_limit: float = 900.0
     pages: tuple[str, ...] = ()
+    changes: Changes = UNCHANGED
 
     @property
     def name(self) -> str:
@@ -113,7 +117,7 @@ class Outcome:
 def run_job(job: Job) -> Outcome:
     """Build and simulate. Never raises for what the block or its testbench did wrong."""
     try:
-        block = catalogue.load(job.pages).find(job.block)
+        block = varied(catalogue.load(job.pages).find(job.block), job.changes).block
         # All sources of this project's blocks are known; a user's may import from anywhere.
         return simulate(block, job, identity=None if job.pages else identity_of(job))
     except (UserError, ExpressionError) as error:
@@ -121,13 +125,16 @@ def run_job(job: Job) -> Outcome:
     except OSError as error:
         return Outcome(job.name, False, f"{error.filename or job.folder}: "
                                         f"{error.strerror or error}")
-    except Exception:  # a worker must hand every failure back, whatever it is
+    except Exception as error:  # a worker must hand every failure back, whatever it is
+        if job.changes and isinstance(error, TypeError | ValueError):  # of what is inside the block
+            return Outcome(job.name, False, job.changes.without_paths(f"cannot be: {error}"))
         return Outcome(job.name, False, traceback.format_exc(limit=8))
 
 
 def identity_of(job: Job) -> str:
     """What stands for all that a job of this project's own blocks is made from."""
-    return key_of(sources(()), job.block, job.configuration, job.testbench)
+    return key_of(sources(()), job.block, job.configuration, job.testbench,
+                  *([asdict(job.changes)] if job.changes else []))
 
 
 def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
@@ -149,7 +156,7 @@ def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:
     for entry in block.bounds:
         if entry.probe is not None:
             known = {*parameters, *entry.probe.request}
-            if entry.probe.declared() or entry.bound.required() - known:
+            if entry.probe.classed or entry.probe.declared() or entry.bound.required() - known:
                 yield entry.what
 
 
@@ -178,7 +185,8 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     (folder / "job.json").unlink(missing_ok=True)
     (folder / "job.json").write_text(json.dumps({
         "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
-        "domain": {name: (r.start, r.stop - 1) for name, r in configuration.domain.items()},
+        "domain": {name: (min(values), max(values))
+                   for name, values in configuration.domain.items()},
         "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes},
         "declared": top.declared_fields()}))

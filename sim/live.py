@@ -11,7 +11,7 @@ from cyclebound.sim.verdict import Verdict
 
 __all__ = ["line_of", "teller"]
 
-_STYLE = {"exact": "green", "reached": "green", "held": "cyan", "proved": "green",
+_STYLE = {"exact": "green", "right": "green", "held": "cyan", "proved": "green",
           "bounded": "yellow"}
 
 
@@ -33,8 +33,8 @@ def line_of(found: Verdict | Proof | Outcome) -> Text:
                      if found.allowed is not None else f": {found.detail}")
         elif found.detail:
             rest += f": {found.detail}"
-        if word == "reached":
-            rest += f", {found.kinds_reached} of {found.kinds} kinds"
+        if word == "held" and found.kinds > 1:
+            rest += f", {found.kinds_reached} of {found.kinds} kinds exact"
     return Text.assemble((f"{word:10}", _STYLE.get(word, "bold red")), " ",
                          rest.splitlines()[-1] if rest else "")
 

@@ -26,11 +26,10 @@ def _words(parameters: Mapping[str, object]) -> str:
 def _verdicts(run: Run) -> list[str]:
     left, right = "---", "---:"
     return _table(
-        {"block": left, "configuration": left, "request: bound": left, "requests": right,
-         "worst": right, "bound": right, "verdict": left, "evidence": left},
+        {"block": left, "configuration": left, "request: formula": left, "requests": right,
+         "worst": right, "formula": right, "claim": left, "verdict": left, "evidence": left},
         [(f"`{row.block}`", row.configuration, f"{row.what}: `{row.bound}`", row.requests,
-          row.worst, row.allowed,
-          f"reached {row.kinds_reached}/{row.kinds}" if row.verdict == "reached" else row.verdict,
+          row.worst, row.allowed, row.claim, row.words,
           row.evidence + (f": {row.domain}" if row.domain else "")) for row in run.verdicts])
 
 

@@ -8,6 +8,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.plan import Plan
 from cyclebound.sim.regress import judge_places
 from cyclebound.sim.results import FILE, Results
+from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["merge"]
@@ -35,12 +36,18 @@ def merge(folders: Sequence[Path], output: Path) -> list[Verdict]:
             if meta.get(key) != first.get(key):
                 raise UserError(f"{folder} is of another regression than {folders[0]}: "
                                 f"its {word} differs")
+        if meta.get("options", {}).get("changes") != first.get("options", {}).get("changes"):
+            raise UserError(f"{folder} is of another regression than {folders[0]}: its part or "
+                            "another parameter that was set differs")
     _complete(folders, [tuple(meta.get("options", {}).get("shard", (1, 1)))
                         for meta in metas.values()])
     options = {**first["options"], "shard": (1, 1)}
-    plan = Plan(**{**options, "folder": output, "pages": tuple(options.get("pages", ())),
-                   "blocks": catalogue.load(tuple(options.get("pages", ()))).select(
-                       options["blocks"])})
+    pages = tuple(options.get("pages", ()))
+    changes = Changes.kept(options["changes"]) if "changes" in options else UNCHANGED
+    blocks = [varied(block, changes).block
+              for block in catalogue.load(pages).select(options["blocks"])]
+    plan = Plan(**{**options, "folder": output, "pages": pages, "blocks": blocks,
+                   "changes": changes})
     results = Results(output, create=True)
     try:
         for folder in folders:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block, Configuration, Testbench
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.folders import inside, job_folder
 from cyclebound.sim.job import Job
 from cyclebound.sim.toolchain import compiler_version, verilator
+from cyclebound.sim.variant import UNCHANGED, Changes
 
 __all__ = ["LEVELS", "Claim", "Plan", "check", "jobs_of", "left_out", "left_to_full", "proofs_of"]
 
@@ -41,6 +42,8 @@ class Plan:
         Whether worst requests are drawn from waveforms, and blocks' own pictures too. None: in
         the full level; in the quick one, which would build most simulators a second time, only
         requests that violate their bound.
+    changes : Changes
+        What the blocks have other than in the catalogue: they are `varied` by it already.
     """
 
     blocks: list[Block]
@@ -59,6 +62,7 @@ class Plan:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     scheduler: str | None = None
     pages: tuple[str, ...] = ()
+    changes: Changes = UNCHANGED
 
     @property
     def options(self) -> dict[str, object]:
@@ -66,7 +70,8 @@ class Plan:
         kept = ("seed", "configurations", "testbenches", "level", "shard", "waves", "proofs",
                 "pictures", "fpga", "simulator", "wall_limit", "pages")
         return {"blocks": [block.name for block in self.blocks],
-                **{name: getattr(self, name) for name in kept}}
+                **{name: getattr(self, name) for name in kept},
+                **({"changes": self.changes.as_options()} if self.changes else {})}
 
 
 def check(plan: Plan) -> None:
@@ -86,7 +91,21 @@ def check(plan: Plan) -> None:
 
 
 def _selected(plan: Plan, block: Block) -> Iterator[tuple[str, Testbench]]:
-    """The configurations of the block that the plan runs, each with a testbench."""
+    """The configurations of the block that the plan runs, each with a testbench.
+
+    Configurations may differ in what is changed only; a testbench runs in the first of these.
+    """
+    ran: list[tuple[Testbench, Configuration]] = []
+    for configuration, bench in _chosen(plan, block):
+        what = bench, block.configurations[configuration]
+        if plan.changes and what in ran:
+            continue
+        ran.append(what)
+        yield configuration, bench
+
+
+def _chosen(plan: Plan, block: Block) -> Iterator[tuple[str, Testbench]]:
+    """Every configuration and testbench of the block that the plan names, or its level."""
     for configuration in block.configurations:
         if plan.configurations and configuration not in plan.configurations:
             continue
@@ -123,7 +142,7 @@ def jobs_of(plan: Plan) -> list[Job]:
                 for seed in range(plan.seed, plan.seed + bench.seeds):
                     job = Job(block.name, configuration, bench.name, seed, "", waves=plan.waves,
                               simulator=plan.simulator, wall_limit=plan.wall_limit,
-                              pages=plan.pages)
+                              pages=plan.pages, changes=plan.changes)
                     jobs.append(dataclasses.replace(job, folder=str(inside(
                         plan.folder, job_folder(plan.folder, job)))))
     if not jobs and units:
@@ -151,7 +170,8 @@ def proofs_of(plan: Plan) -> list[Claim]:
     if not plan.proofs:
         return []
     part, parts = plan.shard
-    claims = [Claim(block.name, claim.name, parameters) for block in plan.blocks
+    claims = [Claim(block.name, claim.name, plan.changes.labelled(parameters))
+              for block in plan.blocks
               for claim in block.properties
               for parameters in claim.instances[:None if plan.level == "full" else claim.quick]]
     return claims[part - 1::parts]

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 
@@ -24,6 +25,8 @@ _GRACE = 10.0  # seconds that a worker has to stop its tools
 
 def _worker(parent: int) -> None:
     """In each worker: leave Ctrl-C to the parent, end with it, and let cleanup run on the way."""
+    # a component that refuses what is inside it was not elaborated
+    warnings.filterwarnings("ignore", message=r"(?s).* created but never used")
     os.setpgid(0, 0)  # a terminal sends Ctrl-C to a whole group: the parent alone is to get it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)

@@ -28,14 +28,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block, Property
 from cyclebound.sim.cache import entry, key_of
-from cyclebound.sim.elaborate import ProofTop, to_rtlil
+from cyclebound.sim.elaborate import Claim, ProofTop, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
 from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
 
-__all__ = ["Proof", "prove", "run_tool", "yosys_environment", "yowasp_environment"]
+__all__ = ["Proof", "claims_of", "prove", "run_tool", "yosys_environment", "yowasp_environment"]
 
 _RECIPE = 1  # changes whenever the same RTLIL would be proved in another way
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
@@ -60,6 +61,8 @@ class Proof:
         The depth at which induction closed.
     asked : bool
         Whether induction was asked for.
+    claims : list of (str, dict, int)
+        The bounds that were claimed: of what requests, of which kind, and their values.
     seconds : float
         What the tools took when they ran; a cached proof keeps its first figure.
     trace : str or None
@@ -79,6 +82,7 @@ class Proof:
     detail: str = ""
     trace: str | None = None
     asked: bool = False
+    claims: list = field(default_factory=list)
 
 
 class _NotKeptError(Exception):
@@ -109,7 +113,8 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     """
     where = f"{block.name}: property {claim.name}"
     component = claim.top(**parameters) if claim.top else block.make(parameters)
-    top = ProofTop(component, claim.checker(component))
+    claims = claims_of(block, claim, parameters)
+    top = ProofTop(component, claim.checker(component), claims)
     rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports))
     if not any(kind == "assert" for kind, _ in labels.values()):
         raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
@@ -149,7 +154,23 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         found = unkept.found
     return Proof(block.name, claim.name, claim.says, dict(parameters), depth=claim.depth,
                  asked=claim.induction is not None,
-                 method=f"SymbiYosys, smtbmc {engine}", cached=cached, **found)
+                 method=f"SymbiYosys, smtbmc {engine}", cached=cached,
+                 claims=[(each.what, dict(each.declared), each.limit) for each in claims], **found)
+
+
+def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -> list[Claim]:
+    """The bounds that a proof of ``claim`` with these parameters is about, with their values."""
+    found = []
+    for each in block.bounds:
+        if claim.name in each.proved_by and each.what in claim.declares:
+            kind = claim.declares[each.what](parameters)
+            try:
+                limit = each.bound.of({**parameters, **kind})
+            except NotCovered as error:
+                raise UserError(f"{block.name}: property {claim.name}: {each.bound.name} does "
+                                f"not cover what it declares: {error}") from error
+            found.append(Claim(each.what, each.probe, kind, limit))
+    return found
 
 
 def _engine() -> tuple[str, str]:

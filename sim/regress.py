@@ -7,6 +7,7 @@ import os
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from cyclebound.sim import catalogue
@@ -24,6 +25,7 @@ from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
 from cyclebound.sim.sources import commit, sources
 from cyclebound.sim.toolchain import versions
+from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, draw
 
@@ -36,12 +38,13 @@ class Interrupted(Exception):
     """Ctrl-C: everything is stopped, and what had finished is kept."""
 
 
-def _prove(claim: Claim, pages: tuple[str, ...]) -> Proof:
+def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -> Proof:
     """For a worker: one proof; every failure is handed back."""
     block = catalogue.load(pages).find(claim.block)
     wanted = next(p for p in block.properties if p.name == claim.name)
     try:
-        return prove(block, wanted, claim.parameters)
+        found = prove(block, wanted, changes.local(claim.parameters))
+        return replace(found, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)
     except Exception:  # a worker must hand every failure back, whatever it is
@@ -49,9 +52,10 @@ def _prove(claim: Claim, pages: tuple[str, ...]) -> Proof:
     return Proof(claim.block, claim.name, wanted.says, dict(claim.parameters), detail=detail)
 
 
-def _figures(block: str, only_known: bool, pages: tuple[str, ...]) -> Figures | UserError | None:
+def _figures(block: str, only_known: bool, pages: tuple[str, ...], changes: Changes
+             ) -> Figures | UserError | None:
     """For a worker: the FPGA figures of a block; an error is handed back."""
-    found = catalogue.load(pages).find(block)
+    found = varied(catalogue.load(pages).find(block), changes).block
     try:
         return place_and_route(found, found.fpga.configuration, found.fpga.device,
                                only_known=only_known)
@@ -61,7 +65,8 @@ def _figures(block: str, only_known: bool, pages: tuple[str, ...]) -> Figures | 
 
 def _content(job: Job) -> str:
     """What ran: a resumed run repeats a job when this has changed."""
-    return key_of(sources(job.pages), versions(), job.simulator, job.seed)
+    return key_of(sources(job.pages), versions(), job.simulator, job.seed,
+                  *([asdict(job.changes)] if job.changes else []))
 
 
 def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: int | None = None,
@@ -115,10 +120,11 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
             with pool_of(plan.workers, plan.scheduler) as pool:
                 # proofs after simulations: many, and short, they leave no worker idle at the end
                 futures = {pool.submit(run_job, job): job for job in todo}
-                futures |= {pool.submit(_prove, claim, plan.pages): claim
+                futures |= {pool.submit(_prove, claim, plan.pages, plan.changes): claim
                             for claim in proofs_of(plan)}
                 # to find figures that are known already, a block is elaborated
-                placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages): None
+                placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages,
+                                      plan.changes): None
                           for block in plan.blocks
                           if block.fpga and (plan.fpga or plan.level == "full")}
                 for asked, found in each(futures, _step, report):
@@ -165,6 +171,8 @@ def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> Non
     if meta.get("code") != code:
         results.forget()
         meta.pop("planned", None)
+    if plan.changes.part_file:  # for a command that runs one of its requests again
+        (plan.folder / plan.changes.part_name).write_text(plan.changes.part_file)
     planned = [*dict.fromkeys([*meta.get("planned", ()), *(job.name for job in jobs)])]
     results.note(**facts, seed=plan.seed, versions=versions(), simulator=plan.simulator,
                  code=code, planned=planned, jobs=len(planned), level=plan.level,
@@ -177,7 +185,12 @@ def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
     """Judge a configuration by what the results hold now, and keep its verdicts."""
     block = next(block for block in plan.blocks if block.name == name)
     rows = judge(block, configuration, results.observations(name, configuration),
-                 [proof for proof in proofs if proof.block == name])
+                 [replace(proof, parameters=plan.changes.local(proof.parameters))
+                  for proof in proofs if proof.block == name],
+                 [job.name for job in results.jobs() if not job.passed
+                  and (job.block, job.configuration) == (name, configuration)])
+    for row in rows:
+        row.domain, row.detail = map(plan.changes.without_paths, (row.domain, row.detail))
     if left_out(plan, block, configuration):  # they may be what sees the rest
         rows = [row for row in rows if row.verdict != "unobserved"]
     results.judged(name, configuration, rows)
@@ -205,7 +218,7 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
     wanted = []
     for row in verdicts:
         witness = Witness.of(row, plan.folder, plan.simulator, content.get(row.job, ""),
-                             plan.pages)
+                             plan.pages, plan.changes)
         known = have.get((row.block, row.configuration, row.bound))
         if witness is not None and (known is None or known[2] != witness.key):
             wanted.append(witness)

@@ -37,13 +37,17 @@ from cyclebound.sim.verdict import Verdict
 
 __all__ = ["write_report"]
 
-_SYMBOLS = {"exact": "=", "reached": "≤", "held": "≤", "violated": ">", "not covered": "?",
-            "unobserved": "∅", "proved": "✓", "bounded": "≤", "failed": "✗", "passed": "✓"}
+_SYMBOLS = {"exact": "=", "right": "=", "held": "≤", "violated": ">", "wrong": "≠",
+            "not covered": "?", "unobserved": "∅", "void": "✗", "proved": "✓", "bounded": "≤",
+            "failed": "✗", "passed": "✓"}
+_TALLIED = ("exact", "held", "violated", "right", "wrong", "failed")
 _MEANS = {
     "exact": "for every kind of request, the worst that was measured equals the bound",
-    "reached": "nothing exceeds the bound, and some kinds of request reach it",
-    "held": "nothing exceeds the bound, and nothing reaches it",
+    "right": "every request took exactly as long as predicted",
+    "held": "nothing exceeds the bound, and for some kinds of request nothing reaches it",
     "violated": "a request took longer than the bound allows",
+    "wrong": "a request took longer or shorter than predicted",
+    "void": "a simulation of this configuration failed, so that the others show nothing",
     "not covered": "the formula does not speak of a request that was observed",
     "unobserved": "no request was observed, so nothing is shown",
     "proved": "for any number of cycles",
@@ -92,13 +96,13 @@ def _gathered(results: Results) -> dict[str, object]:
     blocks = dict.fromkeys([*(v.block for v in verdicts), *(j.block for j in jobs),
                             *(p["block"] for p in proofs), *(f["block"] for f in fpga),
                             *(p.block for p in pictures)])
-    tally = Counter("failed" if v.failed and v.verdict != "violated" else v.verdict
+    tally = Counter("failed" if v.failed and v.verdict not in ("violated", "wrong") else v.verdict
                     for v in verdicts)
     planned = meta.get("jobs")
     return {
         "headline": _headline(rows, [job for job in jobs if not job.passed]),
         "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
-        "tally": [(word, tally[word]) for word in ("exact", "reached", "held", "violated", "failed")
+        "tally": [(word, tally[word]) for word in _TALLIED
                   if tally[word] or word in ("exact", "violated")],
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),
         "compared": sum(j.compared for j in jobs),
@@ -120,12 +124,12 @@ def _headline(rows: list[Mapping], failed_jobs: list[JobRow]) -> str:
     if not rows:
         return "No verdicts in this run"
     failed = [row for row in rows if row["failed"]]
-    violated = sum(row["verdict"] == "violated" for row in failed)
-    said = [f"{number} of {_plural(len(rows), 'bound')} {word}" for number, word in
+    violated = sum(row["verdict"] in ("violated", "wrong") for row in failed)
+    said = [f"{number} of {_plural(len(rows), 'claim')} {word}" for number, word in
             ((violated, "violated"), (len(failed) - violated, "not shown to hold")) if number]
     if not failed:
-        exact = sum(row["verdict"] == "exact" for row in rows)
-        said = [f"All {len(rows)} bounds held" if len(rows) > 1 else "The bound held"]
+        exact = sum(row["verdict"] in ("exact", "right") for row in rows)
+        said = [f"All {len(rows)} claims held" if len(rows) > 1 else "The claim held"]
         if exact:
             said.append("exactly" if len(rows) == 1 else "each one exactly" if exact == len(rows)
                         else f"{exact} of them exactly")

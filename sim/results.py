@@ -22,18 +22,16 @@ from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Group, Job, Outcome
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.shape import cleaned, fields_of, misfit, row_misfit, shown
-from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.verdict import VERDICTS, Verdict
 
 __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
-VERSION = 1
-_READABLE = (0, VERSION)  # 0: the tables of version 1, from before versions were written
+VERSION = 2
 ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing}
 _META = {"seed": int, "versions": dict[str, str], "simulator": str, "code": str,
          "planned": list[str], "jobs": int, "options": dict, "command": str, "created": str}
-_WORDS = {"verdict": ("verdict", ("exact", "reached", "held", "violated", "not covered",
-                                  "unobserved")),
+_WORDS = {"verdict": ("verdict", VERDICTS),
           "proof": ("status", ("proved", "bounded", "failed"))}
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -115,7 +113,7 @@ class Results:
                 with base:
                     base.executescript(_SCHEMA)
                     base.execute(f"PRAGMA user_version = {VERSION}")
-            self._check(create)
+            self._check()
         except (OSError, sqlite3.Error) as error:
             if base is not None:
                 base.close()
@@ -124,22 +122,20 @@ class Results:
             base.close()
             raise
 
-    def _check(self, migrate: bool) -> None:
+    def _check(self) -> None:
         """Raise `UserError` unless this is a results file of a version that is known here."""
         path = self.folder / FILE
         version, = self._base.execute("PRAGMA user_version").fetchone()
-        if version not in _READABLE:
-            raise UserError(f"{path} is of version {version}, and this cyclebound reads version "
-                            f"{VERSION}; read it with the cyclebound that wrote it")
         found = _tables(self._base)
         if not found:
             raise UserError(f"{path} is empty: no result was kept in it")
-        if found != _own_tables():
+        foreign = found != _own_tables()
+        if version != VERSION and (version or not foreign):
+            raise UserError(f"{path} is of version {version}, and this cyclebound reads version "
+                            f"{VERSION}; read it with the cyclebound that wrote it")
+        if foreign:
             odd = sorted({name for _, name, _ in found ^ _own_tables()})
             raise UserError(f"{path} has other tables than a run: {shown(', '.join(odd))} differ")
-        if migrate and version != VERSION:
-            with self._base:
-                self._base.execute(f"PRAGMA user_version = {VERSION}")
         self.jobs()
         _ = self.meta
 

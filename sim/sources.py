@@ -13,6 +13,7 @@ import cyclebound.hdl
 import cyclebound.sim
 import cyclebound.tb
 from cyclebound.sim import catalogue
+from cyclebound.sim.errors import UserError
 
 __all__ = ["commit", "sources"]
 
@@ -28,7 +29,12 @@ def sources(pages: tuple[str, ...]) -> str:
         roots.append(Path(sys.modules[page].__file__).parent)
     for root in roots:
         for path in _modules(root):
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                raise UserError(f"cannot read {path}, which lies beside catalogue pages or below "
+                                f"them: {error.strerror}") from error
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + content)
     return digest.hexdigest()
 
 
@@ -50,9 +56,13 @@ def commit() -> str:
 
 
 def _modules(root: Path) -> Iterator[Path]:
-    """All Python files below ``root``, but not those of an environment that lives there too."""
+    """All Python files below ``root``, but not those of an environment that lives there too.
+
+    What Python cannot import is none: a link to nowhere (an editor's lock on a file), a pipe.
+    """
     for here, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders
                             if not name.startswith(".") and name not in ("site-packages", "runs")
                             and not Path(here, name, "pyvenv.cfg").exists())
-        yield from (Path(here, name) for name in sorted(files) if name.endswith(".py"))
+        yield from (path for name in sorted(files) if name.endswith(".py")
+                    and (path := Path(here, name)).is_file())

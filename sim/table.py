@@ -17,7 +17,7 @@ from cyclebound.sim.verdict import Verdict
 
 __all__ = ["Run", "differences", "print_differences", "print_run", "read", "write_junit"]
 
-_STYLE = {"exact": "green", "reached": "green", "held": "cyan"}
+_STYLE = {"exact": "green", "right": "green", "held": "cyan"}
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 _BAR = 10  # characters of the tightness bar
 
@@ -90,15 +90,15 @@ def _bar(tightness: float | None) -> Text:
 
 
 def _verdict(row: Verdict) -> Text:
-    text = row.verdict if row.kinds <= 1 or row.verdict != "reached" else \
-        f"reached {row.kinds_reached}/{row.kinds}"
+    text = row.verdict if row.verdict != "held" or row.kinds < 2 else \
+        f"held {row.kinds_reached}/{row.kinds}"
     return Text(text, style=_STYLE.get(row.verdict, "bold red"))
 
 
 def print_run(run: Run, console: Console) -> None:
     """The verdict table, and every problem below it."""
     table = Table(title=f"Measured against bound: {run.folder}", title_justify="left")
-    for name, justify in (("block", "left"), ("configuration", "left"), ("bound", "left"),
+    for name, justify in (("block", "left"), ("configuration", "left"), ("claim", "left"),
                           ("requests", "right"), ("worst", "right"), ("allowed", "right"),
                           ("tightness", "left"), ("verdict", "left"), ("evidence", "left"),
                           ("cycles", "right"), ("cycles/s", "right")):
@@ -106,7 +106,8 @@ def print_run(run: Run, console: Console) -> None:
     for row in run.verdicts:
         cycles, rate = run.speed(row)
         table.add_row(
-            row.block, row.configuration, f"{row.bound} ({row.what})", f"{row.requests:,}",
+            row.block, row.configuration, f"{row.claim} {row.bound} ({row.what})",
+            f"{row.requests:,}",
             "-" if row.worst is None else f"{row.worst:,}",
             "-" if row.allowed is None else f"{row.allowed:,}", _bar(row.tightness),
             _verdict(row), row.evidence + (f": {row.domain}" if row.domain else ""),

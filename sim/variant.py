@@ -1,21 +1,132 @@
-"""A block with other values for some of a configuration's parameters, as ``--set`` names them."""
+"""A block with other values for some of a configuration's parameters, as ``--set`` names them.
+
+`variant` adds one such configuration to a block, for a single simulation. `varied` makes a block
+of nothing but such configurations, which a regression runs like any other. Workers and a resumed
+run make it anew from `Changes`, which hold a part file's content and not its path.
+"""
 
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.golden.dram.part_file import PartFileError, load_part
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.sim.block import Block, Configuration, Property
+from cyclebound.sim.block import Block, Configuration, Observed, Property, Testbench
+from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.shape import row_misfit
 
-__all__ = ["proofs_with", "variant"]
+__all__ = ["UNCHANGED", "Changes", "Varied", "possible", "proofs_with", "variant", "varied"]
+
+_LONGEST = 100  # characters of a configuration's name, which becomes a folder
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What ``--set`` and ``--part`` change. Plain data: it travels to other machines.
+
+    Attributes
+    ----------
+    settings : tuple of (name, value)
+        Parameters with their values; a part's file by its name without folders.
+    part_file : str
+        The text of that file; empty if ``part`` names none.
+    """
+
+    settings: tuple[tuple[str, int | str], ...] = ()
+    part_file: str = ""
+
+    @classmethod
+    def of(cls, values: Mapping[str, int | str]) -> "Changes":
+        """The changes to these values; reads a part's file. Raises `UserError`."""
+        values = {name: _found(name, value) for name, value in values.items()}
+        if not _is_file("part", values.get("part")):
+            return cls(tuple(values.items()))
+        path = Path(values["part"])
+        return cls(tuple({**values, "part": path.name}.items()), path.read_text())
+
+    @classmethod
+    def kept(cls, value: object) -> "Changes":
+        """What `as_options` has made, from a run's folder. Raises `UserError`."""
+        wrong = row_misfit(value, cls, "changes")
+        found = cls() if wrong else cls(tuple(map(tuple, value["settings"])), value["part_file"])
+        name = dict(found.settings).get("part")
+        if not wrong and _is_file("part", name) != bool(found.part_file):
+            wrong = "changes have a part file's name and its text, or neither"
+        if not wrong and found.part_file and Path(name).name != name:
+            wrong = f"the part file in changes must be in no folder, not {name!r}"
+        if wrong:
+            raise UserError(wrong)
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self.settings)
+
+    def as_options(self) -> dict[str, object]:
+        """For JSON; see `kept`."""
+        return {"settings": [list(each) for each in self.settings], "part_file": self.part_file}
+
+    @property
+    def part_name(self) -> str:
+        """The name of the part's file; empty if there is none."""
+        return dict(self.settings)["part"] if self.part_file else ""
+
+    @property
+    def _path(self) -> str:
+        """The part's file on this machine: in the cache, where nobody edits it during a run."""
+        def make(folder: Path) -> None:
+            (folder / self.part_name).write_text(self.part_file)
+
+        folder, _ = entry("part", key_of(self.part_name, self.part_file), make)
+        return str(folder / self.part_name)
+
+    @property
+    def _label(self) -> str:
+        return f"{self.part_name} ({key_of(self.part_name, self.part_file)[:8]})"
+
+    @property
+    def values(self) -> dict[str, int | str]:
+        """The changed parameters, for this machine: a part's file by its path here."""
+        return {**dict(self.settings), **({"part": self._path} if self.part_file else {})}
+
+    def labelled(self, parameters: Mapping[str, object]) -> dict[str, object]:
+        """Parameters that are the same on every machine: the part's file by name and content."""
+        return self._exchanged(parameters, self._path, self._label) if self.part_file \
+            else dict(parameters)
+
+    def local(self, parameters: Mapping[str, object]) -> dict[str, object]:
+        """What `labelled` was made from, on this machine."""
+        return self._exchanged(parameters, self._label, self._path) if self.part_file \
+            else dict(parameters)
+
+    @staticmethod
+    def _exchanged(parameters: Mapping[str, object], old: str, new: str) -> dict[str, object]:
+        return {name: new if value == old else value for name, value in parameters.items()}
+
+    def without_paths(self, text: str) -> str:
+        """A sentence with the part's label where it has the path."""
+        return text.replace(self._path, self._label) if self.part_file else text
+
+    def words(self, part: Path) -> list[str]:
+        """The command line's words for them; ``part`` is the part's file, if there is one."""
+        found = [word for name, value in self.settings if not (self.part_file and name == "part")
+                 for word in ("--set", f"{name}={value}")]
+        return [*found, *(["--part", str(part)] if self.part_file else [])]
+
+
+UNCHANGED = Changes()
+
+
+def _is_file(name: str, value: object) -> bool:
+    """Whether that parameter names a part's file."""
+    return name == "part" and isinstance(value, str) and value.endswith(".toml")
 
 
 def _found(name: str, value: object) -> object:
     """The value; a part's file by its whole path, for simulators run in folders of their own."""
-    if name == "part" and isinstance(value, str) and value.endswith(".toml"):
+    if _is_file(name, value):
         path = str(Path(value).resolve())
         try:
             load_part(path)
@@ -34,26 +145,166 @@ def variant(block: Block, configuration: str | None, values: Mapping[str, object
     """
     name, base = block.configuration(configuration)
     values = {key: _found(key, value) for key, value in values.items()}
-    changed = {key: value for key, value in values.items() if base.parameters.get(key) != value}
-    if not changed:
+    new, parameters = _changed(name, base, values)
+    if new == name:
         return block, name
-    parameters = {**base.parameters, **changed}
     block.make(parameters)
+
+    def joined(entry: Testbench | Observed) -> Testbench | Observed:
+        """One that speaks of the new configuration if it does of the old one."""
+        if entry.configurations and name in entry.configurations:
+            return dataclasses.replace(entry, configurations=(*entry.configurations, new))
+        return entry
+
+    return dataclasses.replace(
+        block, configurations={**block.configurations,
+                               new: dataclasses.replace(base, parameters=parameters)},
+        testbenches=tuple(map(joined, block.testbenches)),
+        bounds=tuple(map(joined, block.bounds))), new
+
+
+def _changed(name: str, base: Configuration, values: Mapping[str, object]
+             ) -> tuple[str, dict[str, object]]:
+    """A configuration with these values: what it is called, and its parameters."""
+    changed = {key: value for key, value in values.items() if base.parameters.get(key) != value}
     words = [f"{key}={Path(value).stem if isinstance(value, str) else value}"
              for key, value in changed.items()]
     new = re.sub(r"[^\w.,=+-]", "_", "+".join([name, *words]))
-    with_new = {"configurations": {**block.configurations, new: Configuration(parameters,
-                                                                             base.domain)},
-                "testbenches": tuple(_joined(each, name, new) for each in block.testbenches),
-                "bounds": tuple(_joined(each, name, new) for each in block.bounds)}
-    return dataclasses.replace(block, **with_new), new
+    if len(new) > _LONGEST:
+        new = f"{new[:_LONGEST - 9]}~{key_of(new)[:8]}"
+    return new, {**base.parameters, **changed}
 
 
-def _joined(entry: object, name: str, new: str) -> object:
-    """A testbench or bound that speaks of the new configuration if it does of the old one."""
-    if entry.configurations and name in entry.configurations:
-        return dataclasses.replace(entry, configurations=(*entry.configurations, new))
-    return entry
+@dataclass(frozen=True)
+class Varied:
+    """A block whose configurations are all changed.
+
+    Attributes
+    ----------
+    names : mapping
+        The name of each of the block's own configurations, and of what became of it.
+    refused : tuple[str, ...]
+        What cannot be, or not run, a sentence each.
+    """
+
+    block: Block
+    names: Mapping[str, str]
+    refused: tuple[str, ...] = ()
+
+
+def varied(block: Block, changes: Changes) -> Varied:
+    """The block with every configuration, testbench, bound and proof for the changed parameters.
+
+    A property's instances keep what is independent of it; of others, those are left out that
+    say nothing of the changed configurations. Nothing is built; see `possible`.
+    """
+    if not changes:
+        return Varied(block, {name: name for name in block.configurations})
+    values = changes.values
+    having = {name: each for name, each in block.configurations.items()
+              if values.keys() <= each.parameters.keys()}
+    found = {name: _changed(name, each, values) for name, each in having.items()}
+    names = {name: new for name, (new, _) in found.items()}
+
+    def renamed(known: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if known is None else tuple(names.get(name, name) for name in known)
+
+    fpga = block.fpga and (None if block.fpga.configuration not in names else dataclasses.replace(
+        block.fpga, configuration=names[block.fpga.configuration]))
+    return Varied(dataclasses.replace(
+        block, fpga=fpga,
+        configurations={new: dataclasses.replace(having[name], parameters=parameters)
+                        for name, (new, parameters) in found.items()},
+        testbenches=tuple(dataclasses.replace(
+            bench, configurations=renamed(bench.configurations), quick=renamed(bench.quick))
+            for bench in block.testbenches),
+        bounds=tuple(dataclasses.replace(entry, configurations=renamed(entry.configurations))
+                     for entry in block.bounds),
+        properties=tuple(dataclasses.replace(claim, instances=_instances(claim, values))
+                         for claim in block.properties),
+        pictures=()), names)  # `picture` could not draw them again
+
+
+def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Varied:
+    """`varied` without what the component, or the hardware around it in a testbench, refuses.
+
+    Raises `UserError` if nothing of it is left, or not all of the configurations ``wanted``.
+    """
+    found = varied(block, changes)
+    if not changes:
+        return found
+    refused: list[str] = []
+    configurations, benches = {}, {bench.name: [] for bench in block.testbenches}
+    for name, new in found.names.items():
+        parameters = found.block.configurations[new].parameters
+        try:
+            block.make(parameters)
+        except UserError as error:
+            where = changes.without_paths(f"{block.name}: configuration {name} cannot have "
+                                          f"{_listed(changes)}: "
+                                          f"{str(error).removeprefix(f'{block.name}: ')}")
+            if name in wanted or new in wanted:
+                raise UserError(where) from error
+            refused += [] if wanted else [where]
+            continue
+        configurations[new] = found.block.configurations[new]
+        for bench in found.block.testbenches:
+            if not bench.runs_on(new):
+                continue
+            if not (wrong := _refusal(bench, block, parameters)):
+                benches[bench.name].append(new)
+            elif not wanted or name in wanted or new in wanted:
+                refused.append(changes.without_paths(
+                    f"{block.name}: testbench {bench.name} cannot run on {new}: {wrong}"))
+    if not configurations:
+        raise UserError(refused[0] if refused else
+                        f"no configuration of {block.name} has {_listed(changes)} to change")
+    claims = tuple(dataclasses.replace(claim, instances=tuple(
+        each for each in claim.instances if _makes(claim.top or block.component, each)))
+        for claim in found.block.properties)
+    return Varied(dataclasses.replace(
+        found.block, configurations=configurations, properties=claims,
+        testbenches=tuple(dataclasses.replace(bench, configurations=tuple(benches[bench.name]))
+                          for bench in found.block.testbenches)),
+        {name: new for name, new in found.names.items() if new in configurations}, tuple(refused))
+
+
+def _listed(changes: Changes) -> str:
+    return ", ".join(f"{name} {value}" for name, value in changes.settings)
+
+
+def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object]) -> str:
+    """Why what the testbench simulates cannot be made; empty if it can."""
+    if bench.top is None and bench.checker is None:
+        return ""
+    try:
+        component = (bench.top or block.component)(**parameters)
+        if bench.checker:
+            bench.checker(component)
+    except (TypeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _makes(make: Callable[..., object], parameters: Mapping[str, object]) -> bool:
+    """Whether there is a component with these parameters."""
+    try:
+        make(**parameters)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _instances(claim: Property, values: Mapping[str, object]) -> tuple[dict[str, object], ...]:
+    """The property's instances that say something of a block with these values, each once."""
+    found: list[dict[str, object]] = []
+    for instance in claim.instances:
+        depends = {name: value for name, value in values.items() if name not in claim.independent}
+        new = {**instance, **depends}
+        if (depends.keys() <= instance.keys() and new not in found
+                and ("part" not in depends or _real(instance["part"]))):
+            found.append(new)
+    return tuple(found)
 
 
 def _real(part: object) -> bool:

@@ -4,7 +4,8 @@ import itertools
 import json
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cyclebound.golden.bound import Bound, NotCovered
@@ -13,9 +14,13 @@ from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.shape import shown
 
-__all__ = ["FAILURES", "Verdict", "cycles_of", "judge", "judge_bound"]
+__all__ = ["FAILURES", "VERDICTS", "Verdict", "cycles_of", "judge", "judge_bound"]
 
-FAILURES = ("violated", "not covered", "unobserved")
+FAILURES = ("violated", "wrong", "not covered", "unobserved", "void")
+"""Verdicts that make a run fail."""
+
+VERDICTS = ("exact", "held", "right", *FAILURES)
+"""All that a verdict may say."""
 
 
 @dataclass
@@ -24,21 +29,30 @@ class Verdict:
 
     Attributes
     ----------
+    claim : str
+        ``bound``, ``prediction`` or ``rate``.
     verdict : str
-        ``exact``: for each kind of request (each set of parameters) the worst observed equals the
-        bound. ``reached``: for some kinds it does. ``held``: no request exceeds it.
-        ``violated``, ``not covered`` (the formula does not speak of an observed request),
-        ``unobserved``: failures.
+        Of a bound: ``exact`` if for each kind of request (each set of parameters) the worst
+        observed equals the bound, ``held`` if no request exceeds it, ``violated`` if one does. Of a
+        prediction: ``right`` if every request took exactly that long, else ``wrong``. Of a rate:
+        ``held`` or ``violated``. Of any: ``not covered`` (the formula does not speak of an observed
+        request), ``unobserved``, and ``void`` (a simulation of this configuration failed, so that
+        what was observed in it shows nothing).
     kinds, kinds_reached : int
         Kinds of requests, and those whose worst observed equals the bound.
+    ratios : list of float
+        Worst observed over bound, by kind: the least (loosest), the median, the greatest.
     worst, allowed : int
         Latency and bound, in cycles, of the request that comes closest to its bound.
     parameters : dict
         Of that request.
     evidence : str
-        ``proved``, ``exhaustive`` or ``sampled``.
+        ``proved`` (for every kind observed, by a proof with this configuration's parameters of what
+        the probe counts against the bound's value), ``exhaustive`` (every case of the
+        configuration's domain was observed), ``searched`` (by a testbench that looks for the
+        request closest to its bound) or ``sampled``; ``none`` where the verdict is void.
     domain : str
-        What was proved, or which domain was exhausted.
+        What was proved, which cases were exhausted, what searched.
     job, test, first, last
         Where that request is to be seen: cycles from the start of that test.
     histogram : list of (latency, count)
@@ -51,10 +65,13 @@ class Verdict:
     what: str
     formula: str
     source: str
+    claim: str = "bound"
+    environment: str = ""
     verdict: str = "unobserved"
     requests: int = 0
     kinds: int = 0
     kinds_reached: int = 0
+    ratios: list = field(default_factory=list)
     worst: int | None = None
     allowed: int | None = None
     parameters: dict = field(default_factory=dict)
@@ -75,6 +92,14 @@ class Verdict:
         return self.worst / self.allowed
 
     @property
+    def words(self) -> str:
+        """The verdict; of a bound that some kinds do not reach, how near they come to it."""
+        if self.verdict != "held" or self.kinds < 2:
+            return self.verdict
+        return (f"held ({self.kinds_reached}/{self.kinds} exact; ratios "
+                f"{' / '.join(f'{ratio:.2f}' for ratio in self.ratios)})")
+
+    @property
     def failed(self) -> bool:
         return self.verdict in FAILURES
 
@@ -88,7 +113,7 @@ def cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
 
 
 def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
-          proofs: Iterable[Proof] = ()) -> list[Verdict]:
+          proofs: Iterable[Proof] = (), failed: Sequence[str] = ()) -> list[Verdict]:
     """Verdicts for all bounds of a configuration.
 
     Parameters
@@ -97,37 +122,45 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
         All that was observed in this configuration.
     proofs : iterable of Proof
         What has been proved of the block as it is now.
+    failed : sequence of str
+        Names of simulations of this configuration that failed: what was observed in the others
+        holds no verdict but a violated one.
     """
     observed = list(observed)
     configuration = block.configurations[name]
-    proved = _covering(block, configuration, proofs)
+    proofs = list(proofs)
     bounded = {entry.what for entry in block.bounds}
     seen = {group.what for _, group in observed}
     rows = [judge_bound(block, name, configuration, entry,
-                        [(job, g) for job, g in observed if g.what == entry.what], proved)
+                        [(job, g) for job, g in observed if g.what == entry.what], proofs)
             for entry in block.bounds
             if entry.what in seen or name in (entry.configurations or [name])]
     for what in sorted(seen - bounded):
         job, group = next((j, g) for j, g in observed if g.what == what)
-        rows.append(Verdict(block.name, name, "-", what, "-", "-", "not covered", job=job,
+        rows.append(Verdict(block.name, name, "-", what, "-", "-", verdict="not covered", job=job,
                             requests=group.count, parameters=group.parameters,
                             detail=f"no bound of {block.name} covers observed {what!r} requests, "
                                    f"such as {_words(group.parameters)}"))
+    for row in rows:
+        if failed and row.verdict not in ("violated", "wrong"):
+            row.verdict, row.evidence, row.domain = "void", "none", ""
+            row.detail = f"{len(failed)} of its simulations failed, such as {failed[0]}"
     return rows
 
 
 def judge_bound(block: Block, name: str, configuration: Configuration, entry: Observed,
-                observed: list[tuple[str, Group]], proved: Mapping[str, str]) -> Verdict:
+                observed: list[tuple[str, Group]], proofs: Iterable[Proof]) -> Verdict:
     """The verdict of one bound over the requests that it speaks of."""
     row = Verdict(block.name, name, entry.bound.name, entry.what, entry.bound.formula,
-                  entry.bound.source, requests=sum(g.count for _, g in observed))
+                  entry.bound.source, entry.bound.kind, entry.bound.environment,
+                  requests=sum(g.count for _, g in observed))
     if not observed:
         row.detail = f"no {entry.what!r} request was observed"
         return row
     allowed: dict[str, int] = {}
     kinds: dict[str, list[tuple[str, Group]]] = {}
     for job, group in observed:
-        key = json.dumps(group.parameters, sort_keys=True)
+        key = _key(entry, group.parameters)
         kinds.setdefault(key, []).append((job, group))
         if key not in allowed:
             try:
@@ -141,17 +174,37 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
                 row.detail = (f"{entry.bound.name} does not cover "
                               f"{_words(group.parameters)}: {why}")
                 return row
+    # A request that had not ended when its test did has a count of 0: it shows something only if it
+    # has exceeded its bound by then.
+    kinds = {key: [(job, g) for job, g in groups if g.count or g.latency > allowed[key]]
+             for key, groups in kinds.items()}
+    kinds = {key: groups for key, groups in kinds.items() if groups}
+    if not kinds:
+        row.detail = f"no {entry.what!r} request ended"
+        return row
     # of equals, one whose waveform can be seen
     worst = {key: max(groups, key=lambda item: (item[1].latency, item[1].test != ""))
              for key, groups in kinds.items()}
     row.kinds = len(kinds)
     row.kinds_reached = sum(worst[key][1].latency == allowed[key] for key in kinds)
+    ratios = [_ratio(worst[key][1].latency, allowed[key]) for key in kinds]
+    row.ratios = [round(ratio, 4) for ratio in (min(ratios), statistics.median(ratios),
+                                                max(ratios))]
+    if row.claim == "prediction":
+        wrong = next(((job, g, key) for key, groups in kinds.items() for job, g in groups
+                      if g.latency != allowed[key]), None)
+        if wrong is not None:
+            row.job, group, key = wrong
+            _at(row, group, allowed[key])
+            row.verdict = "wrong"
+            row.detail = (f"{entry.what} with {_words(group.parameters)} took {group.latency}, "
+                          f"predicted {allowed[key]}")
+            return row
     # closest to its bound; of equals, the longest whose waveform can be seen
     closest = max(kinds, key=lambda key: (_ratio(worst[key][1].latency, allowed[key]),
                                           worst[key][1].test != "", worst[key][1].latency))
     row.job, group = worst[closest]
-    row.worst, row.allowed, row.parameters = group.latency, allowed[closest], group.parameters
-    row.test, row.first, row.last = group.test, group.first, group.last
+    _at(row, group, allowed[closest])
     counts: dict[int, int] = {}
     for _, other in kinds[closest]:
         counts[other.latency] = counts.get(other.latency, 0) + other.count
@@ -160,12 +213,20 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
         row.verdict = "violated"
         row.detail = (f"{entry.what} with {_words(row.parameters)} took {row.worst}, "
                       f"bound {row.allowed}")
-    elif row.kinds_reached == row.kinds:
-        row.verdict = "exact"
+        return row  # there is no evidence for what is violated
+    elif row.claim == "prediction":
+        row.verdict = "right"
     else:
-        row.verdict = "reached" if row.kinds_reached else "held"
-    _evidence(row, entry, configuration, [group.parameters for _, group in observed], proved)
+        row.verdict = "exact" if row.kinds_reached == row.kinds else "held"
+    _evidence(row, entry, block, configuration,
+              [(job, group.parameters) for job, group in observed if group.count], proofs)
     return row
+
+
+def _at(row: Verdict, group: Group, allowed: int) -> None:
+    """The row shows this request."""
+    row.worst, row.allowed, row.parameters = group.latency, allowed, group.parameters
+    row.test, row.first, row.last = group.test, group.first, group.last
 
 
 def _ratio(latency: int, allowed: int) -> float:
@@ -175,30 +236,82 @@ def _ratio(latency: int, allowed: int) -> float:
     return math.inf if latency > allowed else 1.0
 
 
-def _evidence(row: Verdict, entry: Observed, configuration: Configuration,
-              seen: list[dict], proved: Mapping[str, str]) -> None:
-    """The strongest evidence there is, checked and not only claimed; weaker one behind it."""
+def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Configuration,
+              seen: list[tuple[str, dict]], proofs: Iterable[Proof]) -> None:
+    """The strongest evidence there is, checked and not only claimed; weaker one follows it."""
     found = []
-    if entry.proved_by and all(name in proved for name in entry.proved_by):
-        found.append(("proved", "; ".join(proved[name] for name in entry.proved_by)))
+    if searched := sorted({job.split("/")[2] for job, _ in seen} & {
+            bench.name for bench in block.testbenches if bench.searches}):
+        found.append(("searched", "by " + ", ".join(searched)))
     if entry.exhaustive and configuration.domain:
+        cases = list(cases_of(entry, configuration))
         names = list(configuration.domain)
-        whole = list(itertools.product(*configuration.domain.values()))
-        every = {values for values in whole if _speaks_of(
-            entry, {**configuration.parameters, **dict(zip(names, values, strict=True))})}
-        missing = every - {tuple(p.get(name) for name in names) for p in seen}
-        if missing or not every:
-            row.detail = row.detail or (f"not exhaustive: {len(missing)} of {len(every)} kinds "
+        have = {tuple(p.get(name) for name in names) for _, p in seen}
+        missing = len(set(cases) - have)
+        if missing or not cases:
+            row.detail = row.detail or (f"not exhaustive: {missing:,} of {len(cases):,} cases "
                                         f"were not observed")
         else:
-            domain = ", ".join(f"{name} {r.start}..{r.stop - 1}"
-                               for name, r in configuration.domain.items())
-            if len(every) < len(whole):
-                domain += f" ({len(every)} of {len(whole)} kinds: where the formula applies)"
-            found.append(("exhaustive", domain))
-    if found:
+            domain = ", ".join(f"{name} {_values(values)}"
+                               for name, values in configuration.domain.items())
+            found.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
+    kinds = {_key(entry, parameters) for _, parameters in seen}
+    covered, words = _proved(block, entry, configuration, proofs)
+    if words:
+        whole = kinds <= covered
+        found.insert(0 if whole else len(found), ("proved" if whole else "proved in part",
+                                                  "; ".join(words)))
+    if found and found[0][0] != "proved in part":
         row.evidence = found[0][0]
         row.domain = "; ".join([found[0][1], *(f"{kind}: {what}" for kind, what in found[1:])])
+    elif found:
+        row.domain = ": ".join(found[0])
+
+
+def _key(entry: Observed, parameters: Mapping[str, object]) -> str:
+    """The kind of a request: what its bound reads of its parameters."""
+    return json.dumps({name: parameters[name] for name in sorted(entry.bound.parameters)
+                       if name in parameters})
+
+
+def _proved(block: Block, entry: Observed, configuration: Configuration,
+            proofs: Iterable[Proof]) -> tuple[set[str], list[str]]:
+    """The kinds for which this bound's value has been proved, and how to say it."""
+    kinds, words = set(), []
+    for proof in proofs:
+        claim = next((p for p in block.properties if p.name == proof.property), None)
+        if (claim is None or proof.block != block.name or proof.status != "proved"
+                or claim.name not in entry.proved_by):
+            continue
+        same = [name for name in configuration.parameters if name not in claim.independent]
+        if any(proof.parameters.get(name) != configuration.parameters[name] for name in same):
+            continue
+        for what, kind, limit in proof.claims:
+            try:
+                value = cycles_of(entry.bound, {**configuration.parameters, **kind})
+            except Exception:  # then nothing is proved of it
+                continue
+            if what == entry.what and value == limit:
+                kinds.add(_key(entry, kind))
+                those = {name: configuration.parameters[name] for name in same}
+                words.append(f"{claim.name} for {_words(those | kind)}")
+    return kinds, list(dict.fromkeys(words))
+
+
+def cases_of(entry: Observed, configuration: Configuration) -> Iterator[tuple]:
+    """The cases of the configuration's domain that the bound speaks of, as values in its order."""
+    names = list(configuration.domain)
+    for values in itertools.product(*configuration.domain.values()):
+        case = dict(zip(names, values, strict=True))
+        if (configuration.possible is None or configuration.possible(**case)) and _speaks_of(
+                entry, {**configuration.parameters, **case}):
+            yield values
+
+
+def _values(values: Sequence[int]) -> str:
+    if isinstance(values, range):
+        return f"{values.start}..{values.stop - 1}"
+    return " ".join(map(str, values))
 
 
 def _speaks_of(entry: Observed, parameters: Mapping[str, object]) -> bool:
@@ -209,20 +322,6 @@ def _speaks_of(entry: Observed, parameters: Mapping[str, object]) -> bool:
     except Exception:  # a mistake in the formula; what was not observed is missing all the same
         return True
     return True
-
-
-def _covering(block: Block, configuration: Configuration,
-              proofs: Iterable[Proof]) -> dict[str, str]:
-    """Properties proved for what decides them in this configuration, with these values."""
-    covering = {}
-    for proof in proofs:
-        claim = next((p for p in block.properties if p.name == proof.property), None)
-        if claim is None or proof.status != "proved":
-            continue
-        if all(proof.parameters.get(n) == configuration.parameters.get(n) for n in claim.decides):
-            values = _words({n: configuration.parameters[n] for n in claim.decides})
-            covering[claim.name] = f"{claim.name} for {values}"
-    return covering
 
 
 def _words(parameters: Mapping[str, object]) -> str:

@@ -12,6 +12,7 @@ from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
 from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform import render
 
@@ -36,10 +37,12 @@ class Witness:
     simulator: str
     key: str
     pages: tuple[str, ...]
+    changes: Changes = UNCHANGED
+    part: str = ""  # where the run has the part's file that the changes name
 
     @classmethod
     def of(cls, row: Verdict, run: Path, simulator: str, content: str,
-           pages: tuple[str, ...]) -> "Witness | None":
+           pages: tuple[str, ...], changes: Changes = UNCHANGED) -> "Witness | None":
         """The witness of a verdict; None if it has no request, or its requests were counted."""
         if not row.test or row.worst is None:
             return None
@@ -48,14 +51,18 @@ class Witness:
         return cls(row.block, row.configuration, row.bound, row.what, row.parameters, testbench,
                    int(seed), row.test, row.first, row.last, str(inside(run, folder)), simulator,
                    key_of(content, row.job, row.bound, row.what, row.test, row.first, row.last),
-                   pages)
+                   pages, changes, str(run / changes.part_name))
 
     @property
     def command(self) -> str:
         """What a person types to see it again."""
-        return shlex.join(["cyclebound", "run", self.block, "--configuration", self.configuration,
-                           "--testbench", self.testbench, "--seed", str(self.seed), "--test",
-                           self.test, "--waves"])
+        own = self.configuration
+        if self.changes:
+            names = varied(catalogue.load(self.pages).find(self.block), self.changes).names
+            own = next(name for name, new in names.items() if new == own)
+        return shlex.join(["cyclebound", "run", self.block, "--configuration", own,
+                           *self.changes.words(Path(self.part)), "--testbench", self.testbench,
+                           "--seed", str(self.seed), "--test", self.test, "--waves"])
 
 
 def signals_for(witness: Witness, block: Block) -> Sequence[str]:
@@ -86,13 +93,13 @@ def draw(witness: Witness) -> str:
 def _drawn(witness: Witness) -> str:
     job = Job(witness.block, witness.configuration, witness.testbench, witness.seed,
               witness.folder, waves=True, test=witness.test, simulator=witness.simulator,
-              pages=witness.pages)
+              pages=witness.pages, changes=witness.changes)
     try:
         outcome = run_job(job)
         if outcome.waveform is None:
             raise UserError(f"no waveform was written: {outcome.reason}")
         start = outcome.starts.get(witness.test, 0)
-        block = catalogue.load(witness.pages).find(witness.block)
+        block = varied(catalogue.load(witness.pages).find(witness.block), witness.changes).block
         return render(Path(outcome.waveform), signals_for(witness, block),
                       start + witness.first, start + witness.last,
                       title=f"{witness.what} {witness.block}")

@@ -8,9 +8,10 @@ names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, 
 - ``past(x)``: the value one cycle ago, 0 after reset;
 - ``any(x)``: a bit of it is set; ``count(x)``: how many are;
 - ``any(ports[p].valid for p in lanes)``: one of several like things does, and ``count(...)``: how
-  many do; ``lanes`` is a number that is known by this name, or a number itself;
+  many do; ``lanes`` is a number, a name of one, or ports, as many as there are;
 - ``first(x, y)``: x, for the first time since a cycle before this one in which y was, or reset;
 - ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
+- ``nth(x, n)``: true where the sum of x since reset reaches n, 2n, 3n and so on; x is at most n;
 - ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0.
 """
 
@@ -29,7 +30,8 @@ _BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: opera
            ast.Add: operator.add, ast.Sub: operator.sub}
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
              ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
-_FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "every": 1}  # arguments
+# by the number of their arguments
+_FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "nth": 2, "every": 1}
 
 
 class ExpressionError(ValueError):

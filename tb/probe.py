@@ -28,9 +28,20 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "Probe", "ProbeCounter", "place"]
+__all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered", "prints",
+           "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
+
+
+def taken(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is taken."""
+    return f"{stream}.valid & {stream}.ready"
+
+
+def offered(stream: str) -> str:
+    """The expression for the cycles in which an item of ``stream`` is offered first."""
+    return f"{stream}.valid & ~past({stream}.valid & ~{stream}.ready)"
 
 
 @dataclass(frozen=True)
@@ -61,8 +72,11 @@ class Probe:
     ticks : str
         Where a latency does not count cycles: what is counted instead (accepted grants, say).
     each : mapping
-        Index letters, each with how many there are: as many probes, one for each index, e.g.
-        ``{"r": "requesters"}``.
+        Index letters, each with how many there are (a number, an attribute of the component that
+        is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
+    classed : bool
+        Only requests that are declared are of the bound's class, even where there is nothing to
+        declare of them.
     in_turn : bool
         Requests are served one after the other, and the latency of each counts from where it
         begins, or from the cycle after the end of the one before, whichever is later.
@@ -80,6 +94,7 @@ class Probe:
     end_id: str = ""
     ticks: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
+    classed: bool = False
     in_turn: bool = False
     ahead: str = "0"
 
@@ -96,7 +111,7 @@ class Probe:
 
     def indexes(self, target: object) -> Iterator[dict[str, int]]:
         """Each assignment of the index letters, for this component."""
-        counts = {letter: many if isinstance(many, int) else getattr(target, many)
+        counts = {letter: many if isinstance(many, int) else _many(getattr(target, many))
                   for letter, many in self.each.items()}
 
         def rest(letters: list[str]) -> Iterator[dict[str, int]]:
@@ -148,8 +163,12 @@ class ProbeCounter(Elaboratable):
         Its cycles so far, this one included.
     now : Signal(width)
         Number of this cycle; resets do not change it.
-    shown : Signal
-        The bit kept with the request that ``age`` counts.
+    busy : Signal
+        A request is under way from an earlier cycle, and ``before`` counts it.
+    before : Signal(width)
+        Its ticks, without this cycle's.
+    shown, fresh_shown : Signal
+        The bit kept with the request that ``age`` counts; that of one that begins.
     overflow, spurious : Signal
         More requests than ``in_flight``; an end without a request.
     """
@@ -163,7 +182,8 @@ class ProbeCounter(Elaboratable):
         self._in_turn, self._ahead = in_turn, Value.cast(ahead)
         self.begins, self.closes, self.waiting = Signal(), Signal(), Signal()
         self.age, self.lasted = Signal(width), Signal(width)
-        self.shown = Signal()
+        self.shown, self.fresh_shown = Signal(), Signal()
+        self.busy, self.before = Signal(), Signal(width)
         self._counts = now is None
         self.now = Signal(width, reset_less=True) if now is None else now
         self.overflow, self.spurious = Signal(), Signal()
@@ -183,10 +203,11 @@ class ProbeCounter(Elaboratable):
         busy, full = (self._by_order if self._ids is None else self._by_id)(m, fresh, oldest)
         mine = 1 if self._ids is None else self._ids[0] == self._ids[1]
         more = Signal(max(1, len(self._starts)))  # starts that the latest request still has
-        with m.If(self.begins):
-            m.d.sync += more.eq(Mux(self._starts == 0, 0, self._starts - 1))
-        with m.Elif(self._start):
-            m.d.sync += more.eq(more - 1)
+        if not (isinstance(self._starts, Const) and self._starts.value <= 1):
+            with m.If(self.begins):
+                m.d.sync += more.eq(Mux(self._starts == 0, 0, self._starts - 1))
+            with m.Elif(self._start):
+                m.d.sync += more.eq(more - 1)
         ended = Signal(max(1, len(self._ends)))  # of the head's ends, before this cycle
         now, since, turn = (Signal(self._width, name=name) for name in ("upto", "since", "turn"))
         m.d.comb += [now.eq(ticked + self._tick), since.eq(now - head.ticked), self.age.eq(since)]
@@ -201,6 +222,9 @@ class ProbeCounter(Elaboratable):
             self.waiting.eq(busy | (self.begins & mine)),
             self.closes.eq(self._end & self.waiting & (ended + 1 >= head.ends)),
             self.shown.eq(head.shown),
+            self.fresh_shown.eq(self._shown),
+            self.busy.eq(busy),
+            self.before.eq(ticked - oldest.ticked),
             self.lasted.eq(self.now + 1 - head.cycle),
             self.overflow.eq(self.begins & full & ~self.closes),
             self.spurious.eq(self._end & ~self.waiting),
@@ -247,37 +271,31 @@ class ProbeCounter(Elaboratable):
         return taken.bit_select(end, 1), taken.bit_select(start, 1) & (start != end)
 
 
-def place(m, number, probe, target, declared, *, name, now, classed):
-    """Place hardware for ``probe`` beside ``target`` that prints each request.
+def counters_of(m, probe, target, *, name, declared=None, now=None, classed=False, width=48):
+    """Place the hardware of ``probe`` in ``m``, and return it: a `ProbeCounter` for each index.
 
     Parameters
     ----------
     m : Module
         Where it goes.
-    number : int
-        What the printed lines call the probe.
     target : wiring.Component
         Whose ports it looks at.
-    declared : callable
-        From a name and the number of a place, the signal of what requesters declare there.
     name : str
         Of the submodules, and in messages.
-    now : Signal
-        Number of the cycle.
+    declared : callable
+        From a name and the number of a place, the value of what requesters declare there.
+    now : Signal or None
+        Number of the cycle; None: every counter has its own.
     classed : bool
-        Whether only requests are printed that began when they were declared to be of a class:
-        while ``declared("on", place)``.
-
-    Returns the `ProbeCounter`s, in the order of `Probe.indexes`.
+        Whether only requests are marked as ``shown`` that began when they were declared to be of a
+        class: while ``declared("on", place)``.
+    width : int
+        Bits of the counts.
     """
     counters = []
     for place, index in enumerate(probe.indexes(target)):
         label = "_".join([name, *map(str, index.values())])
-        pasts: list[Value] = []
-
-        def value(text, index=index, label=label, pasts=pasts, place=place):
-            return _value(m, text, target, index, lambda what: declared(what, place), label, pasts)
-
+        value = _reader(m, probe, target, place, index, declared, name)
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
         in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
                      else getattr(target, probe.in_flight))
@@ -289,23 +307,51 @@ def place(m, number, probe, target, declared, *, name, now, classed):
         counter = ProbeCounter(
             _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
             starts=value(probe.starts), ends=value(probe.ends),
-            tick=_event(value(probe.ticks)) if probe.ticks else 1,
-            in_flight=in_flight, width=len(now), ids=ids, now=now, in_turn=probe.in_turn,
-            ahead=value(probe.ahead), shown=declared("on", place) if classed else 1)
+            tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
+            width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=value(probe.ahead),
+            shown=declared("on", place) if classed else 1)
         m.submodules[label] = counter
         counters.append(counter)
+    return counters
+
+
+def prints(m, number, probe, target, counters, *, name, declared):
+    """Let the counters of ``probe`` print each request that they see; see `counters_of`.
+
+    Parameters
+    ----------
+    number : int
+        What the printed lines call the probe.
+    """
+    for place, (index, counter) in enumerate(zip(probe.indexes(target), counters, strict=True)):
+        value = _reader(m, probe, target, place, index, declared, f"{name}_shows")
         shows = [value(text) for text in probe.request.values()]
+        label = "_".join([name, *map(str, index.values())])
         m.d.sync += [
-            Assert(~counter.overflow, f"probe {label}: more than {in_flight} requests under way"),
-            Assert(~counter.spurious, f"probe {label}: an end without a request"),
+            Assert(~counter.overflow, f"{label}: more requests under way than it can follow"),
+            Assert(~counter.spurious, f"{label}: an end without a request"),
         ]
-        with m.If(counter.begins & (declared("on", place) if classed else 1)):
+        with m.If(counter.begins & counter.fresh_shown):
             m.d.sync += Print(Format(f"{MARK} {number} {place} " + " ".join(
                 ["{}"] * (1 + len(shows))), counter.now, *shows))
         with m.If(counter.closes & counter.shown):
             m.d.sync += Print(Format(f"{MARK}. {number} {place} " + "{} {} {}",
                                      counter.now + 1 - counter.lasted, counter.now, counter.age))
-    return counters
+
+
+def claim_bound(m, what, counters, limit):
+    """Claim in ``m`` that no request lasts longer than ``limit``, ended or not."""
+    for counter in counters:
+        m.d.sync += Assert(~counter.waiting | (counter.age <= limit),
+                           f"{what}: a request takes more than {limit}")
+
+
+def _reader(m, probe, target, place, index, declared, name):
+    """From an expression to its hardware, at one of the probe's places."""
+    label = "_".join([name, *map(str, index.values())])
+    pasts: list[Value] = []
+    return lambda text: _value(m, text, target, index, lambda what: declared(what, place), label,
+                               pasts)
 
 
 def _event(value):
@@ -346,6 +392,14 @@ def _value(m, text, target, index, declared, label, kept):
         m.d.sync += before.eq(value)
         return value
 
+    def nth(number, each):
+        number, each = Value.cast(number), Value.cast(each)
+        before = register(Signal(range((1 << len(each)) + (1 << len(number)))), "sum")
+        upto = Signal.like(before, name=f"{label}_upto_{len(kept)}")
+        m.d.comb += upto.eq(before + number)
+        m.d.sync += before.eq(Mux(upto >= each, upto - each, upto))
+        return upto >= each
+
     def every(cycles):
         if not isinstance(cycles, Const) or cycles.value < 1:
             raise ExpressionError(f"{text!r}: every(...) needs a whole number of at least 1")
@@ -356,10 +410,14 @@ def _value(m, text, target, index, declared, label, kept):
         return fresh
 
     functions = {"past": past, "any": lambda x: Value.cast(x).any(),
-                 "count": lambda x: sum(Value.cast(x)), "first": first, "held": held,
+                 "count": lambda x: sum(Value.cast(x)), "first": first, "held": held, "nth": nth,
                  "every": lambda x: every(Value.cast(x))}
     return Value.cast(parse(text).value(resolve, functions, index,
-                                        lambda name: getattr(target, name)))
+                                        lambda name: _many(getattr(target, name))))
+
+
+def _many(found):
+    return found if isinstance(found, int) else len(found)
 
 
 def _at(found, path):

@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import fcntl
+import gc
 import os
 import re
 import subprocess
@@ -15,6 +16,11 @@ from cyclebound.sim.toolchain import cache_root
 pytest_plugins = ["pytester"]
 
 PAGES = Path(__file__).parent / "sim" / "pages"
+
+# Containers often forbid bytecode files; each worker and each of about a hundred processes that
+# tests start would then compile all sources again, which is half of what a short command costs.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_addoption(parser):
@@ -40,6 +46,17 @@ def pytest_collection_modifyitems(config, items):
                 or int(sha256(item.nodeid.encode()).hexdigest(), 16) % parts != part - 1}
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector what lives to the session's end: modules, tests, parameters.
+
+    Designs are made of many small objects in cycles. With Python's own thresholds a sixth of an
+    elaboration's time went into looking through all objects again and again.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 @pytest.fixture(scope="session")
@@ -70,8 +87,8 @@ def cyclebound(command, command_environment, tmp_path):
     What it says of its progress on a machine so slow that it takes minutes is left out.
     """
 
-    def run(*words, timeout=300, cwd=tmp_path, **environment):
-        said = subprocess.run([*command, *map(str, words)], cwd=cwd, timeout=timeout, text=True,
+    def run(*words, cwd=tmp_path, **environment):
+        said = subprocess.run([*command, *map(str, words)], cwd=cwd, text=True,
                               capture_output=True, env={**command_environment, **environment})
         said.stderr = re.sub(r"^\[ *\d+:\d\d\] .*\n", "", said.stderr, flags=re.MULTILINE)
         return said

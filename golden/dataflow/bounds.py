@@ -4,7 +4,9 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 5). The formulas are this project's, each with its derivation.
 """
 
-from cyclebound.golden.bound import bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound, prediction
 
 __all__ = ["access_epoch", "access_latency", "access_residence",
            "access_stream", "chain_completion", "chain_even",
@@ -12,9 +14,17 @@ __all__ = ["access_epoch", "access_latency", "access_residence",
            "diamond_unbalanced", "pipeline_latency", "pipeline_stream", "source_threads",
            "token_match", "token_stream", "token_turn"]
 
+Threads = Annotated[int, Range(1, says="threads that pass")]
+Depth = Annotated[int, Range(2, says="entries of a buffer")]
+Stages = Annotated[int, Range(1, says="stages of the pipeline")]
+Operands = Annotated[int, Range(1, says="operands that a thread needs")]
+Slots = Annotated[int, Range(1, says="slots of the delay")]
+AnyMemory = Annotated[int, Range(0, says="cycles of an access; 0: it makes no request")]
+Memory = Annotated[int, Range(2, says="most cycles of an access")]
 
-@bound(formula="3", source="this project, from SGMF, section 2.2")
-def token_match(*, depth: int) -> int:
+
+@prediction(formula="3", source="this project, from SGMF, section 2.2")
+def token_match(*, depth: Depth) -> int:
     """Cycles from taking a thread's last operand to offering it, both included.
 
     For a buffer that holds no other complete thread, with an output that is free. Derivation: the
@@ -22,24 +32,24 @@ def token_match(*, depth: int) -> int:
     complete, and its operands are read; the third offers them. There is no search, so that
     ``depth`` does not matter.
     """
-    check_count("depth", depth, least=2)
     return 3
 
 
-@bound(formula="depth + 1", source="this project, from SGMF, section 2.2")
-def token_turn(*, depth: int) -> int:
+@bound(formula="depth + 1", source="this project, from SGMF, section 2.2",
+       environment="tokens of other threads may come in any order and cycle, and firings be "
+                   "taken in any")
+def token_turn(*, depth: Depth) -> int:
     """Firings that leave after a thread's last operand was taken, until its own, inclusive.
 
     Derivation: one may stand in the output register in that cycle. The entries are served round
     robin, and while a thread is complete, each of the ``depth - 1`` other entries goes first once
     at most. Then it is its turn: 1 + (depth - 1) + 1.
     """
-    check_count("depth", depth, least=2)
     return depth + 1
 
 
-@bound(formula="threads + 2", source="this project, from SGMF, section 2.1")
-def token_stream(*, threads: int) -> int:
+@prediction(formula="threads + 2", source="this project, from SGMF, section 2.1")
+def token_stream(*, threads: Threads) -> int:
     """Cycles in which that many threads pass, in order, from the first token to the last offer.
 
     All operands of a thread are offered in one cycle, and a firing is taken at once. Derivation:
@@ -47,36 +57,32 @@ def token_stream(*, threads: int) -> int:
     With two entries or more, in turn, nobody waits: one thread is taken in each cycle, and the
     last one is offered two cycles later.
     """
-    check_count("threads", threads)
     return threads + 2
 
 
-@bound(formula="stages + 1", source="this project, from SGMF, section 5.2")
-def pipeline_latency(*, stages: int) -> int:
+@prediction(formula="stages + 1", source="this project, from SGMF, section 5.2")
+def pipeline_latency(*, stages: Stages) -> int:
     """Cycles from taking operands to offering their result, both included.
 
     With a consumer that takes every result. Derivation: a pipelined unit with so many registers
     between operands and result; each holds an item for one cycle.
     """
-    check_count("stages", stages)
     return stages + 1
 
 
-@bound(formula="threads + stages", source="this project, from SGMF, section 5.2")
-def pipeline_stream(*, threads: int, stages: int) -> int:
+@prediction(formula="threads + stages", source="this project, from SGMF, section 5.2")
+def pipeline_stream(*, threads: Threads, stages: Stages) -> int:
     """Cycles from taking the first of so many operands to offering the last result.
 
     Operands are always there, and results are taken at once. Derivation: units "do not block", so
     the last operands are taken ``threads - 1`` cycles after the first, and their result is offered
     ``stages`` cycles later.
     """
-    check_count("threads", threads)
-    check_count("stages", stages)
     return threads + stages
 
 
-@bound(formula="stages + 3", source="this project, from SGMF, sections 2.2 and 5.2")
-def compute_result(*, stages: int) -> int:
+@prediction(formula="stages + 3", source="this project, from SGMF, sections 2.2 and 5.2")
+def compute_result(*, stages: Stages) -> int:
     """Cycles from taking a thread's last operand to offering its result, both included.
 
     For a unit in which no other thread is complete, with a consumer that takes every result.
@@ -86,19 +92,18 @@ def compute_result(*, stages: int) -> int:
     return token_match(depth=2) + pipeline_latency(stages=stages) - 1
 
 
-@bound(formula="threads + stages + 2", source="this project, from SGMF, sections 2.1 and 5.2")
-def compute_stream(*, threads: int, stages: int) -> int:
+@prediction(formula="threads + stages + 2", source="this project, from SGMF, sections 2.1 and 5.2")
+def compute_stream(*, threads: Threads, stages: Stages) -> int:
     """Cycles in which so many threads pass, in order, from the first operands to the last result.
 
     Derivation: the buffer passes one thread in each cycle (`token_stream`), the pipeline takes it
     in the cycle in which it is offered, and the last result follows ``stages`` cycles later.
     """
-    check_count("stages", stages)
     return token_stream(threads=threads) + stages
 
 
-@bound(formula="memory + 5", source="this project, from SGMF, sections 4.1 and 5.1")
-def access_latency(*, memory: int) -> int:
+@prediction(formula="memory + 5", source="this project, from SGMF, sections 4.1 and 5.1")
+def access_latency(*, memory: AnyMemory) -> int:
     """Cycles from taking a thread's last token to offering its result, both included.
 
     For a unit in which no other thread waits. ``memory``: cycles from taking a request to its
@@ -108,14 +113,13 @@ def access_latency(*, memory: int) -> int:
     it the thread is chosen, and it is offered in the next. Without a request, it is chosen in the
     cycle after it fires.
     """
-    check_count("memory", memory, least=0)
     return memory + 5
 
 
-@bound(formula="(ceil(threads / depth) - 1) * max(depth, memory + 2) "
-               "+ (threads - 1) mod depth + memory + 5",
-       source="this project, from SGMF, sections 4.1 and 5.1")
-def access_stream(*, threads: int, depth: int, memory: int) -> int:
+@prediction(formula="(ceil(threads / depth) - 1) * max(depth, memory + 2) "
+                    "+ (threads - 1) mod depth + memory + 5",
+            source="this project, from SGMF, sections 4.1 and 5.1")
+def access_stream(*, threads: Threads, depth: Depth, memory: AnyMemory) -> int:
     """Cycles in which so many threads pass, in order, where every access takes ``memory`` cycles.
 
     From taking the first token to offering the last result; a token is always there, and results
@@ -125,16 +129,16 @@ def access_stream(*, threads: int, depth: int, memory: int) -> int:
     the one before. Within the last epoch, threads follow each other, and the last one takes
     `access_latency`.
     """
-    check_count("threads", threads)
-    check_count("depth", depth, least=2)
     epochs = -(-threads // depth)
     return ((epochs - 1) * max(depth, memory + 2) + (threads - 1) % depth
             + access_latency(memory=memory))
 
 
 @bound(formula="depth - ceil(depth / operands) + memory + 5",
-       source="this project, from SGMF, sections 4.1 and 5.1")
-def access_epoch(*, depth: int, operands: int, memory: int) -> int:
+       source="this project, from SGMF, sections 4.1 and 5.1",
+       environment="memory answers in any order, each access within its time; older epochs are "
+                   "gone, requests and results are taken at once")
+def access_epoch(*, depth: Depth, operands: Operands, memory: AnyMemory) -> int:
     """Cycles from taking the last token of an epoch to offering its last result, both included.
 
     The residence of an epoch of ``depth`` threads: older ones are gone, accesses take ``memory``
@@ -146,16 +150,16 @@ def access_epoch(*, depth: int, operands: int, memory: int) -> int:
     if it were alone, and then takes `access_latency`. Results leave one in a cycle, and no more
     than one thread fires in a cycle, so that nobody waits for the others behind that.
     """
-    check_count("depth", depth, least=2)
-    check_count("operands", operands)
     return depth - -(-depth // operands) + access_latency(memory=memory)
 
 
 @bound(formula="max(g + G + max(depth, memory + 2) + 1, g + 2 * depth + memory, "
                "2 * memory + depth + 3, G + depth + memory + 3), g = max(1, memory + 3 - depth), "
                "G = max(depth - 1, memory + 1)",
-       source="this project, from SGMF, sections 4.1 and 5.1")
-def access_residence(*, depth: int, memory: int) -> int:
+       source="this project, from SGMF, sections 4.1 and 5.1",
+       environment="memory answers in any order, each access within its time; older epochs are "
+                   "inside, and requests and results are taken at once")
+def access_residence(*, depth: Depth, memory: Memory) -> int:
     """Cycles from taking the last token of an epoch to offering its last result, both included.
 
     The worst residence, with older epochs still inside; otherwise as `access_epoch`, with tokens in
@@ -171,28 +175,25 @@ def access_residence(*, depth: int, memory: int) -> int:
     If not, the first to fire may need the last one's entry: they have fired by A + G + depth. In
     both cases the last is offered ``memory + 2`` cycles later.
     """
-    check_count("depth", depth, least=2)
-    check_count("memory", memory, least=2)
     leaving, waiting = max(depth - 1, memory + 1), max(1, memory + 3 - depth)
     return max(waiting + leaving + max(depth, memory + 2) + 1, waiting + 2 * depth + memory,
                2 * memory + depth + 3, leaving + depth + memory + 3)
 
 
-@bound(formula="threads + 1", source="this project, from SGMF, section 2.1")
-def source_threads(*, threads: int) -> int:
+@prediction(formula="threads + 1", source="this project, from SGMF, section 2.1")
+def source_threads(*, threads: Threads) -> int:
     """Cycles from the start to the last thread's token, both included, if each is taken at once.
 
     Derivation: a constant unit introduces a new thread in every cycle in which its destination
     can receive it, beginning with the cycle after the start.
     """
-    check_count("threads", threads)
     return threads + 1
 
 
-@bound(formula="(ceil(threads / depth) - 1) * max(depth, memory + 2) "
-               "+ (threads - 1) mod depth + 2 * memory + 12",
-       source="this project, from SGMF, sections 4.1 and 5.1")
-def chain_even(*, threads: int, depth: int, memory: int) -> int:
+@prediction(formula="(ceil(threads / depth) - 1) * max(depth, memory + 2) "
+                    "+ (threads - 1) mod depth + 2 * memory + 12",
+            source="this project, from SGMF, sections 4.1 and 5.1")
+def chain_even(*, threads: Threads, depth: Depth, memory: Memory) -> int:
     """Cycles in which all threads pass Figure 4's graph, if all accesses take as long.
 
     From the start of the sources to offering the last sum, both included; sums are taken at once,
@@ -202,9 +203,6 @@ def chain_even(*, threads: int, depth: int, memory: int) -> int:
     `access_stream`. It is no bound for accesses of up to ``memory`` cycles: an answer that comes
     earlier can make the last sum later (`chain_completion`).
     """
-    check_count("threads", threads)
-    check_count("depth", depth, least=2)
-    check_count("memory", memory, least=2)
     epochs = -(-threads // depth)
     return ((epochs - 1) * max(depth, memory + 2) + (threads - 1) % depth
             + 2 * (access_latency(memory=memory) - 1) + 4)
@@ -212,8 +210,9 @@ def chain_even(*, threads: int, depth: int, memory: int) -> int:
 
 @bound(formula="(ceil(threads / depth) - 1) * (depth + 1 + max(memory, depth + 1)) "
                "+ 2 * memory + 3 * depth + 10",
-       source="this project, from SGMF, sections 4.1 and 5.1")
-def chain_completion(*, threads: int, depth: int, memory: int) -> int:
+       source="this project, from SGMF, sections 4.1 and 5.1",
+       environment="memory answers each access in any cycle within its time, in any order")
+def chain_completion(*, threads: Threads, depth: Depth, memory: Memory) -> int:
     """Cycles in which all threads pass Figure 4's graph, whatever memory does within its time.
 
     As `chain_even`, with accesses of 2 to ``memory`` cycles in any order. Derivation: let S(k, e)
@@ -228,29 +227,24 @@ def chain_completion(*, threads: int, depth: int, memory: int) -> int:
     wait: hence the maximum. The first epoch arrives one thread in a cycle: S(1, 0) <= depth +
     memory + 4. The adder adds 2 cycles, and one for each entry whose constant comes late.
     """
-    check_count("threads", threads)
-    check_count("depth", depth, least=2)
-    check_count("memory", memory, least=2)
     epochs = -(-threads // depth)
     return ((epochs - 1) * (depth + 1 + max(memory, depth + 1)) + 2 * memory + 3 * depth + 10)
 
 
-@bound(formula="threads + 1, or 2 * threads with a single slot",
-       source="this project, from SGMF, section 4.4")
-def delay_stream(*, threads: int, slots: int) -> int:
+@prediction(formula="threads + 1, or 2 * threads with a single slot",
+            source="this project, from SGMF, section 4.4")
+def delay_stream(*, threads: Threads, slots: Slots) -> int:
     """Cycles in which so many tokens pass a delay, from the first one taken to the last offer.
 
     A token is always there, and is taken from the delay at once. Derivation: a slot is written in
     one cycle and offered in the next; it can be written again in the third. One slot alternates,
     two or more take a token in each cycle.
     """
-    check_count("threads", threads)
-    check_count("slots", slots)
     return threads + 1 if slots > 1 else 2 * threads
 
 
-@bound(formula="threads + 3 * (stages + 2)", source="this project, from SGMF, section 4.4")
-def diamond_balanced(*, threads: int, stages: int) -> int:
+@prediction(formula="threads + 3 * (stages + 2)", source="this project, from SGMF, section 4.4")
+def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
     """Cycles in which so many threads pass Figure 6's graph when nobody waits for the other way.
 
     From taking the first thread's token to offering the last result; a token is always there, and
@@ -259,17 +253,16 @@ def diamond_balanced(*, threads: int, stages: int) -> int:
     cycle (`compute_stream`). Nobody waits if the shorter way has room for the threads that are on
     the longer one.
     """
-    check_count("threads", threads)
     return threads + 3 * (compute_result(stages=stages) - 1)
 
 
-@bound(formula="2 * threads + 3 * (stages + 2) - 1", source="SGMF, Figure 6 and section 4.4")
-def diamond_unbalanced(*, threads: int, stages: int) -> int:
+@bound(formula="2 * threads + 3 * (stages + 2) - 1", source="SGMF, Figure 6 and section 4.4",
+       environment="tokens are always there, and results are taken at once")
+def diamond_unbalanced(*, threads: Threads, stages: Stages) -> int:
     """The same if a thread is completed "every other cycle", as the paper says of this graph.
 
     It says so of units of a single cycle with a single token each: the shorter way holds one
     thread while the longer one holds two. Here, a way holds as many threads as its pipelines and
     buffers do, so that the interval is less, and can be 1.
     """
-    check_count("threads", threads)
     return 2 * threads - 1 + 3 * (compute_result(stages=stages) - 1)

@@ -1,23 +1,30 @@
 """Worst-case formulas of the cache's banks."""
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import NotCovered, Range, bound, prediction
 
 __all__ = ["access_times", "cache_access", "cache_crowd", "cache_hit"]
 
+Hit = Annotated[int, Range(2, says="cycles of a hit")]
+Miss = Annotated[int, Range(2, says="most cycles of an access")]
+Ports = Annotated[int, Range(1, says="ports that may ask for a bank")]
+Accesses = Annotated[int, Range(1, says="accesses of each port")]
 
-@bound(formula="hit", source="this project, from SGMF, section 5.2 and Table 1")
-def cache_hit(*, hit: int) -> int:
+
+@prediction(formula="hit", source="this project, from SGMF, section 5.2 and Table 1")
+def cache_hit(*, hit: Hit) -> int:
     """Cycles from taking a request to its answer, both included, while nobody misses.
 
     Derivation: a port has one request taken in a cycle, and each is answered as many cycles later,
     so that no two answers of a port fall into one cycle.
     """
-    check_count("hit", hit, least=2)
     return hit
 
 
-@bound(formula="ports - 1 + miss", source="this project, from SGMF, section 5.2 and Table 1")
-def cache_access(*, ports: int, miss: int) -> int:
+@bound(formula="ports - 1 + miss", source="this project, from SGMF, section 5.2 and Table 1",
+       environment="the other ports may access any bank in any cycle, and any access may miss")
+def cache_access(*, ports: Ports, miss: Miss) -> int:
     """Cycles from offering a request to its answer, both included, whatever others do.
 
     Derivation: its bank takes one request in each cycle, round robin, so that each other port goes
@@ -29,20 +36,17 @@ def cache_access(*, ports: int, miss: int) -> int:
     the earliest. If a hit were late, all answers since the last idle cycle before would have
     earlier last moments, each within that time: more cycles than there are. So nobody is late.
     """
-    check_count("ports", ports)
-    check_count("miss", miss, least=2)
     return ports - 1 + miss
 
 
-@bound(formula="ports * accesses + miss - 1", source="this project, from SGMF, section 5.2")
-def cache_crowd(*, ports: int, accesses: int, miss: int) -> int:
+@prediction(formula="ports * accesses + miss - 1", source="this project, from SGMF, section 5.2")
+def cache_crowd(*, ports: Ports, accesses: Accesses, miss: Miss) -> int:
     """Cycles in which all ports make so many accesses to one bank, without a pause.
 
     From the first offer to the last answer; a port has as many tags, and offers the next access
     when one is taken. Derivation: the bank takes one
     in each cycle, without a pause, and the last is answered ``miss - 1`` cycles after it was taken.
     """
-    check_count("accesses", accesses)
     return ports * accesses + cache_access(ports=1, miss=miss) - 1
 
 

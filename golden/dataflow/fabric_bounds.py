@@ -1,47 +1,52 @@
 """Worst-case formulas of switch, sink and fabric."""
 
-from cyclebound.golden.bound import bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound, prediction
 
 __all__ = ["fabric_completion", "fabric_stream", "sink_done", "switch_hop", "switch_stream"]
 
+Ports = Annotated[int, Range(2, says="ports of the switch")]
+Tokens = Annotated[int, Range(1, says="tokens that pass")]
+Threads = Annotated[int, Range(1, says="threads that run")]
+Depth = Annotated[int, Range(2, says="entries of a buffer")]
+Way = Annotated[int, Range(1, says="cycles of the first thread on the longest path")]
 
-@bound(formula="2", source="this project, from SGMF, section 5.3")
-def switch_hop(*, ports: int) -> int:
+
+@prediction(formula="2", source="this project, from SGMF, section 5.3")
+def switch_hop(*, ports: Ports) -> int:
     """Cycles from taking a token to offering it, both included.
 
     For an input without other tokens. Derivation: a token is written into its input's first place
     at the end of the cycle in which it is taken; in the next it is offered to each output that is
     configured to have it. Nothing is decided on the way, so that ``ports`` does not matter.
     """
-    check_count("ports", ports, least=2)
     return 2
 
 
-@bound(formula="tokens + 1", source="this project, from SGMF, section 5.3")
-def switch_stream(*, tokens: int) -> int:
+@prediction(formula="tokens + 1", source="this project, from SGMF, section 5.3")
+def switch_stream(*, tokens: Tokens) -> int:
     """Cycles in which so many tokens pass, from taking the first to offering the last.
 
     Outputs take what they are offered. Derivation: "new tokens can be sent through the switch on
     every cycle"; the last is taken ``tokens - 1`` cycles after the first, and offered in the next
     cycle. Two places at each input are enough: one is read while the other is written.
     """
-    check_count("tokens", tokens)
     return tokens + 1
 
 
-@bound(formula="2", source="this project, from SGMF, section 4.6")
-def sink_done(*, threads: int) -> int:
+@prediction(formula="2", source="this project, from SGMF, section 4.6")
+def sink_done(*, threads: Threads) -> int:
     """Cycles from taking the last thread's last token to ``done``, both included.
 
     Derivation: tokens are counted at the end of the cycle in which they are taken, and the counts
     are compared in the next. ``threads`` does not matter.
     """
-    check_count("threads", threads)
     return 2
 
 
-@bound(formula="threads + way + 1", source="this project, from SGMF, section 2.1")
-def fabric_stream(*, threads: int, way: int) -> int:
+@prediction(formula="threads + way + 1", source="this project, from SGMF, section 2.1")
+def fabric_stream(*, threads: Threads, way: Way) -> int:
     """Cycles from the start to ``done``, both included, for a graph without memory and divisions.
 
     ``way`` is the time of the first thread on the longest way (`golden.dataflow.wcet.longest_way`):
@@ -50,14 +55,14 @@ def fabric_stream(*, threads: int, way: int) -> int:
     cycle; nobody waits while shorter ways have room for the threads on the longest one, so that the
     last thread arrives ``threads - 1`` cycles after the first, and is counted in the next cycle.
     """
-    check_count("threads", threads)
-    check_count("way", way)
     return threads + way + 1
 
 
 @bound(formula="fill + (ceil(threads / depth) - 1) * interval + rest",
-       source="this project, from SGMF, sections 4.1, 5.1 and 5.3")
-def fabric_completion(*, threads: int, depth: int, fill: int, interval: int, rest: int) -> int:
+       source="this project, from SGMF, sections 4.1, 5.1 and 5.3",
+       environment="memory answers each access in any cycle within its time, in any order")
+def fabric_completion(*, threads: Threads, depth: Depth, fill: int, interval: int, rest: int
+                      ) -> int:
     """Cycles from the start to ``done``, both included, whatever memory does within its time.
 
     ``fill``: until the first epoch of ``depth`` threads has ended; ``interval``: from the end of an
@@ -67,6 +72,4 @@ def fabric_completion(*, threads: int, depth: int, fill: int, interval: int, res
     docs/dataflow-wcet.md: each step of a unit, switch or delay is made in the first cycle in which
     all it waits for is there, and that are steps of older tokens, or of the same further upstream.
     """
-    check_count("threads", threads)
-    check_count("depth", depth, least=2)
     return fill + (-(-threads // depth) - 1) * interval + rest

@@ -1,13 +1,22 @@
 """Worst-case formulas of the special unit."""
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import NotCovered, Range, bound, prediction
 from cyclebound.golden.dataflow.special_timing import overtaken
 
 __all__ = ["special_epoch", "special_result", "special_stream"]
 
+Block = Annotated[int, Range(2, says="cycles of an operation in its block")]
+Threads = Annotated[int, Range(1, says="threads that pass")]
+Depth = Annotated[int, Range(2, says="entries of a buffer")]
+Blocks = Annotated[int, Range(1, says="blocks")]
+Operands = Annotated[int, Range(1, says="orders in which operands come")]
+Younger = Annotated[int, Range(0, says="threads of younger epochs, at most")]
 
-@bound(formula="block + 4", source="this project, from SGMF, sections 4.2 and 5.1")
-def special_result(*, block: int) -> int:
+
+@prediction(formula="block + 4", source="this project, from SGMF, sections 4.2 and 5.1")
+def special_result(*, block: Block) -> int:
     """Cycles from taking a thread's last operand to offering its result, both included.
 
     For a unit in which no other thread is. ``block``: cycles from giving a block these operands to
@@ -16,14 +25,13 @@ def special_result(*, block: int) -> int:
     in which the block has its result, it goes into the reservation buffer; in the next it is
     chosen, and offered in the one after that: 3 + (block - 1) + 2.
     """
-    check_count("block", block, least=2)
     return block + 4
 
 
-@bound(formula="floor((threads - 1) / n) * max(n, block + (1 if depth <= blocks else 0)) "
-               "+ (threads - 1) mod n + block + 4, n = min(blocks, depth)",
-       source="this project, from SGMF, section 4.2")
-def special_stream(*, threads: int, depth: int, blocks: int, block: int) -> int:
+@prediction(formula="floor((threads - 1) / n) * max(n, block + (1 if depth <= blocks else 0)) "
+                    "+ (threads - 1) mod n + block + 4, n = min(blocks, depth)",
+            source="this project, from SGMF, section 4.2")
+def special_stream(*, threads: Threads, depth: Depth, blocks: Blocks, block: Block) -> int:
     """Cycles in which so many threads pass, in order, where every operation takes as long.
 
     From taking the first operands to offering the last result; operands are always there, and
@@ -34,9 +42,6 @@ def special_stream(*, threads: int, depth: int, blocks: int, block: int) -> int:
     takes `special_result`. "The unit will consume new input tokens in (practically) every cycle"
     (section 4.2) needs as many blocks as an operation has cycles.
     """
-    check_count("threads", threads)
-    check_count("depth", depth, least=2)
-    check_count("blocks", blocks)
     if blocks < depth < 2 * blocks:
         raise NotCovered("depth must be a multiple of blocks, or less")
     n = min(blocks, depth)
@@ -47,8 +52,11 @@ def special_stream(*, threads: int, depth: int, blocks: int, block: int) -> int:
 @bound(formula="floor((depth - 1) / blocks) * max(blocks, block) + (depth - 1) mod blocks + block "
                "+ 5 - ceil(depth / operands) + overtaken, overtaken = min(blocks - 1, younger), "
                "and at most depth - 1 if depth <= 4",
-       source="this project, from SGMF, sections 4.2 and 5.1")
-def special_epoch(*, depth: int, blocks: int, block: int, operands: int, younger: int) -> int:
+       source="this project, from SGMF, sections 4.2 and 5.1",
+       environment="operations last as long as their operands make them, older epochs are "
+                   "gone, and younger threads may follow without a pause")
+def special_epoch(*, depth: Depth, blocks: Blocks, block: Block, operands: Operands,
+                  younger: Younger) -> int:
     """Cycles from taking the last operand of an epoch to offering its last result, both included.
 
     Whatever the operands, with a consumer that takes every result, and older epochs gone; ``block``
@@ -79,9 +87,5 @@ def special_epoch(*, depth: int, blocks: int, block: int, operands: int, younger
     The epoch's results are sent on one in a cycle, as they are collected one in a cycle: the last
     is offered two cycles after it was collected.
     """
-    check_count("depth", depth, least=2)
-    check_count("blocks", blocks)
-    check_count("operands", operands)
-    check_count("younger", younger, least=0)
     return ((depth - 1) // blocks * max(blocks, block) + (depth - 1) % blocks + block + 5
             - -(-depth // operands) + overtaken(depth=depth, blocks=blocks, younger=younger))

@@ -1,14 +1,21 @@
 """How long a request waits at the multi-port front end."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, bound
+from cyclebound.golden.bound import NotCovered, Range, bound
 
 __all__ = ["front_end_wait", "starvation", "top_wait"]
 
 
-@bound(formula="L_p + N_starving", source="this project")
-def starvation(*, limits: Sequence[int], port: int) -> int:
+_ANYBODY = "requests may come at any other port in any cycle"
+_STALLS = f"{_ANYBODY}; the sink of requests may stall"
+
+Port = Annotated[int, Range(0, says="number of the port")]
+
+
+@bound(formula="L_p + N_starving", source="this project", environment=_STALLS)
+def starvation(*, limits: Sequence[int], port: Port) -> int:
     """Cycles from a request's first to its grant, whatever its priority and the others'.
 
     ``limits`` has every port's limit, 0 where there is none; L_p is this port's. Both cycles are
@@ -24,8 +31,9 @@ def starvation(*, limits: Sequence[int], port: int) -> int:
     return limits[port] + sum(limit > 0 for limit in limits)
 
 
-@bound(formula="W = N_equal + sum over q of ceil(W / (L_q + 1))", source="this project")
-def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: int) -> int:
+@bound(formula="W = N_equal + sum over q of ceil(W / (L_q + 1))", source="this project",
+       environment=f"{_ANYBODY}; the sink of requests takes one in every cycle")
+def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) -> int:
     """Grants from a request of the greatest priority, up to and including its own.
 
     ``port`` has no limit itself; q are the ports that have one. Without any this is N_equal, as
@@ -50,8 +58,9 @@ def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: int) -> 
 
 
 @bound(formula="L_p + N_starving; of the greatest priority without a limit, W",
-       source="this project")
-def front_end_wait(*, priorities: Sequence[int], limits: Sequence[int], port: int) -> int:
+       source="this project",
+       environment=f"{_STALLS}, but only for ports with a limit")
+def front_end_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) -> int:
     """Cycles from a request's first to its grant, at any port that has a bound.
 
     Derivation: `starvation` where the port has a limit, `top_wait` where it has none and the

@@ -1,19 +1,26 @@
 """How long a request takes at the page controller."""
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import NotCovered, Range, bound
 from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["request_time"]
 
+Refreshes = Annotated[int, Range(0, 1, says="refreshes that may be done; 0 where it is known that "
+                                            "none is under way or falls due")]
+
 
 @bound(formula="nWR + nRP + nRCD + nCAS + nBURST + refreshes * nRFC",
-       source="memory-composition, V.B.2 (t_req^max); refreshes: this project")
-def request_time(*, part: Part | str, refreshes: int = 0) -> int:
+       source="memory-composition, V.B.2 (t_req^max); refreshes: this project",
+       environment="the requests before it were of any banks, rows and directions, and came in any "
+                   "cycles")
+def request_time(*, part: Part | str, refreshes: Refreshes) -> int:
     """DDR cycles of a request: a read of another row behind a write takes longest.
 
     Counted to the cycle of its last beat of data, from the one after the last beat of the
     request before, or from that in which the controller first sees it, whichever is later; both
-    included. ``refreshes`` are those that are done in between, or not over yet at its beginning.
+    included. Of ``refreshes``, one at most is done in between, or not over yet at its beginning.
 
     Derivation: let e be the last beat of the request before. If that was a write, its bank may be
     precharged nWR cycles after its data, in cycle e + nWR + 1; the activate follows nRP later, the
@@ -24,7 +31,6 @@ def request_time(*, part: Part | str, refreshes: int = 0) -> int:
     nRFC until the activate, in place of the precharge and nRP.
     """
     part = part_named(part)
-    check_count("refreshes", refreshes, least=0)
     written = part.nCWD + part.nBURST
     recovery = part.nWR + part.nRP + part.nRCD + part.nCAS + part.nBURST
     for least, what in (
@@ -36,6 +42,8 @@ def request_time(*, part: Part | str, refreshes: int = 0) -> int:
             (2, "the controller's own two cycles")):
         if least > part.nWR:
             raise NotCovered(f"{part.name}: {what} must be hidden behind nWR")
+    if refreshes and 2 * (recovery + part.nRFC) > part.nREFI:
+        raise NotCovered(f"{part.name}: two refreshes must be further apart than a request takes")
     if part.nRAS - part.nRCD > written + part.nWR:
         raise NotCovered(f"{part.name}: nRAS must be over when a write has recovered")
     return recovery + refreshes * part.nRFC

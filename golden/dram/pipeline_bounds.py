@@ -3,7 +3,9 @@
 The formulas of the DRAM itself, the longest issue delays, are in ``bounds.py``.
 """
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count, prediction
 from cyclebound.golden.dram.bounds import tile_2d_issue_delay, tile_issue_delay
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.timing import Part, part_named
@@ -17,50 +19,63 @@ __all__ = ["arbiter_refresh", "arbiter_refresh_wait", "buffer_lookup", "buffer_m
            "with_refreshes"]
 
 
+_TABLE = "mappings and requests may be offered in any cycle, and answers be taken in any"
+_BUS = "commands come in any cycle in which the data bus will be free for them, in any order"
+_CAM = "any operation may be in any other cycle"
+
+Mappings = Annotated[int, Range(0, 1, says="whether mappings may come while the request waits")]
+Refused = Annotated[int, Range(0, says="indexes beyond the buffer between this one and the next")]
+Indexes = Annotated[int, Range(0, says="indexes of the request, legal or not")]
+FetchLatency = Annotated[int, Range(1, says="cycles in which the chip answers a fetch")]
+Latency = Annotated[int, Range(2, says="cycles from a question to the CAMs to its answer")]
+Start = Annotated[int, Range(0, 15, says="place of the first word in its burst")]
+Words = Annotated[int, Range(1, says="words of a line")]
+Gap = Annotated[int, Range(0, says="words between two lines")]
+Lines = Annotated[int, Range(1, says="lines of the tile")]
+Interval = Annotated[int, Range(2, says="cycles from one refresh falling due to the next")]
+MostOwed = Annotated[int, Range(1, says="refreshes that may be owed")]
+Late = Annotated[int, Range(0, says="cycles by which the request's next burst may come late")]
+Behind = Annotated[int, Range(0, 2, says="what went before: 0 a read, 1 a write, 2 a refresh")]
+
 _LOOKUP = 7
 
 
-@bound(formula="7", source="this project")
-def buffer_lookup(*, refusal: int) -> int:
+@bound(formula="7", source="this project", environment=_TABLE)
+def buffer_lookup() -> int:
     """Cycles from taking a buffer request to its tile or refusal on offer, both included.
 
     One cycle each: the request is taken; its mapping is read; partial products, beside the sums of
     the checks; the products' middle sum, beside the comparisons; the product; the address; and in
-    the seventh the answer is on offer, whatever the ``refusal`` (a `Refusal`, 0 for none): a
-    refusal takes as long as a tile.
+    the seventh the answer is on offer. A refusal takes as long as a tile.
     """
-    check_count("refusal", refusal, least=0)
     return _LOOKUP
 
 
-@bound(formula="7", source="this project")
-def buffer_mapping(*, refusal: int) -> int:
-    """Cycles from taking a mapping to its report, both included, whatever the ``refusal``.
+@bound(formula="7", source="this project", environment=_TABLE)
+def buffer_mapping() -> int:
+    """Cycles from taking a mapping to its report, both included.
 
     A mapping's size is the same kind of product as a tile's offset, and it passes through the
     same seven cycles; in the last one it is written to the table.
     """
-    check_count("refusal", refusal, least=0)
     return _LOOKUP
 
 
-@bound(formula="7 * (1 + mappings)", source="this project")
-def buffer_wait(*, mappings: int) -> int:
+@bound(formula="7 * (1 + mappings)", source="this project",
+       environment="tiles and refusals are taken at once; with mappings, one may be asked for in "
+                   "any cycle")
+def buffer_wait(*, mappings: Mappings) -> int:
     """Cycles from offering a buffer request to its being taken, both included.
 
-    The sinks of tiles and refusals are ready. ``mappings`` that go first: 0 or 1, for mappings and
-    requests take turns. At worst, a request is offered in the cycle after one was taken; its answer
-    leaves in the sixth cycle from then, and the table is free in the seventh. A mapping that goes
-    first occupies it for seven cycles more.
+    Mappings and requests take turns. At worst, a request is offered in the cycle after one was
+    taken; its answer leaves in the sixth cycle from then, and the table is free in the seventh. A
+    mapping that goes first occupies it for seven cycles more.
     """
-    check_count("mappings", mappings, least=0)
-    if mappings > 1:
-        raise NotCovered(f"mappings must be 0 or 1, not {mappings}")
     return _LOOKUP * (1 + mappings)
 
 
-@bound(formula="4 + refused", source="this project")
-def index_burst(*, refused: int) -> int:
+@prediction(formula="4 + refused", source="this project")
+def index_burst(*, refused: Refused) -> int:
     """Cycles from taking an index to its burst on offer, both included.
 
     An element arrives in every cycle, and every burst is taken at once. ``refused`` indexes lie
@@ -68,86 +83,81 @@ def index_burst(*, refused: int) -> int:
     the last. That element is taken ``refused`` + 1 cycles after the index, judged in the next
     cycle, and the burst is on offer in the one after that.
     """
-    check_count("refused", refused, least=0)
     return 4 + refused
 
 
-@bound(formula="indexes + 5", source="this project")
-def index_request(*, indexes: int) -> int:
+@prediction(formula="indexes + 5", source="this project")
+def index_request(*, indexes: Indexes) -> int:
     """Cycles from taking an indexed request to its ``done``, both included.
 
     An element arrives in every cycle, and every burst is taken at once. One cycle for the request,
     one for each of the ``indexes``, whether legal or refused, one for the end; then the end is
     judged, the last burst (or nothing, if none was legal) leaves, and ``done`` says so.
     """
-    check_count("indexes", indexes, least=0)
     return indexes + 5
 
 
-@bound(formula="nCAS + nBURST + 1", source="this project")
-def dq_deliver(*, nCAS: int, nBURST: int) -> int:
+@bound(formula="nCAS + nBURST + 1", source="this project", environment=_BUS)
+def dq_deliver(*, part: Part | str) -> int:
     """Cycles from a read on the pins to its last words on the chip, both included.
 
     The part puts the first beat on the bus nCAS cycles after the command and the last one
     nBURST - 1 cycles after that; a register at the pins adds one cycle, and both ends count.
     """
-    check_count("nCAS", nCAS)
-    check_count("nBURST", nBURST)
-    return nCAS + nBURST + 1
+    known = part_named(part)
+    return known.nCAS + known.nBURST + 1
 
 
-@bound(formula="nCWD + nBURST", source="this project")
-def dq_drive(*, nCWD: int, nBURST: int) -> int:
+@bound(formula="nCWD + nBURST", source="this project", environment=_BUS)
+def dq_drive(*, part: Part | str) -> int:
     """Cycles from a write on the pins to its last words there, both included.
 
     The part demands the first beat nCWD cycles after the command, no sooner and no later, and
     the last one nBURST - 1 cycles after that.
     """
-    check_count("nCWD", nCWD)
-    check_count("nBURST", nBURST)
-    return nCWD + nBURST
+    known = part_named(part)
+    return known.nCWD + known.nBURST
 
 
-@bound(formula="fetch_latency + 2", source="this project")
-def dq_fetch(*, fetch_latency: int) -> int:
+@bound(formula="fetch_latency + 2", source="this project", environment=_BUS)
+def dq_fetch(*, fetch_latency: FetchLatency) -> int:
     """Cycles from asking the chip for words to those words on the pins, both included.
 
     The chip answers after ``fetch_latency`` cycles; a register holds the answer for the pins.
     """
-    check_count("fetch_latency", fetch_latency)
     return fetch_latency + 2
 
 
-@bound(formula="latency + 1", source="this project")
-def snoop_answer(*, latency: int) -> int:
+@bound(formula="latency + 1", source="this project", environment=_CAM)
+def snoop_answer(*, latency: Latency) -> int:
     """Cycles from asking for a lane's content to the answer, both included.
 
     One cycle compares, ``latency - 1`` climb the tree, and each ends in a register; the answer is
     there in the cycle that follows.
     """
-    check_count("latency", latency, least=2)
     return latency + 1
 
 
-@bound(formula="latency + 1", source="this project")
-def snoop_store(*, latency: int) -> int:
+@bound(formula="latency + 1", source="this project", environment=_CAM)
+def snoop_store(*, latency: Latency) -> int:
     """Cycles from a fetch, which asks the CAMs for words, to the words, both included.
 
     Fetches and read-outs go through the same comparison and the same tree: see `snoop_answer`.
+    Some lane has one of the words that are asked for; nothing is to be seen of an answer with none.
     """
-    check_count("latency", latency, least=2)
     return latency + 1
 
 
-@bound(formula="latency + 2", source="this project")
-def snoop_capture(*, latency: int) -> int:
+@bound(formula="latency + 2", source="this project",
+       environment="the lane is asked for in the cycle after the word has passed; any other "
+                   "operation may be in any other cycle")
+def snoop_capture(*, latency: Latency) -> int:
     """Cycles from a word on the bus to the first answer that holds it, both included.
 
     A question in the cycle after the beat is the first to find it. In that cycle the lane takes
     the word, and it is there for the tree in the next; the answer comes ``latency`` cycles after
     the question.
     """
-    check_count("latency", latency, least=2)
     return latency + 2
 
 
@@ -177,8 +187,8 @@ def tile_bursts(*, start: int, words: int, gap: int, count: int) -> int:
                for line in range(min(count, 16)))
 
 
-@bound(formula="7 + bursts(start, words, gap, count)", source="this project")
-def stride_sequencer(*, start: int, words: int, gap: int, count: int) -> int:
+@prediction(formula="7 + bursts(start, words, gap, count)", source="this project")
+def stride_sequencer(*, start: Start, words: Words, gap: Gap, count: Lines) -> int:
     """Cycles from taking a tile to taking its last burst, both included, with a ready consumer.
 
     The arguments and the number of bursts are those of `tile_bursts`. Derivation: seven cycles
@@ -190,79 +200,91 @@ def stride_sequencer(*, start: int, words: int, gap: int, count: int) -> int:
     return _TILE_START - 1 + tile_bursts(start=start, words=words, gap=gap, count=count)
 
 
-@bound(formula="7 + max over start of bursts(start, words, gap, count)", source="this project")
-def stride_sequencer_anywhere(*, words: int, gap: int, count: int) -> int:
+@bound(formula="7 + max over start of bursts(start, words, gap, count)", source="this project",
+       environment="the tile begins at any word of a burst; its bursts are taken at once")
+def stride_sequencer_anywhere(*, words: Words, gap: Gap, count: Lines) -> int:
     """`stride_sequencer` for a tile whose address is not known: the worst of its 16 alignments."""
     return max(stride_sequencer(start=start, words=words, gap=gap, count=count)
                for start in range(16))
 
 
-@bound(formula="1", source="this project")
-def refresh_request(*, interval: int) -> int:
+@bound(formula="1", source="this project", environment="refreshes are done at any time, or not")
+def refresh_request(*, interval: Interval) -> int:
     """Cycles from a refresh falling due to its being owed: the very same cycle, which counts.
 
-    The timer knows a cycle before that the ``interval`` ends.
+    The timer knows a cycle before that the ``interval`` ends. A refresh is owed as long as none is
+    late: one that falls due while as many are owed as may be is forgotten.
     """
-    check_count("interval", interval, least=2)
     return 1
 
 
-@bound(formula="most * interval", source="this project")
-def refresh_deadline(*, interval: int, most: int) -> int:
-    """Cycles from a refresh falling due to its REF, both included, as long as none is late.
+_URGENT = ("refreshes are done at any time, and while as many are owed as may be, one before the "
+           "next falls due")
+
+
+@bound(formula="most * interval", source="this project", environment=_URGENT)
+def refresh_deadline(*, interval: Interval, most: MostOwed) -> int:
+    """Cycles from a refresh falling due to its REF, both included.
 
     The oldest is done first. ``most`` intervals later, as many have fallen due behind it, and the
     last of them found ``most`` owed unless the REF came before: in the cycle before that at the
     latest.
     """
-    check_count("interval", interval, least=2)
-    check_count("most", most)
     return most * interval
 
 
-@bound(formula="(most + 1) * interval - 1", source="this project")
-def refresh_gap(*, interval: int, most: int) -> int:
-    """Cycles from one REF to the next, the first of the two not counted, as long as none is late.
+@bound(formula="(most + 1) * interval - 1", source="this project", environment=_URGENT)
+def refresh_gap(*, interval: Interval, most: MostOwed) -> int:
+    """Cycles from one REF to the next, the first of the two not counted.
 
     At worst the first REF is issued in the cycle in which its refresh falls due, and leaves none
     owed. The next one falls due ``interval`` cycles later, and a `refresh_deadline` begins with
-    that cycle. Before the first REF, the gap begins with cycle 0.
+    that cycle.
     """
-    check_count("interval", interval, least=2)
-    check_count("most", most)
     return (most + 1) * interval - 1
 
 
-@bound(formula="4 + gap", source="this project")
-def generator_burst(*, gap: int) -> int:
+@bound(formula="4 + late", source="this project",
+       environment="heads are popped as they come; other bursts of the request may come in any "
+                   "cycle, each at most `late` cycles later than it could")
+def generator_burst(*, late: Late) -> int:
     """Cycles from taking a burst to its entry at the head of its bank's FIFO, both included.
 
-    The bank's FIFO is empty, and no FIFO is full. The burst is taken in one cycle and held in the
-    next, where the burst behind it has to be on offer, unless there is none: ``gap`` cycles more
-    if it comes so much later. In the third cycle its entry is made, and in the fourth it is the
-    head.
+    The burst is taken in one cycle and held in the next, where the burst behind it has to be on
+    offer, unless it is the request's last: ``late`` cycles more if it comes so much later. In the
+    third cycle its entry is made, and in the fourth it is the head.
     """
-    check_count("gap", gap, least=0)
-    return 4 + gap
+    return 4 + late
 
 
-@bound(formula="nRFC", source="this project")
+@bound(formula="nRFC", source="this project",
+       environment="the next request, or another refresh, waits")
 def arbiter_refresh(*, part: Part | str) -> int:
-    """Cycles from choosing a refresh to the next command's first chance, which does not count.
+    """Cycles from choosing a refresh to choosing the next command, which does not count.
 
-    Nothing is legal within nRFC of a REF [JESD79-4]; a command is chosen in any cycle after that.
+    Nothing is legal within nRFC of a REF [JESD79-4]; a command is chosen in the first cycle in
+    which it is legal.
     """
     return part_named(part).nRFC
 
 
-@bound(formula="rest + 1", source="this project")
-def arbiter_refresh_wait(*, rest: int) -> int:
-    """Cycles from the first in which a refresh is wanted to the one that chooses it, both included.
+@bound(formula="max(nRTP + nRP, nRC - nRCD) behind a read, nCWD + nBURST + nWR + nRP behind a "
+               "write, nRFC behind a refresh", source="this project",
+       environment="no request begins while the refresh is wanted")
+def arbiter_refresh_wait(*, part: Part | str, behind: Behind) -> int:
+    """Cycles from the first in which a refresh can be wanted to the one that chooses it.
 
-    Nothing is under way, and all banks will have been closed for nRP in ``rest`` cycles.
+    Both are included. A refresh is wanted from the cycle on after which the last command of a
+    request (or a refresh) was chosen, or later. All banks are closed, and have been for nRP, that
+    many cycles after the last of these commands: a read or write with precharge, whose activate was
+    chosen nRCD before it or earlier, and asks for nRC; or a precharge, which only asks for nRP.
     """
-    check_count("rest", rest, least=0)
-    return rest + 1
+    known = part_named(part)
+    if behind == 2:
+        return known.nRFC
+    if behind:
+        return known.nCWD + known.nBURST + known.nWR + known.nRP
+    return max(known.nRTP + known.nRP, known.nRC - known.nRCD)
 
 
 @bound(formula="c + (owed + ceil((c + owed * nRFC) / (nREFI - nRFC))) * nRFC",
@@ -306,13 +328,25 @@ def controller_completion_2d(*, part: Part | str, words: int, period: int, count
                                              write=write)
 
 
-@bound(formula="14 + indexed_issue_delay(b, rows)", source="this project")
-def controller_completion_indexed(*, part: Part | str, bursts: int, rows: int, write: int) -> int:
+@bound(formula="14 + max over g of g + indexed_issue_delay(b, rows, refused + starved - g)",
+       source="this project")
+def controller_completion_indexed(*, part: Part | str, bursts: int, rows: int, write: int,
+                                  refused: int = 0, starved: int = 0) -> int:
     """Cycles from taking an indexed request to its completion, both included.
 
     As `controller_completion`, with an index on offer in every cycle from the request's start on.
     That the first burst is not the last is known when the third index is taken (with fewer, their
     end), three cycles behind the start; its first command is chosen four cycles later: in the
     fourteenth from taking the request. Bursts follow one in a cycle, as they do in a tile.
+
+    **Gaps** are those of `indexed_issue_delay`, and ``starved`` counts from the request's start on.
+    Of all gaps, g lie in front of the first command: each keeps that back by a cycle at most, for
+    an index that is refused, or not on offer, is one cycle in which the iterator learns nothing.
+    The issue delay has the others.
     """
-    return 14 + indexed_issue_delay.function(part=part, bursts=bursts, rows=rows, write=write)
+    check_count("refused", refused, least=0)
+    check_count("starved", starved, least=0)
+    gaps = refused + starved
+    return 14 + max(before + indexed_issue_delay.function(
+        part=part, bursts=bursts, rows=rows, write=write, refused=gaps - before)
+        for before in range(gaps + 1))

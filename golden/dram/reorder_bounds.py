@@ -1,23 +1,30 @@
 """How long a request stays in the reorder core."""
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import NotCovered, Range, bound
 
 __all__ = ["printed_residence", "residence"]
 
+_ANYBODY = ("requests of any bank, row, direction and priority may come in any cycle; the "
+            "controller may take one in any, and close all banks")
 
-@bound(formula="2n", source="memory-composition, IV.D (2n - 1 others)")
-def printed_residence(*, entries: int) -> int:
+Places = Annotated[int, Range(1, says="n: places in the queue")]
+Entries = Annotated[int, Range(2, says="n: places in the queue")]
+
+
+@bound(formula="2n", source="memory-composition, IV.D (2n - 1 others)", environment=_ANYBODY)
+def printed_residence(*, entries: Places) -> int:
     """Issues while a request is in the queue, its own included, as printed.
 
     The paper's four rules do not give it: a stream of row hits keeps a miss waiting for ever. With
     a cap of n + 1 it is what `residence` says.
     """
-    check_count("entries", entries)
     return 2 * entries
 
 
-@bound(formula="cap + n - 1", source="this project")
-def residence(*, entries: int, cap: int) -> int:
+@bound(formula="cap + n - 1", source="this project", environment=_ANYBODY)
+def residence(*, entries: Entries, cap: int) -> int:
     """Issues while a request is in the queue, its own included.
 
     ``cap`` is how often the oldest request may be overtaken before it goes first. With none, 0,
@@ -30,7 +37,6 @@ def residence(*, entries: int, cap: int) -> int:
     and if it was younger, just as many. In all cap + (n - 2) + 1. A cap of n + 1 gives the paper's
     2n - 1 others.
     """
-    check_count("entries", entries, least=2)
     if not isinstance(cap, int) or cap < 1:
         raise NotCovered(f"cap must be at least 1, not {cap!r}: without one, there is no bound")
     return cap + entries - 1

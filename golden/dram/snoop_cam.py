@@ -56,6 +56,10 @@ class SnoopCamModel:
         return [(word, self._armed.get((first + word) % self._modulus, set()))
                 for word in range(BEAT_WORDS) if enable >> word & 1]
 
+    def knows(self, first: int, enable: int) -> bool:
+        """Whether some lane waits for, or has, an enabled word of a beat."""
+        return any(lanes for _, lanes in self._matches(first, enable))
+
     def step(self, *, load: Load | None = None, clear: bool = False,
              snoop: tuple[int, int, Sequence[int]] | None = None,
              fetch: tuple[int, int] | None = None,

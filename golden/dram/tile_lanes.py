@@ -6,6 +6,8 @@ command in each where one is legal; a lane whose next burst waits for room goes 
 its next command. ``tests/dram/test_tile_search.py`` compares the two.
 """
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +18,7 @@ from cyclebound.golden.dram.timing import Part
 __all__ = ["Lines", "issue_delays"]
 
 _NEVER = 1 << 30
+_OFTEN = 256  # iterations from report to report
 _RING = 16  # places for the entries of a bank; at most FIFO_DEPTH + 1 of them are taken
 _ACTIVATE, _CLOSE, _ALONE = 1, 2, 4  # of an entry
 _DO_CAS, _DO_ACTIVATE, _DO_CLOSE, _IDLE = range(4)  # what the head of a bank does next, by priority
@@ -36,13 +39,23 @@ class Lines:
         return np.where(line < self.count, found, -1)
 
 
-def issue_delays(part: Part, lines: Lines, first: np.ndarray, *, write: bool) -> np.ndarray:
-    """Issue delays of the tiles that begin at each word of ``first``."""
+def issue_delays(part: Part, lines: Lines, first: np.ndarray, *, write: bool,
+                 report: Callable[[str, int, int], None] = lambda step, done, total: None
+                 ) -> np.ndarray:
+    """Issue delays of the tiles that begin at each word of ``first``.
+
+    ``report`` hears of the lines that all of them have followed, of so many in all.
+    """
     delays = np.zeros(len(first), dtype=np.int64)
     size = max(256, (1 << 17) // part.banks)
-    for start in range(0, len(first), size):
+    starts = range(0, len(first), size)
+    for number, start in enumerate(starts):
         lanes = _Lanes(part, lines, first[start:start + size], write)
-        delays[start:start + size] = lanes.finish()
+
+        def followed(line: int, number: int = number) -> None:
+            report("lines followed", number * lines.count + line, len(starts) * lines.count)
+
+        delays[start:start + size] = lanes.finish(followed)
     return delays
 
 
@@ -84,9 +97,15 @@ class _Lanes:
                 "waiting", "step", "own", "cas", "precharge", "activate", "cycle_end", "group_cas",
                 "group_activate", "window", "touched")
 
-    def finish(self) -> np.ndarray:
-        """Issue delays of all lanes."""
-        while len(self.lane):
+    def finish(self, followed: Callable[[int], None]) -> np.ndarray:
+        """Issue delays of all lanes. ``followed`` hears now and then which line the last is in."""
+        for iteration in itertools.count():
+            if not len(self.lane):
+                break
+            if not iteration % _OFTEN:
+                behind = np.where(self.burst < 0, self.lines.count - 1, (
+                    BURST_WORDS * (self.burst + 1) - self.first) // self.lines.period).min()
+                followed(int(np.clip(behind, 0, self.lines.count - 1)))
             self._push()
             busy = self._issue()
             if not busy.all() and (2 * np.count_nonzero(busy) < len(busy) or not busy.any()):

@@ -1,7 +1,10 @@
 """The longest issue delay of a tile, by following it from every word at which it can begin."""
 
+import contextlib
+import contextvars
 import functools
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +14,8 @@ from cyclebound.golden.dram.tile_lanes import Lines, issue_delays
 from cyclebound.golden.dram.tile_states import TileStates, tile_states
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["Longest", "effort", "first_words", "longest_lines", "longest_run"]
+__all__ = ["Longest", "effort", "first_words", "longest_lines", "longest_run", "progress",
+           "run_delays"]
 
 
 @dataclass(frozen=True)
@@ -24,19 +28,26 @@ class Longest:
 
 @functools.lru_cache(maxsize=4096)
 def longest_run(part: Part, *, bursts: int, write: bool) -> Longest | None:
-    """Of all tiles of ``bursts`` bursts, one behind the other; None if the part has fewer.
+    """Of all tiles of ``bursts`` bursts, one behind the other; None if the part has fewer."""
+    delays = run_delays(part, bursts=bursts, write=write)
+    if not len(delays):
+        return None
+    worst = int(delays.argmax())
+    return Longest(int(delays[worst]), BURST_WORDS * worst)
+
+
+def run_delays(part: Part, *, bursts: int, write: bool) -> np.ndarray:
+    """Issue delays of tiles of ``bursts`` bursts, from each first one that the part has room for.
 
     All first bursts of a row of all banks are followed at once, through `TileStates`; in another
     row, all would be the same.
     """
     firsts = np.arange(min(part.bursts_per_sweep, max(0, part.bursts - bursts + 1)))
     if not len(firsts):
-        return None
+        return np.zeros(0, dtype=np.int64)
     run = _Runs(tile_states(part, write=write), firsts)
     run.extend(bursts - 1)
-    delays = run.delays()
-    worst = int(delays.argmax())
-    return Longest(int(delays[worst]), BURST_WORDS * worst)
+    return run.delays()
 
 
 class _Runs:
@@ -86,6 +97,24 @@ class _Runs:
         return self.time + self._known.rest(self.states)
 
 
+Report = Callable[[str, int, int], None]
+_REPORT: contextvars.ContextVar[Report] = contextvars.ContextVar(
+    "report", default=lambda step, done, total: None)
+
+
+@contextlib.contextmanager
+def progress(report: Report) -> Iterator[None]:
+    """Let ``report`` hear what `longest_lines` does meanwhile, as ``(step, done, total)``.
+
+    It may take minutes, and a bound that calls it knows nothing but parameters of a request.
+    """
+    token = _REPORT.set(report)
+    try:
+        yield
+    finally:
+        _REPORT.reset(token)
+
+
 @functools.lru_cache(maxsize=4096)
 def longest_lines(part: Part, *, words: int, period: int, count: int, write: bool
                   ) -> Longest | None:
@@ -97,7 +126,7 @@ def longest_lines(part: Part, *, words: int, period: int, count: int, write: boo
     first = first_words(part, lines)
     if not len(first):
         return None
-    delays = issue_delays(part, lines, first, write=write)
+    delays = issue_delays(part, lines, first, write=write, report=_REPORT.get())
     worst = int(delays.argmax())
     return Longest(int(delays[worst]), int(first[worst]))
 
@@ -105,9 +134,14 @@ def longest_lines(part: Part, *, words: int, period: int, count: int, write: boo
 def effort(part: Part, lines: Lines) -> int:
     """Bursts that `longest_lines` follows at most, those of all alignments together."""
     unit = math.gcd(lines.period, BURST_WORDS)
-    bursts = min(lines.count * (2 + (lines.words - 1) // BURST_WORDS),
-                 2 + ((lines.count - 1) * lines.period + lines.words) // BURST_WORDS)
-    return bursts * part.bursts_per_sweep * BURST_WORDS // unit * (1 if unit == 1 else 2)
+    alignments = part.bursts_per_sweep * BURST_WORDS // unit * (1 if unit == 1 else 2)
+    return _most_bursts(lines) * alignments
+
+
+def _most_bursts(lines: Lines) -> int:
+    """No tile of these lines touches more."""
+    return min(lines.count * (2 + (lines.words - 1) // BURST_WORDS),
+               2 + ((lines.count - 1) * lines.period + lines.words) // BURST_WORDS)
 
 
 def first_words(part: Part, lines: Lines) -> np.ndarray:
@@ -133,7 +167,10 @@ def first_words(part: Part, lines: Lines) -> np.ndarray:
     visit = burst // pair
     offset = np.where(first + span <= part.bursts_per_sweep * BURST_WORDS, visit, 0)
     kind, kinds = np.zeros(len(first), dtype=np.int64), 1  # equal for the tiles that are one so far
+    most, number = _most_bursts(lines), 0
     while kinds < len(first) and (burst >= 0).any():
+        _REPORT.get()("bursts compared", number, most)
+        number += 1
         after = lines.following(first, burst)
         then = np.where(after < 0, 0, 1 + (after // pair != visit))  # the last one; stays; leaves
         bank = (visit - offset) % pairs * 2 + burst % 2

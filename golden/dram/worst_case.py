@@ -1,19 +1,28 @@
 """The longest issue delay of a 1D tile by simulating each alignment, by itself.
 
 The command arbiter's model runs the tile at all alignments that can differ; the paper's WCET tool
-does the same with its own model (Sim-D, section 5.3).
+does the same with its own model (Sim-D, section 5.3). That takes the square of the tile's bursts:
+beyond `SIMULATED` of them, all alignments are followed at once through the arbiter's states
+(`tile_search`), which repeat from row to row of all banks, and the model runs the worst one only.
 """
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from cyclebound.golden.dram.bounds import check_request
 from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.tile_search import run_delays
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["LEAD", "alignments", "longest_issue_delays", "mean_issue_delay", "worst_issue_delay"]
+__all__ = ["LEAD", "SIMULATED", "alignments", "longest_issue_delays", "mean_issue_delay",
+           "worst_issue_delay"]
 
 Report = Callable[[int, int], None]
+
+SIMULATED = 512
+"""Bursts of the longest tile of which every alignment is simulated: a minute's work."""
 
 LEAD = 3
 """Cycles from a request's first burst into the command generator to choosing its first command."""
@@ -46,12 +55,21 @@ def worst_issue_delay(*, part: str | Part, bursts: int, write: int,
                       report: Report = lambda done, total: None) -> tuple[int, int]:
     """LID of a 1D tile in DRAM clocks, and the first burst of an alignment that reaches it.
 
-    Exact for any part and any number of bursts. The time grows with the square of ``bursts``: about
-    20 ms for 16, 4 s for 256. ``report`` hears how many alignments are done, of how many.
-    Raises `NotCovered` for an impossible request, and `ValueError` for an unknown part.
+    Exact for any part and any number of bursts. The time grows with the square of ``bursts`` up to
+    `SIMULATED`: about 20 ms for 16, 4 s for 256; beyond, it is seconds. ``report`` hears how many
+    alignments are done, of how many. Raises `NotCovered` for an impossible request, `ValueError`
+    for an unknown part, and `AssertionError` if states and model disagree.
     """
     known = part_named(part)
     check_request(bursts, write)
+    followed = _followed(known, bursts, write)
+    if followed is not None:
+        start = int(followed.argmax())
+        delay, = _delays(known, [start], bursts, write, report)
+        if delay != followed[start]:
+            raise AssertionError(f"{bursts} bursts from burst {start} take {followed[start]} "
+                                 f"clocks by the arbiter's states, and {delay} by its model")
+        return delay, start
     starts = list(alignments(known, bursts))
     found = _delays(known, starts, bursts, write, report)
     return max(zip(found, starts, strict=True), key=lambda found: (found[0], -found[1]))
@@ -65,8 +83,17 @@ def mean_issue_delay(*, part: str | Part, bursts: int, write: int,
     """
     known = part_named(part)
     check_request(bursts, write)
-    found = list(_delays(known, range(known.bursts_per_sweep), bursts, write, report))
-    return sum(found) / len(found)
+    found = _followed(known, bursts, write)
+    if found is None:
+        found = list(_delays(known, range(known.bursts_per_sweep), bursts, write, report))
+    return float(sum(found) / len(found))
+
+
+def _followed(part: Part, bursts: int, write: int) -> np.ndarray | None:
+    """Issue delays from each first burst of a row of all banks, of a tile that is long."""
+    if bursts <= SIMULATED or part.bursts < part.bursts_per_sweep + bursts:
+        return None
+    return run_delays(part, bursts=bursts, write=bool(write))
 
 
 def _delays(part: Part, starts: Sequence[int], bursts: int, write: int,

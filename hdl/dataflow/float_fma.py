@@ -8,20 +8,19 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dataflow.operations import FLOAT_NAN
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+from cyclebound.hdl.float_format import BIAS, FRACTION, INFINITY, round_to_even, unpack
+from cyclebound.hdl.leading_zeros import leading_zeros
 
 __all__ = ["FMA_STAGES", "FloatFma", "FusedLayout"]
 
 FMA_STAGES = 9  # registers between operands and result: one behind each step
 
-_FRACTION, _FIELD = 23, 8
-_SIGNIFICAND = _FRACTION + 1
+_SIGNIFICAND = FRACTION + 1
 _BELOW = 3                                  # bits below the product; the last one is sticky
 _PLACE = 2 * _SIGNIFICAND + _BELOW + _BELOW  # of the addend, where it stands farthest to the left
 _WINDOW = _PLACE + _SIGNIFICAND
 _LOST = _SIGNIFICAND + 1                    # room to shift the whole addend below the window
 _FAR = 31                                   # to the right, nothing but a sticky bit is left
-_BIAS = 127
 
 
 class FusedLayout(data.StructLayout):
@@ -91,24 +90,16 @@ class FloatFma(wiring.Component):
     def _unpack(self, _):
         """Significands and exponents; what is no number."""
         p = self.operands.payload
-        fields, significands, infinite, nan, zero = [], [], [], [], []
-        for bits in (p.a, p.b, p.c):
-            field, fraction = bits[_FRACTION:-1], bits[:_FRACTION]
-            normal = field.any()
-            fields.append(Cat(field[0] | ~normal, field[1:]))
-            significands.append(Cat(fraction, normal))
-            infinite.append(field.all() & ~fraction.any())
-            nan.append(field.all() & fraction.any())
-            zero.append(~normal & ~fraction.any())
-        product_sign, sign = p.a[-1] ^ p.b[-1], p.c[-1]
-        endless = infinite[0] | infinite[1]
-        invalid = (Cat(nan).any() | (infinite[0] & zero[1]) | (infinite[1] & zero[0])
-                   | (endless & infinite[2] & (product_sign ^ sign)))
-        return {"a": significands[0], "b": significands[1], "c": significands[2],
-                "exponents": fields[0] + fields[1], "exponent": fields[2],
-                "no_product": zero[0] | zero[1], "no_addend": zero[2],
+        a, b, c = (unpack(bits) for bits in (p.a, p.b, p.c))
+        product_sign, sign = a.sign ^ b.sign, c.sign
+        endless = a.infinite | b.infinite
+        invalid = (a.nan | b.nan | c.nan | (a.infinite & b.zero) | (b.infinite & a.zero)
+                   | (endless & c.infinite & (product_sign ^ sign)))
+        return {"a": a.significand, "b": b.significand, "c": c.significand,
+                "exponents": a.exponent + b.exponent, "exponent": c.exponent,
+                "no_product": a.zero | b.zero, "no_addend": c.zero,
                 "product_sign": product_sign, "sign": sign,
-                "nan": invalid & ~p.convert, "infinite": (endless | infinite[2]) & ~p.convert,
+                "nan": invalid & ~p.convert, "infinite": (endless | c.infinite) & ~p.convert,
                 "infinite_sign": Mux(endless, product_sign, sign),
                 "convert": p.convert, "integer": Mux(sign, -p.c, p.c)[:32]}
 
@@ -125,14 +116,14 @@ class FloatFma(wiring.Component):
                  for i in range(2) for j in range(2)}
         # how far right of its leftmost place the addend stands, in units of the product
         shift = Signal(signed(11))
-        high = _PLACE - _BELOW - _FRACTION  # the shift of equal exponents, and the bias
-        self._m.d.comb += shift.eq(v["exponents"] - v["exponent"] - (_BIAS - high))
+        high = _PLACE - _BELOW - FRACTION  # the shift of equal exponents, and the bias
+        self._m.d.comb += shift.eq(v["exponents"] - v["exponent"] - (BIAS - high))
         low = v["no_product"] | ((shift < 0) & ~v["no_addend"])  # the addend decides the window
         clamped = Mux(low | (shift < 0), 0, Mux(shift > _WINDOW + 1, _WINDOW + 1, shift[:7]))
         # exponent field of the window's top bit, with one above for a carry
         top = Signal(signed(11))
         self._m.d.comb += top.eq(Mux(low, v["exponent"] + 1,
-                                     v["exponents"] - (_BIAS - high - 1)))
+                                     v["exponents"] - (BIAS - high - 1)))
         return {**parts, "top": top, "shift": clamped[:7], **self._passed(v, "c", "integer")}
 
     def _shift(self, v):
@@ -167,7 +158,7 @@ class FloatFma(wiring.Component):
         sign = Mux(v["convert"], v["sign"],
                    Mux(v["subtract"], Mux(less, v["sign"], v["product_sign"] & ~empty),
                        v["product_sign"]))
-        top = Mux(v["convert"], _BIAS + _WINDOW, v["top"])[:11].as_signed()
+        top = Mux(v["convert"], BIAS + _WINDOW, v["top"])[:11].as_signed()
         return {"magnitude": magnitude, "zeros": zeros, "empty": empty, "sign": sign,
                 "top": top, "deficit": 1 - top, "nan": v["nan"], "infinite": v["infinite"],
                 "infinite_sign": v["infinite_sign"]}
@@ -201,7 +192,6 @@ class FloatFma(wiring.Component):
         """Nearest, even; the carry may go through to infinity."""
         significand, half = v["kept"][2:], v["kept"][1]
         rest = v["kept"][0] | v["sticky"]
-        up = half & (rest | significand[0])
-        packed = (Cat(Const(0, _FRACTION), v["field"]) + significand + up)[:31]
-        number = Cat(Mux(v["infinite"], 0xFF << _FRACTION, packed)[:31], v["sign"])
+        packed = round_to_even(v["field"], significand, half, rest)
+        number = Cat(Mux(v["infinite"], INFINITY, packed)[:31], v["sign"])
         return Mux(v["nan"], FLOAT_NAN, number)

@@ -16,10 +16,10 @@ from cyclebound.hdl.dataflow.layouts import (
     Pulse,
     TokenLayout,
 )
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
 from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
+from cyclebound.hdl.leading_zeros import leading_zeros
 
 __all__ = ["LoadStoreConfiguration", "LoadStoreUnit"]
 

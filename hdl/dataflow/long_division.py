@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.operations import FLOAT_NAN, WIDTH
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+from cyclebound.hdl.leading_zeros import leading_zeros
 
 __all__ = ["FloatDivider", "FloatRoot", "IntegerDivider", "make_block"]
 

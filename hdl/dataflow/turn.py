@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cyclebound.hdl.dataflow.leading_zeros import leading_zeros
+from cyclebound.hdl.leading_zeros import leading_zeros
 
 __all__ = ["Turn", "keep_epochs"]
 

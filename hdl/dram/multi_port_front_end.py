@@ -117,7 +117,7 @@ class MultiPortFrontEnd(wiring.Component):
         if width < 1:
             raise ValueError(f"width must be at least 1, not {width}")
         self.priorities, self.limits, self.width = priorities, limits, width
-        ports = len(priorities)
+        self.ports = ports = len(priorities)
         super().__init__({
             "sinks": In(stream.Signature(width)).array(ports),
             "source": Out(stream.Signature(ForwardedLayout(ports=ports, width=width))),

@@ -77,7 +77,7 @@ class HandshakeMesh(wiring.Component):
         self.words, self.late = words, late
         self._router = {"slave_acknowledge": slave_acknowledge}
         check_shmac_router(**self._router)
-        self.tiles = tiles = rows * columns
+        tiles = rows * columns
         bits = dict.fromkeys(("requests", "fetched", "operated", "busy", "arrives", "writes",
                               "landed"), 1)
         words = {"data": DATA_BITS, "unroutable": COUNTER_BITS, "malformed": COUNTER_BITS}

@@ -43,8 +43,7 @@ class Mesh(wiring.Component):
         self._router = {"width": width, "depth": depth, "delta": delta, "routing": routing,
                         "longest": longest}
         check_router(**self._router)
-        flits = stream.Signature(FlitLayout(width))
-        self.tiles = tiles = rows * columns
+        flits, tiles = stream.Signature(FlitLayout(width)), rows * columns
         super().__init__({
             "sinks": In(flits).array(tiles), "sources": Out(flits).array(tiles),
             "misrouted": Out(COUNTER_BITS).array(tiles),

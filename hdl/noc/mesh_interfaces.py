@@ -41,7 +41,7 @@ class InterfacedMesh(wiring.Component):
         self._make = {"width": width, "payload": longest - HEADER_FLITS}
         self.mesh = Mesh(rows=rows, columns=columns, width=width, depth=depth, delta=delta,
                          routing=routing, longest=longest)
-        self.tiles = tiles = rows * columns
+        tiles = rows * columns
         super().__init__({
             "windows": In(WindowLayout).array(tiles),
             "transactions": In(stream.Signature(TransactionLayout(width))).array(tiles),

@@ -15,6 +15,10 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, TokenBufferProof
+from cyclebound.tb.probe import Probe, offered, taken
+
+_TAKEN = taken("operands[k]")
+_RESULT = offered("results[0]")
 
 BLOCKS = (
     Block(
@@ -29,9 +33,18 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer", quick=("tiny",)),),
         bounds=(
-            Observed("match", bounds.token_match),
-            Observed("turn", bounds.token_turn, proved_by=("tokens",)),
-            Observed("stream", bounds.token_stream),
+            # who has a thread's last operand says so
+            Observed("match", bounds.token_match, Probe(
+                start=f"declared.last & any({_TAKEN} for k in operands)", end=offered("fire"))),
+            Observed("turn", bounds.token_turn, Probe(
+                start=f"any({_TAKEN} & (operands[k].payload.tid == declared.tid) "
+                      "for k in operands)",
+                end=f"{taken('fire')} & (fire.payload.tid == declared.tid)",
+                ticks=taken("fire"))),
+            Observed("stream", bounds.token_stream, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=offered("fire"),
+                starts="declared.threads",
+                ends="declared.threads")),
         ),
         properties=(
             Property(
@@ -44,7 +57,6 @@ BLOCKS = (
                 instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
                                  "width": 1}
                                 for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3))),
-                decides=("operands", "depth"),
                 depth=7,
                 induction=4,
             ),
@@ -64,8 +76,11 @@ BLOCKS = (
             Testbench("million", "cyclebound.tb.dataflow.float_fma_million", thorough=True),
         ),
         bounds=(
-            Observed("result", bounds.pipeline_latency),
-            Observed("stream", bounds.pipeline_stream),
+            Observed("result", bounds.pipeline_latency, Probe(
+                start=taken("operands"), end=offered("result"), in_flight=16)),
+            Observed("stream", bounds.pipeline_stream, Probe(
+                start=taken("operands"), end=offered("result"), starts="declared.threads",
+                ends="declared.threads")),
         ),
         fpga=FpgaTarget("single"),
         signals=("top.dut.operands__valid", "top.dut.operands__ready", "top.dut.operands__payload",
@@ -85,8 +100,11 @@ BLOCKS = (
                       configurations=("paper",), thorough=True),
         ),
         bounds=(
-            Observed("result", bounds.compute_result),
-            Observed("stream", bounds.compute_stream),
+            Observed("result", bounds.compute_result, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=offered("result"), in_flight=32)),
+            Observed("stream", bounds.compute_stream, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=offered("result"),
+                starts="declared.threads", ends="declared.threads")),
         ),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.buffer.fire__payload",
@@ -104,10 +122,18 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit", quick=("two",)),),
         bounds=(
-            Observed("access", bounds.access_latency),
-            Observed("stream", bounds.access_stream),
-            Observed("epoch", bounds.access_epoch),
-            Observed("residence", bounds.access_residence, configurations=("two", "paper")),
+            Observed("access", bounds.access_latency, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=offered("result"))),
+            Observed("stream", bounds.access_stream, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=offered("result"),
+                starts="declared.threads", ends="declared.threads")),
+            # from an epoch's last token to its last result
+            Observed("epoch", bounds.access_epoch, Probe(
+                start=f"nth(count({_TAKEN} for k in operands), declared.tokens)",
+                end=f"nth({offered('result')}, depth)")),
+            Observed("residence", bounds.access_residence, Probe(
+                start=f"nth({taken('operands[0]')}, depth)", end=f"nth({offered('result')}, depth)",
+                in_flight=4), configurations=("two", "paper")),
         ),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.request__valid", "top.dut.response__valid",
@@ -124,9 +150,15 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit", quick=("two",)),),
         bounds=(
-            Observed("result", bounds.token_match),
-            Observed("stream", bounds.token_stream),
-            Observed("delay", bounds.delay_stream),
+            # either result is a consumer's, and both are offered in the same cycle
+            Observed("result", bounds.token_match, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=_RESULT, in_flight=16, classed=True)),
+            Observed("stream", bounds.token_stream, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=_RESULT, starts="declared.threads",
+                ends="declared.threads")),
+            Observed("delay", bounds.delay_stream, Probe(
+                start=f"any({_TAKEN} for k in operands)", end=_RESULT, starts="declared.threads",
+                ends="declared.threads")),
         ),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.results__0__valid",

@@ -21,9 +21,21 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
+from cyclebound.tb.probe import Probe, offered, taken
 
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
+_DIVIDES = {"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4, "tid_width": 11,
+            "address_width": 16}
 _FIVES = {"five_by_five": 16, "five_8": 8, "five_4": 4, "five_2": 2}
+
+# A token for output o of a switch enters, by whichever input is configured.
+_ENTERS = f"any({taken('inputs[i]')} & (choices[o] == i + 1) for i in inputs)"
+_RUN = Probe(start="start", end="done & ~past(done)")
+_OPERAND = taken("operands[k]")
+_ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.threads",
+                     ends="declared.threads")
+_ANSWERED = {"end": "ports[p].response.valid", "id": "ports[p].request.payload.tag",
+             "end_id": "ports[p].response.payload.tag", "each": {"p": "ports"}}
 
 BLOCKS = (
     Block(
@@ -36,8 +48,12 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.switch", quick=("tiny",)),),
         bounds=(
-            Observed("hop", fabric_bounds.switch_hop, proved_by=("delivery",)),
-            Observed("stream", fabric_bounds.switch_stream),
+            Observed("hop", fabric_bounds.switch_hop, Probe(
+                start=_ENTERS, end=offered("outputs[o]"), in_flight=4, classed=True,
+                each={"o": "ports"})),
+            Observed("stream", fabric_bounds.switch_stream, Probe(
+                start=_ENTERS, end=offered("outputs[o]"), starts="declared.tokens",
+                ends="declared.tokens", each={"o": "ports"})),
         ),
         properties=(
             Property(
@@ -49,7 +65,6 @@ BLOCKS = (
                 checker=SwitchProof,
                 instances=tuple({"ports": ports, "tid_width": 1, "width": 1}
                                 for ports in (3, 8)),
-                decides=("ports",),
                 depth=6,
                 induction=3,
             ),
@@ -67,7 +82,10 @@ BLOCKS = (
             "paper": Configuration({"operands": 8, "tid_width": 8, "width": 32}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_sink", quick=("small",)),),
-        bounds=(Observed("done", fabric_bounds.sink_done),),
+        bounds=(Observed("done", fabric_bounds.sink_done, Probe(
+            start="declared.last & any(operands[k].valid & configuration.needed[k] "
+                  "for k in operands)",
+            end="done & ~past(done)")),),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.done",),
         unread=tuple(f"operands__{number}__payload" for number in range(8)),
@@ -85,9 +103,15 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.special_unit",
                                quick=("integers",)),),
         bounds=(
-            Observed("result", special_bounds.special_result),
-            Observed("stream", special_bounds.special_stream),
-            Observed("epoch", special_bounds.special_epoch),
+            Observed("result", special_bounds.special_result, Probe(
+                start=f"any({_OPERAND} for k in operands)", end=offered("result"))),
+            Observed("stream", special_bounds.special_stream, Probe(
+                start=f"any({_OPERAND} for k in operands)", end=offered("result"),
+                starts="declared.threads", ends="declared.threads")),
+            # the first epoch after reset, from its last operand to its last result
+            Observed("epoch", special_bounds.special_epoch, Probe(
+                start=f"first(nth(count({_OPERAND} for k in operands), declared.tokens), 0)",
+                end=f"first(nth({offered('result')}, depth), 0)")),
         ),
         fpga=FpgaTarget("floats"),
         signals=("top.dut.buffer.fire__valid", "top.dut.busy", "top.dut.done", "top.dut.sent",
@@ -103,8 +127,8 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.diamond"),),
         bounds=(
-            Observed("balanced", bounds.diamond_balanced),
-            Observed("unbalanced", bounds.diamond_unbalanced),
+            Observed("balanced", bounds.diamond_balanced, _ALL_THREADS),
+            Observed("unbalanced", bounds.diamond_unbalanced, _ALL_THREADS),
         ),
         fpga=None,
         signals=("top.dut.x__valid", "top.dut.product__valid"),
@@ -126,9 +150,13 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks", quick=("tiny",)),),
         bounds=(
-            Observed("hit", cache_bounds.cache_hit),
-            Observed("access", cache_bounds.cache_access, proved_by=("answers",)),
-            Observed("crowd", cache_bounds.cache_crowd),
+            Observed("hit", cache_bounds.cache_hit, Probe(
+                start=taken("ports[p].request"), classed=True, **_ANSWERED)),
+            Observed("access", cache_bounds.cache_access, Probe(
+                start=offered("ports[p].request"), **_ANSWERED), proved_by=("answers",)),
+            Observed("crowd", cache_bounds.cache_crowd, Probe(
+                start="first(any(ports[:].request.valid), 0)",
+                end="any(ports[:].response.valid)", ends="declared.answers")),
         ),
         properties=(
             Property(
@@ -141,8 +169,8 @@ BLOCKS = (
                 instances=tuple({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
                                  "width": 1, "hit": hit, "miss": 6}
                                 for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
-                decides=("ports", "banks", "tag_width", "hit", "miss"),
                 depth=8,
+                declares={"access": lambda parameters: {}},
             ),
         ),
         checker=CacheBanksCheck,
@@ -157,8 +185,8 @@ BLOCKS = (
         configurations={
             "small": Configuration({"rows": ("SLLL", "SCKL", "LLLT"), "depth": 4, "tid_width": 8,
                                     "address_width": 12}),
-            "divides": Configuration({"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4,
-                                      "tid_width": 11, "address_width": 16}),
+            "divides": Configuration(_DIVIDES),
+            "divides_2": Configuration({**_DIVIDES, "depth": 2}),
             **{name: Configuration({"rows": FIVE_BY_FIVE.rows, "depth": depth, "tid_width": 11,
                                     "address_width": 16}) for name, depth in _FIVES.items()},
             # Figure 8 with the paper's counts
@@ -168,9 +196,10 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.fabric", configurations=("small",)),
             Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
+                      probed=lambda harness: harness.fabric,
                       configurations=("small",), quick=()),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
-                      configurations=("divides",)),
+                      configurations=("divides", "divides_2"), quick=("divides",)),
             Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=tuple(_FIVES), thorough=True),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
@@ -179,9 +208,9 @@ BLOCKS = (
                       configurations=("small", "five_by_five", "paper"), thorough=True),
         ),
         bounds=(
-            Observed("stream", fabric_bounds.fabric_stream),
-            Observed("completion", fabric_bounds.fabric_completion,
-                     configurations=("small", "divides", *_FIVES, "paper")),
+            Observed("stream", fabric_bounds.fabric_stream, _RUN),
+            Observed("completion", fabric_bounds.fabric_completion, _RUN,
+                     configurations=("small", "divides", "divides_2", *_FIVES, "paper")),
         ),
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(

@@ -10,6 +10,7 @@ from cyclebound.sim.block import (
     Observed,
     Testbench,
 )
+from cyclebound.tb.probe import Probe, taken
 
 BLOCKS = (
     Block(
@@ -21,7 +22,8 @@ BLOCKS = (
             "paper": Configuration({"tid_width": 10, "width": 32}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_source", quick=("small",)),),
-        bounds=(Observed("threads", bounds.source_threads),),
+        bounds=(Observed("threads", bounds.source_threads, Probe(
+            start="start & ~busy", end=taken("tokens"), ends="declared.threads")),),
         fpga=FpgaTarget("paper"),
     ),
     Block(
@@ -30,12 +32,15 @@ BLOCKS = (
         component=LoadChain,
         configurations={
             "figure4": Configuration({"depth": 2, "tid_width": 3, "threads": 4, "width": 4},
-                                     domain={"memory": range(13, 14), "late": range(256)}),
+                                     domain={"memory": (13,), "late": range(256)}),
         },
         testbenches=(Testbench("orders", "cyclebound.tb.dataflow.load_chain"),),
         bounds=(
-            Observed("completion", bounds.chain_completion, exhaustive=True),
-            Observed("even", bounds.chain_even),
+            # the sources start in the first cycle after reset
+            Observed("completion", bounds.chain_completion, Probe(
+                start="first(1, 0)", end=taken("sums"), ends="threads"), exhaustive=True),
+            Observed("even", bounds.chain_even, Probe(
+                start="first(1, 0)", end=taken("sums"), ends="threads")),
         ),
         signals=("top.dut.memory__0__request__valid", "top.dut.memory__0__response__valid",
                  "top.dut.memory__1__request__valid", "top.dut.memory__1__response__valid",

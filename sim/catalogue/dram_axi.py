@@ -42,7 +42,6 @@ BLOCKS = (
                      "passed over twice; whatever the controller behind the port does",
                 checker=AxiPortProof,
                 instances=({"id_width": 1, "words": 1 << 19},),
-                decides=(),
                 depth=8,
                 induction=2,
                 top=small_port,

@@ -1,6 +1,7 @@
 """The stages that make DRAM commands: command generator and command arbiter."""
 
 from cyclebound.golden.dram import bounds, pipeline_bounds
+from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.small_part import SMALL, on_small_part
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
@@ -24,9 +25,13 @@ from cyclebound.tb.dram.command_generator_properties import (
     CommandGeneratorProof,
 )
 from cyclebound.tb.dram.command_path_properties import CommandPathProof, CommandPathRequest
+from cyclebound.tb.probe import Probe
 
 _PARTS = {"x16": "ddr4-3200aa-x16", "x8": "ddr4-3200aa-x8", "slow": "ddr4-1866m-x16",
           "ddr3": "ddr3-1600-module"}
+
+_OPENS = f"first(command.op == {Command.ACT.value}, idle)"  # a request's first command
+_REFRESHES = f"(command.op == {Command.REF.value})"
 
 
 def request_of(most):
@@ -41,7 +46,13 @@ BLOCKS = (
         component=CommandGenerator,
         configurations={name: Configuration({"part": part}) for name, part in _PARTS.items()},
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_generator", quick=("x16",)),),
-        bounds=(Observed("burst", pipeline_bounds.generator_burst),),
+        # With every head popped as it comes, each burst is seen once: as the entry that reads or
+        # writes it, at the head of its bank's FIFO.
+        bounds=(Observed(
+            "burst", pipeline_bounds.generator_burst, probe=Probe(
+                start="bursts.valid & bursts.ready & declared.popped",
+                end="any(heads[:].valid & ~heads[:].entry.alone) & declared.popped",
+                in_flight=4)),),
         properties=(
             Property(
                 name="queues",
@@ -51,7 +62,6 @@ BLOCKS = (
                      "every burst taken is described once",
                 checker=CommandGeneratorProof,
                 instances=({"part": "ddr4-3200aa-x16"}, {"part": "ddr3-1600-module"}),
-                decides=("part",),
                 depth=8,
                 induction=2,
             ),
@@ -71,9 +81,18 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_arbiter", quick=("x16",)),),
         bounds=(
-            Observed("tile", bounds.tile_issue_delay),
-            Observed("refresh", pipeline_bounds.arbiter_refresh),
-            Observed("refresh_wait", pipeline_bounds.arbiter_refresh_wait),
+            # from the cycle after a request's first command is on the pins, to the next one's
+            Observed("tile", bounds.tile_issue_delay,
+                     probe=Probe(start=f"past({_OPENS})",
+                                 end=f"({_OPENS} | {_REFRESHES}) & past(held({_OPENS}, "
+                                     f"{_OPENS} | {_REFRESHES}))")),
+            Observed("refresh", pipeline_bounds.arbiter_refresh,
+                     probe=Probe(start=f"past({_REFRESHES})",
+                                 end=f"({_OPENS} | {_REFRESHES}) & past(held({_REFRESHES}, "
+                                     f"{_OPENS} | {_REFRESHES}))")),
+            Observed("refresh_wait", pipeline_bounds.arbiter_refresh_wait,
+                     probe=Probe(start="refresh & idle & ~past(refresh & idle & ~refreshed)",
+                                 end="refreshed")),
         ),
         properties=(
             Property(
@@ -83,7 +102,6 @@ BLOCKS = (
                      "and it is on the pins in the next; a refresh only where nothing is under way",
                 checker=CommandArbiterProof,
                 instances=({"part": "ddr4-3200aa-x16"}, {"part": "ddr4-3200aa-x8"}),
-                decides=("part",),
                 depth=4,
                 induction=2,
             ),
@@ -94,7 +112,6 @@ BLOCKS = (
                 checker=CommandArbiterActivates,
                 # of 16 banks, the bounded check takes more than five minutes
                 instances=({"part": "ddr4-3200aa-x16"},),
-                decides=("part",),
                 depth=4,
                 induction=2,
             ),
@@ -105,7 +122,6 @@ BLOCKS = (
                      "have one direction each, and open the banks that they use",
                 checker=CommandArbiterBursts,
                 instances=tuple({"part": part} for part in _PARTS.values()),
-                decides=("part",),
                 depth=4,
                 induction=2,
             ),
@@ -118,7 +134,6 @@ BLOCKS = (
                      "pause or a refresh, the next may begin in such a state",
                 checker=request_of(4),
                 instances=({"part": SMALL.name},),
-                decides=("part",),
                 depth=29,
                 induction=None,
                 top=on_small_part(CommandPath),
@@ -130,7 +145,6 @@ BLOCKS = (
                 says="the same of all requests of up to 2 bursts, from reset on",
                 checker=lambda target: CommandPathProof(target, most=2),
                 instances=({"part": SMALL.name},),
-                decides=("part",),
                 depth=16,
                 induction=16,
                 top=on_small_part(CommandPath),

@@ -1,6 +1,7 @@
 """Blocks of the DRAM path that move data."""
 
 from cyclebound.golden.dram import pipeline_bounds as bounds
+from cyclebound.golden.dram.request import BEATS
 from cyclebound.hdl.dram.dq_scheduler import DqScheduler
 from cyclebound.hdl.dram.snoop_cam import SnoopCam
 from cyclebound.sim.block import (
@@ -13,6 +14,7 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.dram.dq_scheduler_properties import DqSchedulerCheck, DqSchedulerProof
 from cyclebound.tb.dram.snoop_cam_properties import SnoopCamCheck, SnoopCamProof
+from cyclebound.tb.probe import Probe
 
 BLOCKS = (
     Block(
@@ -27,9 +29,15 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler", quick=("x16",)),),
         bounds=(
-            Observed("deliver", bounds.dq_deliver),
-            Observed("drive", bounds.dq_drive),
-            Observed("fetch", bounds.dq_fetch),
+            # a burst has four beats; what is between command and data fits into sixteen
+            Observed("deliver", bounds.dq_deliver,
+                     probe=Probe(start="issue.valid & ~issue.payload.write", end="deliver.valid",
+                                 ends=str(BEATS), in_flight=16)),
+            Observed("drive", bounds.dq_drive,
+                     probe=Probe(start="issue.valid & issue.payload.write", end="dq_out.valid",
+                                 ends=str(BEATS), in_flight=16)),
+            Observed("fetch", bounds.dq_fetch,
+                     probe=Probe(start="fetch.valid", end="dq_out.valid", in_flight=8)),
         ),
         properties=(
             Property(
@@ -40,7 +48,6 @@ BLOCKS = (
                      "commands come no closer than the data bus allows",
                 checker=DqSchedulerProof,
                 instances=({"part": "ddr3-1600-module", "fetch_latency": 1},),
-                decides=("part", "fetch_latency"),
                 depth=14,
                 induction=2,
             ),
@@ -71,9 +78,17 @@ BLOCKS = (
                       thorough=True),
         ),
         bounds=(
-            Observed("store", bounds.snoop_store),
-            Observed("answer", bounds.snoop_answer),
-            Observed("capture", bounds.snoop_capture),
+            # nothing is to be seen of the answer to a fetch that no lane has a word for
+            Observed("store", bounds.snoop_store,
+                     probe=Probe(start="fetch.valid & declared.known", end="any(store.enable)",
+                                 in_flight="latency")),
+            Observed("answer", bounds.snoop_answer,
+                     probe=Probe(start="read.valid", end="answer.valid", in_flight="latency")),
+            # from the beat to the first answer with the word in it that a lane waits for
+            Observed("capture", bounds.snoop_capture,
+                     probe=Probe(start="snoop.valid & declared.passes",
+                                 end="answer.valid & answer.payload.hit & (answer.payload.data == "
+                                     "declared.word) & declared.asked")),
         ),
         properties=(
             Property(
@@ -83,7 +98,6 @@ BLOCKS = (
                      "word is stored whenever it matches, and lane 0's own word is",
                 checker=SnoopCamProof,
                 instances=({"lanes": 5, "index_width": 5, "latency": 2},),
-                decides=("lanes", "index_width", "latency"),
                 depth=6,
                 induction=4,
             ),

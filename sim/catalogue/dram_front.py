@@ -17,12 +17,15 @@ from cyclebound.sim.block import (
 from cyclebound.tb.dram.multi_port_front_end_properties import FrontEndCheck, FrontEndProof
 from cyclebound.tb.dram.page_controller_properties import PageCheck, PageProof
 from cyclebound.tb.dram.reorder_core_properties import ReorderCheck, ReorderProof
+from cyclebound.tb.probe import Probe
 
 _EQUAL = {"priorities": [4] * 8, "limits": [0] * 8, "width": 40}
 _STARVING = {"priorities": [7, 4, 4, 2, 0], "limits": [0, 6, 9, 6, 12], "width": 8}
 # a cap of n + 1: the paper's 2n - 1
 _PAPER = {"entries": 8, "cap": 9, "part": "ddr3-1600-module", "tag_bits": 8}
 _PAGES = {"part": "ddr3-1600-module", "tag_bits": 8, "close": False, "postpone": 1}
+
+_ISSUED = "source.valid & ~past(source.valid & ~source.ready)"
 
 
 def literal(**parameters):
@@ -41,7 +44,11 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.multi_port_front_end",
                                quick=("starving",)),),
-        bounds=(Observed("wait", front_end_bounds.front_end_wait),),
+        # cycles in which a request is on offer to the reorder core, and not taken, do not count
+        bounds=(Observed("wait", front_end_bounds.front_end_wait, probe=Probe(
+            start="sinks[p].valid & ~past(sinks[p].valid & ~sinks[p].ready)",
+            end="sinks[p].valid & sinks[p].ready", request={"port": "p"},
+            ticks="(source.valid == 0) | source.ready", each={"p": "ports"})),),
         properties=(
             Property(
                 name="starvation",
@@ -55,7 +62,6 @@ BLOCKS = (
                     {**_STARVING, "limits": [0, 2, 3, 2, 4], "width": 1},
                     {**_EQUAL, "width": 1},
                 ),
-                decides=("priorities", "limits"),
                 depth=10,
                 induction=3,
             ),
@@ -75,9 +81,15 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.reorder_core", quick=("small",)),
             Testbench("literal", "cyclebound.tb.dram.reorder_core_literal", top=literal,
-                      configurations=("paper",), checker=ReorderCheck, quick=()),
+                      configurations=("paper",), checker=ReorderCheck, quick=(),
+                      probed=lambda core: core),
         ),
-        bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",)),),
+        # Issues: a request leaves the queue in the cycle before it is on offer, and one that is
+        # taken is in the queue from the cycle after on.
+        bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",),
+                         probe=Probe(start="past(past(sink.valid & sink.ready))", end=_ISSUED,
+                                     id="past(past(sink.payload.tag))",
+                                     end_id="source.payload.tag", ticks=_ISSUED)),),
         properties=(
             Property(
                 name="residence",
@@ -87,7 +99,6 @@ BLOCKS = (
                 checker=ReorderProof,
                 instances=tuple({"entries": entries, "cap": cap, "part": SMALL.name, "tag_bits": 1}
                                 for entries, cap in ((3, 2), (4, 5), (8, 9))),
-                decides=("entries", "cap"),
                 depth=8,
                 induction=3,
                 top=on_small_part(ReorderCore),
@@ -114,7 +125,9 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.dram.page_controller", quick=("open",)),
             Testbench("triples", "cyclebound.tb.dram.page_controller_triples", thorough=True),
         ),
-        bounds=(Observed("request", page_bounds.request_time),),
+        bounds=(Observed("request", page_bounds.request_time, probe=Probe(
+            start="sink.valid & ~past(sink.valid & ~sink.ready)",
+            end="bus.valid & (bus.beat == 3)", in_flight=8, in_turn=True)),),
         properties=(
             Property(
                 name="timing",
@@ -126,7 +139,6 @@ BLOCKS = (
                                 for part, close in ((SMALL_DDR3.name, False),
                                                     (SMALL_DDR3.name, True),
                                                     (_PAGES["part"], False))),
-                decides=("close",),
                 depth=14,
                 induction=2,
                 top=on_small_part(PageController),

@@ -12,6 +12,10 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dram.refresh_timer_properties import RefreshTimerCheck, RefreshTimerProof
+from cyclebound.tb.probe import Probe
+
+_DUE, _DONE = "every(interval) & ~late", "(done & request)"
+_AGAIN = f"past(held({_DONE}, {_DONE}))"  # it is not the first one
 
 _SMALL = {"interval": 2, "most": 2}
 _PAPER = {"interval": DDR4_3200AA_X16.nREFI, "most": 8}
@@ -29,9 +33,13 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer", quick=("small",)),),
         bounds=(
-            Observed("request", bounds.refresh_request, proved_by=("owed",)),
-            Observed("deadline", bounds.refresh_deadline, proved_by=("owed",)),
-            Observed("gap", bounds.refresh_gap, proved_by=("owed",)),
+            # It is owed: one more than was left of those before.
+            Observed("request", bounds.refresh_request, proved_by=("owed",),
+                     probe=Probe(start=_DUE, end=f"(owed > past(owed - {_DONE})) & ~late")),
+            Observed("deadline", bounds.refresh_deadline, proved_by=("owed",),
+                     probe=Probe(start=_DUE, end=f"{_DONE} & ~late", in_flight="most")),
+            Observed("gap", bounds.refresh_gap, proved_by=("owed",),
+                     probe=Probe(start=f"past({_DONE})", end=f"{_DONE} & {_AGAIN}")),
         ),
         properties=(
             Property(
@@ -43,7 +51,6 @@ BLOCKS = (
                 checker=RefreshTimerProof,
                 instances=(_SMALL, {"interval": 5, "most": 8}, {"interval": 3, "most": 1}, _PAPER,
                            _DDR3),
-                decides=("interval", "most"),
                 induction=3,
             ),
         ),

@@ -18,6 +18,11 @@ from cyclebound.tb.dram.buffer_table_properties import (
 )
 from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
 from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
+from cyclebound.tb.probe import Probe
+
+_ANSWERED = "(tile.valid | refusal.valid)"
+_LEGAL = ("(indexes.payload.end == 0) & "
+          "(indexes.payload.index < held(limit, tile.valid & tile.ready))")
 
 BLOCKS = (
     Block(
@@ -32,9 +37,14 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table", quick=("tiny",)),),
         bounds=(
-            Observed("lookup", bounds.buffer_lookup, proved_by=("timing",)),
-            Observed("mapping", bounds.buffer_mapping, proved_by=("timing",)),
-            Observed("wait", bounds.buffer_wait),
+            Observed("lookup", bounds.buffer_lookup, proved_by=("timing",),
+                     probe=Probe(start="request.valid & request.ready",
+                                 end=f"{_ANSWERED} & ~past({_ANSWERED})")),
+            Observed("mapping", bounds.buffer_mapping, proved_by=("timing",),
+                     probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
+            Observed("wait", bounds.buffer_wait,
+                     probe=Probe(start="request.valid & ~past(request.valid & ~request.ready)",
+                                 end="request.valid & request.ready")),
         ),
         properties=(
             Property(
@@ -46,7 +56,6 @@ BLOCKS = (
                 checker=BufferTableTimingProof,
                 instances=({"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50},
                            {"buffers": 32}),
-                decides=("buffers",),
                 depth=16,
                 induction=2,
             ),
@@ -58,7 +67,6 @@ BLOCKS = (
                      "for the first reason that applies",
                 checker=BufferTableProof,
                 instances=({"buffers": 2, "address_bits": 4, "count_bits": 2, "capacity": 13},),
-                decides=("buffers", "address_bits", "count_bits", "capacity"),
                 depth=16,
                 induction=8,
             ),
@@ -70,7 +78,6 @@ BLOCKS = (
                 checker=BufferTableWideProof,
                 instances=({"buffers": 32, "address_bits": 30, "count_bits": 20,
                             "capacity": 1 << 30},),
-                decides=("buffers", "address_bits", "count_bits", "capacity"),
                 depth=9,
                 induction=4,
                 any_product=True,
@@ -88,8 +95,11 @@ BLOCKS = (
         configurations={"paper": Configuration({}, domain={"indexes": range(41)})},
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.index_iterator"),),
         bounds=(
-            Observed("burst", bounds.index_burst),
-            Observed("request", bounds.index_request, exhaustive=True),
+            Observed("burst", bounds.index_burst, probe=Probe(
+                start=f"indexes.valid & indexes.ready & {_LEGAL}",
+                end="bursts.valid & ~past(bursts.valid & ~bursts.ready)", in_flight=4)),
+            Observed("request", bounds.index_request, exhaustive=True,
+                     probe=Probe(start="tile.valid & tile.ready", end="done")),
         ),
         properties=(
             Property(
@@ -100,7 +110,6 @@ BLOCKS = (
                      "`done` behind the last",
                 checker=IndexIteratorProof,
                 instances=({},),
-                decides=(),
                 depth=7,
                 induction=2,
             ),

@@ -17,6 +17,13 @@ from cyclebound.tb.dram.stride_sequencer_properties import (
     StrideSequencerInside,
     StrideSequencerProof,
 )
+from cyclebound.tb.probe import Probe
+
+_WHOLE = {"start": "tile.valid & tile.ready",
+          "end": "bursts.valid & bursts.ready & bursts.payload.last"}
+_START = {"start": "tile.payload.address & 15"}
+_SHAPE = {"words": "tile.payload.words", "gap": "tile.payload.period - tile.payload.words",
+          "count": "tile.payload.count"}
 
 BLOCKS = (
     Block(
@@ -30,8 +37,10 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.stride_sequencer"),),
         bounds=(
-            Observed("tile", bounds.stride_sequencer, exhaustive=True),
-            Observed("tile_anywhere", bounds.stride_sequencer_anywhere),
+            Observed("tile", bounds.stride_sequencer, exhaustive=True,
+                     probe=Probe(request=_START | _SHAPE, **_WHOLE)),
+            Observed("tile_anywhere", bounds.stride_sequencer_anywhere,
+                     probe=Probe(request=_SHAPE, **_WHOLE)),
         ),
         properties=(
             Property(
@@ -41,7 +50,6 @@ BLOCKS = (
                      "waits",
                 checker=StrideSequencerProof,
                 instances=({},),
-                decides=(),
                 depth=9,
                 induction=4,
             ),
@@ -53,7 +61,6 @@ BLOCKS = (
                      f"with a period from {periods[0]} to {periods[-1]}",
                 checker=partial(StrideSequencerInside, periods=periods),
                 instances=({},),
-                decides=(),
                 depth=3,
                 induction=2,
             ) for periods in (*(range(period, period + 1) for period in range(1, 16)),

@@ -17,6 +17,8 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.end_to_end"),
             Testbench("sweep", "cyclebound.tb.noc.end_to_end_sweep", thorough=True),
+            Testbench("search", "cyclebound.tb.noc.end_to_end_search", thorough=True,
+                      max_cycles=20_000_000),
         ),
         bounds=(
             Observed("fill", bounds.fill),

@@ -15,10 +15,10 @@ from cyclebound.tb.noc.network_interface_properties import (
     InterfaceFitProof,
     InterfaceWindowProof,
 )
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import Probe, taken
 
 _TRANSACTION = {
-    "start": "transactions.valid & transactions.ready", "in_flight": 2,
+    "start": taken("transactions"), "in_flight": 2, "classed": True,
     "request": {"words": "transactions.payload.words", "period": "window.period",
                 "length": "window.length", "crossing": "window.crossing",
                 "offset": "window.offset"}}
@@ -37,12 +37,12 @@ BLOCKS = (
         bounds=(
             # of transactions of one packet
             Observed("first_header", bounds.first_header, probe=Probe(
-                end="injected.valid & injected.ready & injected.payload.first", **_TRANSACTION)),
+                end=taken("injected") + " & injected.payload.first", **_TRANSACTION)),
             Observed("injection", bounds.injection, probe=Probe(end="sent", **_TRANSACTION)),
             # a packet; testbenches let each end a transaction
             Observed("reception", bounds.reception, probe=Probe(
-                start="arriving.valid & arriving.ready & arriving.payload.last",
-                end="received.valid & received.ready & received.payload.last", in_flight=4)),
+                start=taken("arriving") + " & arriving.payload.last",
+                end=taken("received") + " & received.payload.last", in_flight=4)),
         ),
         properties=(
             Property(
@@ -52,7 +52,6 @@ BLOCKS = (
                      "does; nor for a window that is none",
                 checker=InterfaceWindowProof,
                 instances=_PROVED,
-                decides=("payload",),
                 depth=10,
                 induction=3,
             ),
@@ -63,7 +62,6 @@ BLOCKS = (
                      "the window",
                 checker=InterfaceFitProof,
                 instances=_PROVED,
-                decides=("payload",),
                 depth=10,
                 induction=5,
             ),

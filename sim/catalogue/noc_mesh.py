@@ -18,7 +18,7 @@ from cyclebound.sim.block import (
     Picture,
     Testbench,
 )
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import Probe, taken
 
 
 def _way(known: Mapping[str, int]) -> tuple[str, ...]:
@@ -50,13 +50,13 @@ def _through_interfaces(known: Mapping[str, int]) -> tuple[str, ...]:
 
 # A packet, from its header's transfer to its last flit's. In testbenches the highest bits of a
 # header as it is taken, and of a last flit as it leaves, say of which source, or stream, it is.
-_ENDS = ("any(sources[t].valid & sources[t].ready & sources[t].payload.last"
-         " & (sources[t].payload.data[-8:] == n) for t in tiles)")
-_BY_SOURCE = Probe("sinks[n].valid & sinks[n].ready & sinks[n].payload.first", _ENDS,
-                   each={"n": "tiles"}, in_flight=128)
-_BY_STREAM = Probe("any(sinks[t].valid & sinks[t].ready & sinks[t].payload.first"
-                   " & (sinks[t].payload.data[-8:] == n) for t in tiles)", _ENDS,
-                   each={"n": 32}, in_flight=32)
+_ENDS = (f"any({taken('sources[t]')} & sources[t].payload.last"
+         " & (sources[t].payload.data[-8:] == n) for t in sources)")
+_BY_SOURCE = Probe(f"{taken('sinks[n]')} & sinks[n].payload.first", _ENDS, each={"n": "sinks"},
+                   in_flight=128)
+_BY_STREAM = Probe(f"any({taken('sinks[t]')} & sinks[t].payload.first"
+                   " & (sinks[t].payload.data[-8:] == n) for t in sinks)", _ENDS, each={"n": 32},
+                   in_flight=32)
 
 _SQUARE = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
            "longest": 7}
@@ -110,10 +110,9 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.mesh_interfaces", quick=("square",)),),
         # In its testbench, a word's data are the number of the tile that sends it.
         bounds=(Observed("transfer", transfer, signals=_through_interfaces, probe=Probe(
-            "transactions[n].valid & transactions[n].ready",
-            "any(received[t].valid & received[t].ready & received[t].payload.last"
-            " & (received[t].payload.data == n) for t in tiles)",
-            each={"n": "tiles"}, in_flight=2,
+            taken("transactions[n]"), f"any({taken('received[t]')} & received[t].payload.last"
+            " & (received[t].payload.data == n) for t in received)",
+            each={"n": "transactions"}, in_flight=2,
             request={"words": "transactions[n].payload.words", "period": "windows[n].period",
                      "length": "windows[n].length", "offset": "windows[n].offset"})),),
         pictures=(Picture(

@@ -21,9 +21,9 @@ from cyclebound.tb.noc.handshake_router_properties import (
     ShmacRouterCheck,
 )
 from cyclebound.tb.noc.pipelined_router_properties import PipelinedFairProof, PipelinedKeptProof
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import Probe, offered, taken
 
-_MASTER = int(ShmacPort.MASTER)
+_MASTER = f"sinks[{ShmacPort.MASTER:d}]"
 _TINY = {"address_bits": 1, "data_bits": 1}
 # what goes in and out; of the grids, who asks for what, and when it is done
 _PORTS = tuple(f"top.dut.{side}__{port}__{name}" for side in ("sinks", "sources")
@@ -34,20 +34,17 @@ _TILES = ("top.dut.requests__*", "top.dut.fetched__*", "top.dut.operated__*")
 _GIVEN = {"to_memory_cycles": 1, "memory_cycles": 3, "to_core_cycles": 2}
 # A packet, from its request, or its transfer, to where an output hands it over. In testbenches, the
 # lowest bits of a packet's data say by which of the six inputs it came.
-_HANDED = ("any(sources[o].valid & sources[o].ready & (sources[o].payload.data[:3] == i)"
-           " for o in 6)")
-_REQUESTED = "sinks[{i}].valid & ~past(sinks[{i}].valid & ~sinks[{i}].ready)"
-_TAKEN = "sinks[{i}].valid & sinks[{i}].ready"
+_HANDED = f"any({taken('sources[o]')} & (sources[o].payload.data[:3] == i) for o in sources)"
 # A core's request for a read, a fetch or a write, and where it is over. A fetch by the second port
 # of the RAM ends as well, but has no request: it follows an end.
 _WAITS = "past(held(requests[n] & ~operated[n], requests[n] | fetched[n] | operated[n]))"
 _READ = Probe(start="requests[n] & ~writes[n] & ~past(requests[n])",
-              end=f"(fetched[n] | operated[n] & ~writes[n]) & {_WAITS}", each={"n": "tiles"})
-_WRITE = Probe(start="writes[n] & ~past(requests[n])", end="landed[n]", each={"n": "tiles"},
+              end=f"(fetched[n] | operated[n] & ~writes[n]) & {_WAITS}", each={"n": "requests"})
+_WRITE = Probe(start="writes[n] & ~past(requests[n])", end="landed[n]", each={"n": "requests"},
                in_flight=8)
 # An instruction lasts from the end of the one before to its own.
 _ENDED = "(operated[n] | fetched[n] & (declared.operation == 0))"
-_INSTRUCTION = Probe(start=f"past({_ENDED})", end=_ENDED, each={"n": "tiles"})
+_INSTRUCTION = Probe(start=f"past({_ENDED})", end=_ENDED, each={"n": "requests"})
 _GRID = {"rows": 3, "columns": 3, "words": 16, **_GIVEN, "slave_acknowledge": "passed",
          "late": False}
 
@@ -66,10 +63,10 @@ BLOCKS = (
         bounds=(
             # an input takes what is requested in the cycle after it handed over the one before
             Observed("hop", bounds.handshake_hop,
-                     probe=Probe(_REQUESTED.format(i="i"), _HANDED, each={"i": 6}, in_flight=2,
-                                 in_turn=True)),
+                     probe=Probe(offered("sinks[i]"), _HANDED, each={"i": "sinks"},
+                                 in_flight=2, in_turn=True)),
             Observed("accept", bounds.handshake_accept,
-                     probe=Probe(_REQUESTED.format(i=_MASTER), _TAKEN.format(i=_MASTER))),
+                     probe=Probe(offered(_MASTER), taken(_MASTER))),
         ),
         properties=(
             Property(
@@ -80,7 +77,6 @@ BLOCKS = (
                 checker=HandshakeKeptProof,
                 # senders may do as they like, so that it does not matter when they are told
                 instances=({**_TINY, "slave_acknowledge": "passed"},),
-                decides=(),
                 depth=13,
                 induction=6,
             ),
@@ -92,7 +88,6 @@ BLOCKS = (
                 checker=HandshakeFairProof,
                 # senders may do as they like, so that it does not matter when they are told
                 instances=({**_TINY, "slave_acknowledge": "passed"},),
-                decides=(),
                 depth=13,
                 induction=6,
             ),
@@ -138,8 +133,8 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router"),),
         # a packet leaves its queue two cycles before it is handed over
         bounds=(Observed("hop", bounds.pipelined_hop,
-                         probe=Probe(_TAKEN.format(i="i"), _HANDED, each={"i": 6}, in_flight=8,
-                                     in_turn=True, ahead="3")),),
+                         probe=Probe(taken("sinks[i]"), _HANDED, each={"i": "sinks"},
+                                     in_flight=8, in_turn=True, ahead="3")),),
         properties=(
             Property(
                 name="kept",
@@ -149,7 +144,6 @@ BLOCKS = (
                      "offers stay",
                 checker=PipelinedKeptProof,
                 instances=(_TINY,),
-                decides=(),
                 depth=6,
                 induction=2,
             ),
@@ -160,7 +154,6 @@ BLOCKS = (
                      "there is room; who asks sees at most one packet of each other input granted",
                 checker=PipelinedFairProof,
                 instances=(_TINY,),
-                decides=(),
                 depth=6,
                 induction=2,
             ),

@@ -24,6 +24,13 @@ _READ = f"{_OFFERED} & (ports[r][b].request.payload.write == 0)"
 _TRANSACTION = {"starts": "declared.words", "ends": "declared.words",
                 "each": {"r": "requesters", "b": "banks"}}
 
+
+def _one_word(parameters):
+    """What a proof is about: transactions of one word, against all the requesters there are."""
+    return {"words": 1, "transaction_bytes": parameters["word_bytes"],
+            "requesters": parameters["requesters"]}
+
+
 BLOCKS = (
     Block(
         name="sram.banked_memory",
@@ -67,18 +74,22 @@ BLOCKS = (
                      "as many cycles as requesters ask; a read is answered in the cycle after its "
                      "grant, and nothing else is",
                 checker=BankedMemoryProof,
-                instances=tuple({"banks": banks, "requesters": requesters, "words": 2,
-                                 "word_bytes": 1}
-                                for banks, requesters in ((2, 2), (2, 4), (1, 8), (1, 11))),
-                decides=("requesters",),
+                instances=tuple(dict(zip(("banks", "requesters", "words", "word_bytes"), values,
+                                         strict=True))
+                                for values in ((2, 2, 2, 1), (2, 4, 2, 1), (1, 8, 2, 1),
+                                               (1, 11, 2, 1), (1, 2, 4, 2))),
                 induction=4,
+                independent={
+                    "banks": "banks share no signal but clock and reset",
+                    "words": "a bank's arbiter reads no address",
+                    "word_bytes": "a bank's arbiter reads no data"},
+                declares=dict.fromkeys(("transaction", "read"), _one_word),
             ),
             Property(
                 name="data",
                 says="a read returns, byte by byte, what was written last",
                 checker=BankedMemoryDataProof,
                 instances=({"banks": 2, "requesters": 2, "words": 4, "word_bytes": 2},),
-                decides=("requesters", "words", "word_bytes"),
                 depth=6,
                 induction=4,
             ),

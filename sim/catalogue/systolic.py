@@ -82,7 +82,6 @@ BLOCKS = (
                 instances=({"rows": 2, "columns": 3, "operand_width": 2, "accumulator_width": 8},
                            {"rows": 3, "columns": 3, "operand_width": 2, "accumulator_width": 8},
                            {"rows": 4, "columns": 4, "operand_width": 2, "accumulator_width": 8}),
-                decides=("rows", "columns"),
                 induction=4,
             ),
             Property(
@@ -91,7 +90,6 @@ BLOCKS = (
                 says="every row of results is the product of the operands accepted for its fold",
                 checker=functools.partial(OutputStationaryProof, values=True),
                 instances=({"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6},),
-                decides=("rows", "columns"),
                 depth=6,
                 induction=4,
             ),
@@ -101,7 +99,6 @@ BLOCKS = (
                      "2 ** 17 - 1 products of int8 overflows 32 bits",
                 checker=OutputStationaryPECheck,
                 instances=({"operand_width": 8, "accumulator_width": 32},),
-                decides=("operand_width", "accumulator_width"),
                 depth=4,
                 induction=2,
                 top=OutputStationaryPE,

@@ -85,7 +85,6 @@ BLOCKS = (
                      "double_buffer": double_buffer}
                     for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8), (16, 16))
                     for double_buffer in (True, False)),
-                decides=("rows", "columns", "double_buffer"),
                 induction=3,
             ),
             Property(
@@ -97,7 +96,6 @@ BLOCKS = (
                     {"rows": 2, "columns": columns, "operand_width": 2, "accumulator_width": 6,
                      "double_buffer": double_buffer}
                     for columns in (2, 3) for double_buffer in (True, False)),
-                decides=("rows", "columns", "double_buffer"),
                 depth=8,
                 induction=1,
             ),
@@ -109,7 +107,6 @@ BLOCKS = (
                 checker=WeightStationaryPECheck,
                 instances=tuple({"double_buffer": double_buffer}
                                 for double_buffer in (True, False)),
-                decides=("double_buffer",),
                 depth=4,
                 induction=2,
                 top=WeightStationaryPE,

@@ -30,7 +30,6 @@ BLOCKS = (
                 checker=TileSequencerProof,
                 instances=({"rows": 2, "columns": 3, "dimension_width": 4},
                            {"rows": 4, "columns": 4, "dimension_width": 4}),
-                decides=("rows", "columns", "dimension_width"),
                 depth=10,
                 induction=2,
             ),

@@ -24,17 +24,16 @@ class Scene:
         self.queues: list[deque[tuple[int, bool]]] = [deque() for _ in range(self.ports)]
         self.held: list[Access | None] = [None] * self.ports
         self.tags = [deque(range(2 ** p["tag_width"])) for _ in range(self.ports)]
-        # by port and tag: when it was offered, when taken, and whether it writes
-        self.offered: dict[tuple[int, int], int] = {}
+        # by port and tag: when it was taken, and whether it writes
         self.taken: dict[tuple[int, int], int] = {}
         self.writes: dict[tuple[int, int], bool] = {}
-        self.answers: list[tuple[int, int, int, int]] = []  # port, offered, taken, answered
+        self.waits: list[int] = []  # cycles of each answer, from being taken
 
     async def fill(self) -> None:
         """Give every word a value, by one port."""
         self.queues[0].extend((address, True) for address in range(len(self.words)))
         await self.drain()
-        self.answers.clear()
+        self.waits.clear()
 
     async def cycle(self, *, misses: int = 0, load: float = 1.0) -> None:
         bench, now = self.bench, self.bench.cycle
@@ -46,7 +45,6 @@ class Scene:
                 address, write = queue.popleft()
                 self.held[port] = Access(self.tags[port].popleft(), address, write,
                                          bench.rng.getrandbits(bench.parameters["width"]))
-                self.offered[port, self.held[port].tag] = now
             if self.held[port] is not None:
                 at, access = f"ports.{port}.request.", self.held[port]
                 values |= {f"{at}valid": 1, f"{at}payload.tag": access.tag,
@@ -66,7 +64,7 @@ class Scene:
                     expected[f"{at}response.payload.data"] = word
                     care |= bench.outputs[f"{at}response.payload.data"].mask
                 self.tags[port].append(tag)
-                self.answers.append((port, self.offered[port, tag], self.taken[port, tag], now))
+                self.waits.append(now - self.taken[port, tag] + 1)
             if self.held[port] is not None:
                 expected[f"{at}request.ready"] = takes
                 care |= bench.outputs[f"{at}request.ready"].mask
@@ -89,11 +87,6 @@ class Scene:
     def anywhere(self) -> tuple[int, bool]:
         return self.bench.rng.randrange(len(self.words)), self.bench.rng.random() < 0.3
 
-    def observe(self, what: str = "access", since: int = 1) -> None:
-        """All accesses so far; ``since``: 1 they were offered, 2 they were taken."""
-        for answer in self.answers:
-            self.bench.observe(what, answer[since], answer[3])
-        self.answers.clear()
 
 
 @testbench
@@ -106,17 +99,16 @@ async def anybody_anywhere(bench: Bench) -> None:
             queue.extend(scene.anywhere() if bench.rng.random() < 0.5 else (0, False)
                          for _ in range(60))
         await scene.drain(rate=rate, load=load)
-        scene.observe()
 
 
 @testbench
 async def hits_alone(bench: Bench) -> None:
     scene = Scene(bench)
+    bench.declare("hit")
     await scene.fill()
     for queue in scene.queues:
         queue.extend(scene.anywhere() for _ in range(60))
     await scene.drain()
-    scene.observe("hit", since=2)
 
 
 @testbench
@@ -128,10 +120,8 @@ async def everybody_wants_one_bank(bench: Bench) -> None:
         scene = Scene(bench)
         for queue in scene.queues:
             queue.extend([(1, True)] * accesses)
-        first = bench.cycle
+        bench.declare("crowd", accesses=accesses, answers=scene.ports * accesses)
         await scene.drain(rate=1.0)
-        bench.observe("crowd", first, bench.cycle - 1, accesses=accesses)
-        scene.observe()
 
 
 @testbench
@@ -145,5 +135,4 @@ async def a_hit_behind_misses_waits_no_longer_than_one(bench: Bench) -> None:
         await scene.cycle(misses=-1 % 2**scene.banks)
     scene.queues[0].extend((address, False) for address in range(many))
     await scene.drain()
-    assert max(last - taken + 1 for _, _, taken, last in scene.answers[many:]) > scene.hit
-    scene.observe()
+    assert max(scene.waits[many:]) > scene.hit

@@ -9,7 +9,7 @@ from cyclebound.golden.dataflow.operations import (
     operands_of,
 )
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.float_cases import SPECIAL, hard_triple
+from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 CASES = 1_000_000
 LATENCY = PIPELINE_STAGES + 2  # cycles from taking operands to offering the result
@@ -71,7 +71,8 @@ async def a_million_as_numpy_has_them(bench: Bench) -> None:
         places = [ports[f"{port}.payload.data"].offset for port in used]
         numbers = [1 << ports[f"{port}.payload.tid"].offset for port in used]
         operands = [array.tolist() for array in (a, b)][:len(used)]
-        first = bench.cycle
+        bench.declare("result", stages=PIPELINE_STAGES)
+        bench.declare("stream", threads=count, stages=PIPELINE_STAGES)
         for cycle in range(count + LATENCY):
             word = fixed
             if cycle < count:
@@ -85,6 +86,3 @@ async def a_million_as_numpy_has_them(bench: Bench) -> None:
             else:
                 bench.check(seen, valid.mask | data.to(results[number])
                             | tid.to(number % threads), valid.mask | mask)
-                bench.observe("result", bench.cycle - 1 - LATENCY, bench.cycle - 1,
-                              stages=PIPELINE_STAGES)
-        bench.observe("stream", first, bench.cycle - 1, threads=count, stages=PIPELINE_STAGES)

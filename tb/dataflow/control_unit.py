@@ -16,8 +16,7 @@ class Scene:
         self.model = model = ControlUnitModel(depth=self.depth, **configuration)
         self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(3)]
         self.held: list[tuple[int, int] | None] = [None] * 3
-        self.taken: list[int] = []   # cycles of the last operand of each thread, and of results
-        self.shown: dict[int, int] = {}
+        self.taken = 0  # tokens
         self.got: tuple[list, list] = ([], [])
         self._fixed = {"configuration.function": int(model.function),
                        "configuration.operands": sum(1 << k for k in model.operands),
@@ -29,7 +28,7 @@ class Scene:
             self.queues[k].append((tid, self.bench.rng.getrandbits(32)))
 
     async def cycle(self, *, sink: float = 1.0, load: float = 1.0) -> None:
-        bench, now = self.bench, self.bench.cycle
+        bench = self.bench
         ready = [bench.rng.random() < sink for _ in range(2)]
         values = self._fixed | {f"results.{k}.ready": ready[k] for k in range(2)}
         for k, queue in enumerate(self.queues):
@@ -46,7 +45,7 @@ class Scene:
                 expected[f"operands.{k}.ready"] = found.taken[k]
                 care |= bench.outputs[f"operands.{k}.ready"].mask
             if found.taken[k]:
-                self.taken.append(now)
+                self.taken += 1
                 self.held[k] = None
         for k, token in enumerate(found.results):
             expected[f"results.{k}.valid"] = token is not None
@@ -55,7 +54,6 @@ class Scene:
                 expected |= {f"results.{k}.payload.tid": token[0],
                              f"results.{k}.payload.data": token[1]}
                 care |= bench.outputs[f"results.{k}.payload"].mask
-                self.shown.setdefault(token[0], now)
                 if ready[k]:
                     self.got[k].append(token)
         bench.check(seen, bench.outputs.pack(expected), care)
@@ -80,12 +78,12 @@ async def one_thread_per_cycle(bench: Bench) -> None:
         await bench.reset()
         scene = Scene(bench, **case)
         threads = 3 * scene.depth
+        bench.declare("result")
+        bench.declare("stream", threads=threads)
         for tid in range(threads):
             scene.put(tid)
         await scene.drain()
         await scene.cycle()
-        bench.observe("result", scene.taken[0], scene.shown[0], depth=scene.depth)
-        bench.observe("stream", scene.taken[0], scene.shown[threads - 1], threads=threads)
         assert [tid for tid, _ in scene.got[0]] == list(range(threads))
 
 
@@ -116,12 +114,11 @@ async def delays_of_every_length(bench: Bench) -> None:
             threads = 24
             for tid in range(threads):
                 scene.put(tid)
-            first = bench.cycle
+            if sink == 1:
+                bench.declare("delay", threads=threads, slots=slots)
             await scene.drain(sink=sink)
             assert [tid for tid, _ in scene.got[0]] == list(range(threads))
-            if sink == 1:
-                bench.observe("delay", first, scene.shown[threads - 1], threads=threads,
-                              slots=slots)
+            bench.undeclare("delay")
 
 
 @testbench
@@ -133,5 +130,5 @@ async def a_delay_holds_as_many_tokens_as_it_has_slots(bench: Bench) -> None:
             scene.put(tid)
         for _ in range(DELAY_SLOTS + 6):
             await scene.cycle(sink=0)
-        assert len(scene.taken) == slots
+        assert scene.taken == slots
         await scene.drain()

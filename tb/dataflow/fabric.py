@@ -179,13 +179,13 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
 
 async def measure(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, threads: int,
                   *, compare: bool, **memory) -> int:
-    """Play, and observe it against the bound for this memory, made before."""
+    """Play, declared with the bound for this memory, made before."""
     longest, stall = access_times(users=sum(map(bool, mapped.accesses())), **memory)
     allowed = estimate(mapped, threads=threads, depth=bench.parameters["depth"], memory=longest,
                        stall=stall)
+    bench.declare("completion", threads=threads, **allowed.parameters)
     cycles, _ = await (play if compare else run)(bench, mapped, words, layout, threads, **memory)
-    bench.observe("completion", bench.cycle - cycles, bench.cycle - 1, threads=threads,
-                  **allowed.parameters)
+    bench.undeclare("completion")
     return cycles
 
 
@@ -238,9 +238,9 @@ async def streams(bench: Bench, lengths: Iterable[int]) -> None:
     graph.ends = [graph.add(Task(Operation.ADD, [graph.add(Task(NUMBER)), 5]))]
     mapped = map_graph(graph, Grid(tuple(bench.parameters["rows"])))
     for threads in lengths:
-        cycles, _ = await play(bench, mapped, [], Layout({}), threads)
-        bench.observe("stream", bench.cycle - cycles, bench.cycle - 1, threads=threads,
-                      way=longest_way(mapped))
+        bench.declare("stream", threads=threads, way=longest_way(mapped))
+        await play(bench, mapped, [], Layout({}), threads)
+    bench.undeclare("stream")
 
 
 async def in_flight(bench: Bench) -> None:
@@ -264,7 +264,9 @@ async def in_flight(bench: Bench) -> None:
                            hold=8 * depth + 200)
     in_flight, path = memory.loads, sums + 2
     bench.dut._log.info("%d threads in flight, %d units of %d entries", in_flight, path, depth)
-    assert path * depth + sums * PIPELINE_STAGES <= in_flight < threads
+    # with two entries a thread leaves in every other cycle, and stalled pipelines keep their gaps
+    filled = PIPELINE_STAGES if depth > 2 else PIPELINE_STAGES // 2
+    assert path * depth + sums * filled <= in_flight < threads
     assert layout.arrays(words)["z"].tolist() == arrays["x"].tolist()
 
 

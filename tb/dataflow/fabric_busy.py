@@ -31,9 +31,8 @@ async def a_chain_through_all_compute_units(bench: Bench) -> None:
     done = bench.outputs["done"].mask
     for _ in range(RUNS):
         await configure(bench, mapped, Layout({}), threads)
-        first = bench.cycle
+        bench.declare("stream", threads=threads, way=way)
         await bench.step(bench.inputs["start"].mask)
         bench.drive(0)
         bench.check(await bench.wait(cycles - 2), 0, done)
         bench.check(await bench.wait(1), done, done)
-        bench.observe("stream", first, bench.cycle - 1, threads=threads, way=way)

@@ -39,7 +39,9 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
     await fill(bench, words)
     await configure(bench, mapped, layout, threads)
     setting = bench.inputs.pack({"miss_rate": rate})
-    first = bench.cycle + 1
+    longest, stall = access_times(users=sum(map(bool, mapped.accesses())), miss_rate=1, **MEMORY)
+    allowed = estimate(mapped, threads=threads, depth=p["depth"], memory=longest, stall=stall)
+    bench.declare("completion", threads=threads, **allowed.parameters)
     await bench.step(setting)
     await bench.step(setting | bench.inputs["start"].mask)
     bench.drive(setting)
@@ -55,10 +57,6 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
                     seen[f"faults.{unit}.first.data"]) == (own[0].thread, own[0].index)
     assert await contents(bench, len(words)) == words
     bench.compared += wanted.cycles
-    longest, stall = access_times(users=sum(map(bool, mapped.accesses())), miss_rate=1, **MEMORY)
-    allowed = estimate(mapped, threads=threads, depth=p["depth"], memory=longest, stall=stall)
-    bench.observe("completion", first, first + wanted.cycles - 1, threads=threads,
-                  **allowed.parameters)
 
 
 async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 
 from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
-from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, residence, witness
+from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, witness
 from cyclebound.tb.bench import Bench, testbench
 
 BASE, SIZE = 100, 64
@@ -29,13 +29,10 @@ class Scene:
         self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(3)]
         self.held: list[tuple[int, int] | None] = [None] * 3
         self.due: list[tuple[int, int, int]] = []  # cycle, tag, word
-        self.taken: dict[int, int] = {}
-        self.shown: dict[int, int] = {}
         self.results: list[tuple[int, int]] = []
         self.enables: list[tuple[int, int]] = []
         self.faults: list[tuple[int, int]] = []
         self.times: dict[int, int] = {}  # cycles of an access by its address, before ``latency``
-        self._last: tuple[int, int] | None = None
         self._fixed = {"configuration.store": store, "configuration.gated": gated,
                        "configuration.base": BASE, "configuration.size": SIZE}
 
@@ -96,11 +93,7 @@ class Scene:
                 expected[f"operands.{k}.ready"] = found.taken[k]
                 care |= bench.outputs[f"operands.{k}.ready"].mask
             if found.taken[k]:
-                self.taken[offer[0]] = now
                 self.held[k] = None
-        if found.result is not None and found.result is not self._last:
-            self.shown[found.result[0]] = now
-        self._last = found.result
         if found.result is not None and result:
             self.results.append(found.result)
         if found.enable is not None and enable:
@@ -128,11 +121,10 @@ async def one_thread_alone(bench: Bench) -> None:
             scene = Scene(bench, store=store, gated=gated, latency=lambda m=memory: m)
             for tid in range(scene.depth):  # no other thread of their entry has been there
                 kind = bench.rng.choice(("hit", "poisoned", "outside")) if tid else "hit"
+                asks = kind == "hit" or (kind == "poisoned" and not gated)
+                bench.declare("access", memory=memory if asks else 0)
                 scene.put(tid, enable=kind != "poisoned", index=SIZE if kind == "outside" else None)
                 await scene.drain()
-                asks = kind == "hit" or (kind == "poisoned" and not gated)
-                bench.observe("access", scene.taken[tid], scene.shown[tid],
-                              memory=memory if asks else 0)
 
 
 @testbench
@@ -145,10 +137,8 @@ async def threads_in_order_through_an_even_memory(bench: Bench) -> None:
                 scene = Scene(bench, store=store, gated=gated, latency=lambda m=memory: m)
                 for tid in range(threads):
                     scene.put(tid)
-                first = bench.cycle
+                bench.declare("stream", threads=threads, memory=memory)
                 await scene.drain()
-                bench.observe("stream", first, max(scene.shown.values()), threads=threads,
-                              depth=scene.depth, memory=memory)
 
 
 @testbench
@@ -188,9 +178,9 @@ async def an_epoch_alone(bench: Bench) -> None:
                 for number, k in enumerate(operands):
                     by = number * depth // len(operands)
                     scene.queues[k].extend((tid, 1) for tid in order[by:] + order[:by])
+                bench.declare("epoch", operands=len(operands), memory=memory,
+                              tokens=depth * len(operands))
                 await scene.drain()
-                bench.observe("epoch", max(scene.taken.values()), max(scene.shown.values()),
-                              depth=depth, operands=len(operands), memory=memory)
 
 
 @testbench
@@ -206,11 +196,8 @@ async def an_epoch_behind_others(bench: Bench) -> None:
         depth = scene.depth
         for tid in range(4 * depth):
             scene.put(tid)
+        bench.declare("residence", memory=memory)
         await scene.drain()
-        for begin in range(0, 4 * depth, depth):
-            tids = range(begin, begin + depth)
-            bench.observe("residence", max(scene.taken[tid] for tid in tids),
-                          max(scene.shown[tid] for tid in tids), depth=depth, memory=memory)
 
 
 @testbench
@@ -223,11 +210,5 @@ async def the_epoch_that_a_search_found(bench: Bench) -> None:
     scene.times = {BASE + tid: cycles for tid, cycles in threads}
     for tid, _ in threads:
         scene.put(tid, index=tid)
+    bench.declare("residence", memory=MEMORY)
     await scene.drain()
-    longest = 0
-    for begin in range(0, len(threads), DEPTH):
-        first, last = (max(times[tid] for tid in range(begin, begin + DEPTH))
-                       for times in (scene.taken, scene.shown))
-        bench.observe("residence", first, last, depth=DEPTH, memory=MEMORY)
-        longest = max(longest, last - first + 1)
-    assert longest == residence(threads, depth=DEPTH)[0]

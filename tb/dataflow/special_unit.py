@@ -7,7 +7,7 @@ from cyclebound.golden.dataflow.operations import BLOCKS
 from cyclebound.golden.dataflow.special_timing import cycles, longest
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.float_cases import SPECIAL
+from cyclebound.tb.float_cases import SPECIAL
 
 
 class Scene:
@@ -24,8 +24,6 @@ class Scene:
         self.queues = {k: deque() for k in range(operands) if k not in literals}
         self._fixed = {"configuration.literals": sum(1 << k for k in literals),
                        "configuration.value": next(iter(literals.values()), 0)}
-        self.taken: list[int] = []
-        self.shown: dict[int, int] = {}
         self.results: list[tuple[int, int]] = []
 
     def put(self, tid: int, *values: int) -> None:
@@ -33,7 +31,7 @@ class Scene:
             self.queues[k].append((tid, value))
 
     async def cycle(self, *, sink: float = 1.0, load: float = 1.0) -> None:
-        bench, now = self.bench, self.bench.cycle
+        bench = self.bench
         ready = sink == 1 or bench.rng.random() < sink
         values = self._fixed | {"result.ready": ready}
         offers: list[tuple[int, int] | None] = [None, None]
@@ -52,12 +50,10 @@ class Scene:
                 care |= bench.outputs[f"operands.{k}.ready"].mask
             if found.taken[k]:
                 self.queues[k].popleft()
-                self.taken.append(now)
         if found.result is not None:
             expected |= {"result.payload.tid": found.result[0],
                          "result.payload.data": found.result[1]}
             care |= bench.outputs["result.payload"].mask
-            self.shown.setdefault(found.result[0], now)
             if ready:
                 self.results.append(found.result)
         bench.check(seen, bench.outputs.pack(expected), care)
@@ -66,6 +62,13 @@ class Scene:
         await self.cycle(sink=sink)
         while any(self.queues.values()) or not self.model.empty:
             await self.cycle(sink=sink)
+
+    def declare_epoch(self, *, operands: int, younger: int) -> None:
+        """The first epoch is a measurement: its operands in so many orders, younger threads after
+        it."""
+        self.bench.declare("epoch", blocks=self.blocks, block=longest(self.function),
+                           operands=operands, younger=younger,
+                           tokens=len(self.queues) * self.depth)
 
     def numbers(self) -> tuple[int, int]:
         """Hard ones, and of every length."""
@@ -82,10 +85,9 @@ async def one_thread_alone(bench: Bench) -> None:
             scene = Scene(bench)
         numbers = scene.numbers()
         tid = number % scene.depth
+        bench.declare("result", block=cycles(scene.function, *numbers))
         scene.put(tid, *numbers)
         await scene.drain()
-        bench.observe("result", scene.taken[-1], scene.shown[tid],
-                      block=cycles(scene.function, *numbers))
 
 
 @testbench
@@ -99,10 +101,9 @@ async def threads_in_order_with_even_operands(bench: Bench) -> None:
             scene = Scene(bench)
             for tid in range(threads):
                 scene.put(tid, *numbers)
-            first = bench.cycle
+            bench.declare("stream", threads=threads, blocks=scene.blocks,
+                          block=cycles(function, *numbers))
             await scene.drain()
-            bench.observe("stream", first, max(scene.shown.values()), threads=threads,
-                          depth=scene.depth, blocks=scene.blocks, block=cycles(function, *numbers))
 
 
 @testbench
@@ -140,10 +141,8 @@ async def an_epoch_alone(bench: Bench) -> None:
             scene.put(tid, *((longer, 3) if even else scene.numbers()))
         for turns, queue in enumerate(scene.queues.values()):
             queue.rotate(turns * scene.depth // 2 if operands == 2 else 0)
+        scene.declare_epoch(operands=operands, younger=0)
         await scene.drain()
-        bench.observe("epoch", scene.taken[-1], max(scene.shown.values()), depth=scene.depth,
-                      blocks=scene.blocks, block=longest(scene.function), operands=operands,
-                      younger=0)
 
 
 @testbench
@@ -161,9 +160,6 @@ async def an_epoch_with_a_younger_one_after_it(bench: Bench) -> None:
         for tid in range(2 * depth):
             short = tid in quick or (tid >= depth and (number < depth or bench.rng.random() < 0.9))
             scene.put(tid, 0 if short else longer, 3)
-        await scene.drain()
         # threads come in order, with both operands in one cycle
-        last = scene.taken[len(scene.queues) * depth - 1]
-        bench.observe("epoch", last, max(scene.shown[tid] for tid in range(depth)), depth=depth,
-                      blocks=scene.blocks, block=longest(scene.function), operands=1,
-                      younger=depth)
+        scene.declare_epoch(operands=1, younger=depth)
+        await scene.drain()

@@ -13,7 +13,13 @@ async def play(bench: Bench, choices: dict[int, int], *, cycles: int, load: floa
     model = SwitchModel(ports, choices)
     fixed = {f"choices.{o}": 1 + i for o, i in choices.items()}
     held: list[tuple[int, int] | None] = [None] * ports
-    taken: dict[tuple[int, int], int] = {}
+    for what in ("hop", "stream"):
+        bench.undeclare(what)
+    for o in choices:
+        if sink == 1:
+            bench.declare("hop", at={"o": o})
+        if load == sink == 1:
+            bench.declare("stream", at={"o": o}, tokens=cycles - 1)
     got: list[list] = [[] for _ in range(ports)]
     sent: list[list] = [[] for _ in range(ports)]
     for _ in range(cycles):
@@ -26,7 +32,6 @@ async def play(bench: Bench, choices: dict[int, int], *, cycles: int, load: floa
             if held[p] is not None:
                 values |= {f"inputs.{p}.valid": 1, f"inputs.{p}.payload.tid": held[p][0],
                            f"inputs.{p}.payload.data": held[p][1]}
-        now = bench.cycle
         seen = await bench.step(bench.inputs.pack(values))
         room, shown = model.ready, model.step(held, ready)
         expected, care = {}, 0
@@ -38,21 +43,13 @@ async def play(bench: Bench, choices: dict[int, int], *, cycles: int, load: floa
                 expected |= {f"outputs.{p}.payload.tid": shown[p][0],
                              f"outputs.{p}.payload.data": shown[p][1]}
                 care |= bench.outputs[f"outputs.{p}.payload"].mask
-                source = choices[p]
                 if ready[p]:
                     got[p].append(shown[p])
-                    number = len(got[p]) - 1
-                    if sink == 1:
-                        bench.observe("hop", taken[source, number], now)
         bench.check(seen, bench.outputs.pack(expected), care)
         for p in range(ports):
             if held[p] is not None and room[p]:
-                taken[p, len(sent[p])] = now
                 sent[p].append(held[p])
                 held[p] = None
-    if load == sink == 1:
-        for o, source in choices.items():
-            bench.observe("stream", taken[source, 0], now, tokens=len(got[o]))
     for o, source in choices.items():
         assert got[o] == sent[source][:len(got[o])]
     return got

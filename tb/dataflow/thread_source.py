@@ -9,7 +9,12 @@ async def run(bench: Bench, *, threads: int, value: int | None, sink: float) -> 
     model = ThreadSourceModel(threads=threads, value=value)
     fixed = {"configuration.threads": threads, "configuration.number": value is None,
              "configuration.value": value or 0}
-    first, cycle = bench.cycle, 0
+    cycle = 0
+    await bench.reset()
+    if sink == 1:
+        bench.declare("threads", threads=threads)
+    else:
+        bench.undeclare("threads")
     while cycle == 0 or model.waiting:
         ready, start = bench.rng.random() < sink, cycle == 0 or bench.rng.random() < 0.1
         if cycle and len(model.waiting) <= 1:
@@ -24,8 +29,6 @@ async def run(bench: Bench, *, threads: int, value: int | None, sink: float) -> 
             care |= bench.outputs["tokens.payload"].mask
         bench.check(seen, bench.outputs.pack(expected), care)
         cycle += 1
-    if sink == 1:
-        bench.observe("threads", first, bench.cycle - 1, threads=threads)
     return cycle
 
 

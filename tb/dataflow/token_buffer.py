@@ -18,10 +18,7 @@ class Scene:
         self.model = TokenBufferModel(operands=self.count, depth=self.depth, needed=needed)
         self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(self.count)]
         self.held: list[tuple[int, int] | None] = [None] * self.count
-        self.fired: list[tuple[int, Firing]] = []    # cycle, and what was taken
-        self.offered: dict[int, int] = {}            # thread -> cycle of its first offer
-        self.accepted: dict[int, list[int]] = {}     # thread -> cycles in which it was taken
-        self._last: Firing | None = None
+        self.fired: list[Firing] = []
 
     def put(self, tid: int, operands: Iterable[int] | None = None) -> None:
         """Queue a thread's tokens with random values."""
@@ -39,7 +36,6 @@ class Scene:
             if self.held[k] is not None:
                 values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
                            f"operands.{k}.payload.data": self.held[k][1]}
-        now = bench.cycle
         seen = await bench.step(bench.inputs.pack(values))
         result = self.model.step(self.held, ready)
         shown = result.offered
@@ -50,7 +46,6 @@ class Scene:
                 expected[f"operands.{k}.ready"] = result.taken[k]
                 care |= bench.outputs[f"operands.{k}.ready"].mask
             if result.taken[k]:
-                self.accepted.setdefault(offer[0], []).append(now)
                 self.held[k] = None
         if shown is not None:
             expected["fire.payload.tid"] = shown.tid
@@ -59,11 +54,8 @@ class Scene:
             for k in range(self.count):
                 if self.needed >> k & 1:
                     care |= bench.outputs[f"fire.payload.values.{k}"].mask
-            if shown is not self._last:
-                self.offered[shown.tid] = now
             if ready:
-                self.fired.append((now, shown))
-        self._last = shown
+                self.fired.append(shown)
         bench.check(seen, bench.outputs.pack(expected), care)
 
     @property
@@ -90,11 +82,13 @@ async def one_thread_at_a_time(bench: Bench) -> None:
         operands = [k for k in range(scene.count) if needed >> k & 1]
         for tid, order in enumerate(itertools.permutations(operands)):
             for k in order:
+                if k == order[-1]:
+                    bench.declare("match", last=1)
                 scene.put(tid, [k])
                 for _ in range(bench.rng.randrange(1, 4)):
                     await scene.cycle()
             await scene.drain()
-            bench.observe("match", scene.accepted[tid][-1], scene.offered[tid], depth=scene.depth)
+            bench.undeclare("match")
 
 
 @testbench
@@ -104,12 +98,11 @@ async def threads_in_order_one_per_cycle(bench: Bench) -> None:
         scene = Scene(bench, needed)
         for threads in (1, 2, 3, scene.depth + 1, 3 * scene.depth):
             scene.fired.clear()
-            scene.accepted.clear()
+            bench.declare("stream", threads=threads)
             for tid in range(threads):
                 scene.put(tid)
             await scene.drain()
-            assert [firing.tid for _, firing in scene.fired] == list(range(threads))
-            bench.observe("stream", scene.accepted[0][0], scene.fired[-1][0], threads=threads)
+            assert [firing.tid for firing in scene.fired] == list(range(threads))
 
 
 @testbench
@@ -121,6 +114,7 @@ async def the_last_in_turn(bench: Bench) -> None:
         depth = scene.depth
         for entry in range(depth):
             scene.fired.clear()
+            bench.declare("turn", tid=entry + depth)
             scene.put(entry)
             for _ in range(2):
                 await scene.cycle(ready=False)
@@ -130,12 +124,10 @@ async def the_last_in_turn(bench: Bench) -> None:
             for _ in range(depth + 2):
                 await scene.cycle(ready=False)
             assert len(scene.model.complete()) == depth
-            began = scene.bench.cycle
             await scene.drain()
-            order = [firing.tid for _, firing in scene.fired]
+            order = [firing.tid for firing in scene.fired]
             assert order[0] == entry
             assert order[-1] == entry + depth
-            bench.observe("turn", began, scene.fired[-1][0], latency=len(order), depth=depth)
 
 
 @testbench
@@ -154,7 +146,7 @@ async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
             while len(scene.fired) < epochs * depth:
                 await scene.cycle(ready=bench.rng.random() < sink, load=load)
             await scene.drain()
-            assert sorted(f.tid for _, f in scene.fired) == list(range(epochs * depth))
+            assert sorted(firing.tid for firing in scene.fired) == list(range(epochs * depth))
 
 
 @testbench

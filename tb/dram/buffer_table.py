@@ -24,19 +24,17 @@ class Scene:
         self.address_bits, self.count_bits = p.get("address_bits", 30), p.get("count_bits", 20)
         self.buffers = p.get("buffers", 32)
         self.capacity = p.get("capacity") or 1 << self.address_bits
-        self.model = BufferTableModel(capacity=self.capacity, latency=buffer_lookup(refusal=0),
+        self.model = BufferTableModel(capacity=self.capacity, latency=buffer_lookup(),
                                       indexes=1 << self.count_bits)
         self.mapping: Mapping | None = None
         self.request: BufferRequest | None = None
         self.answered: dict[int, int] = {}  # by refusal, how many
         self.mapped = 0
-        self._offered = self._ahead = 0
-        self._stalled = False           # a sink has made the request on offer wait
-        self._taken: int | None = None  # when, and not answered yet
+        self._waits = False  # a request was taken, and not answered yet
 
     async def cycle(self, tile_ready: bool = True, refusal_ready: bool = True) -> Offered:
-        """Offer, compare every output, and observe what is taken and answered."""
-        bench, now = self.bench, self.bench.cycle
+        """Offer, and compare every output."""
+        bench = self.bench
         values = {"tile.ready": tile_ready, "refusal.ready": refusal_ready,
                   "mapping.valid": self.mapping is not None,
                   "request.valid": self.request is not None}
@@ -48,29 +46,31 @@ class Scene:
         shown = self.model.step(self.mapping, self.request, tile_ready=tile_ready,
                                 refusal_ready=refusal_ready)
         self._compare(seen, shown)
-        if shown.answer is not None:
-            self._stalled |= not (refusal_ready if shown.answer.refusal else tile_ready)
-        if shown.mapped is not None and self._taken is not None:
-            bench.observe("mapping", self._taken, now, refusal=int(shown.mapped.refusal))
-            self.mapped += 1
-        if shown.answer is not None and self._taken is not None:
+        self.mapped += shown.mapped is not None
+        if shown.answer is not None and self._waits:
             code = int(shown.answer.refusal)
-            bench.observe("lookup", self._taken, now, refusal=code)
             self.answered[code] = self.answered.get(code, 0) + 1
-            self._taken = None  # observed; it may stay on offer
+            self._waits = False  # counted; it may stay on offer
         if self.mapping is not None and shown.takes_mapping:
-            self.mapping, self._taken = None, now
-            self._ahead += 1
+            self.mapping = None
         elif self.request is not None and shown.takes_request:
-            if not self._stalled:
-                bench.observe("wait", self._offered, now, mappings=self._ahead)
-            self.request, self._taken = None, now
+            self.request, self._waits = None, True
         return shown
 
     def ask(self, request: BufferRequest) -> None:
         """Offer a request from the coming cycle on."""
-        self.request, self._offered = request, self.bench.cycle
-        self._ahead, self._stalled = 0, False
+        self.request = request
+
+    async def declare(self, *, mappings: int, ready: bool = True) -> None:
+        """Whether mappings are going to be offered while requests wait, and sinks be ready.
+
+        Begins when all that was under way is over.
+        """
+        await self.settle()
+        if ready:
+            self.bench.declare("wait", mappings=mappings)
+        else:
+            self.bench.undeclare("wait")
 
     def _compare(self, seen: int, shown: Offered) -> None:
         answer, request = shown.answer, shown.request
@@ -97,7 +97,7 @@ class Scene:
         """Until nothing is on offer, and nothing under way."""
         while self.mapping is not None or self.request is not None:
             await self.cycle()
-        for _ in range(buffer_lookup(refusal=0)):
+        for _ in range(buffer_lookup()):
             await self.cycle()
 
     async def put(self, mapping: Mapping) -> None:
@@ -169,6 +169,7 @@ def _edges(size: int, most: int) -> Iterator[tuple[int, int]]:
 async def every_edge_of_a_buffer(bench: Bench) -> None:
     """All pairs of sides at their limits; unmapped, mapped, remapped and unmapped again."""
     scene = Scene(bench)
+    await scene.declare(mappings=0)
     most = (1 << scene.count_bits) - 1
     x, y = min(5, most), min(3, most)
     await scene.get(BufferRequest(1, 0, 0, 1, 1))
@@ -224,7 +225,7 @@ async def at_once_again_and_in_turns(bench: Bench) -> None:
     scene = Scene(bench)
     traffic = Traffic(scene)
     for mappings in (False, True):
-        await scene.settle()
+        await scene.declare(mappings=int(mappings))
         for _ in range(150):
             scene.ask(traffic.request())
             while scene.request is not None:
@@ -242,6 +243,7 @@ async def random_requests_and_stalls(bench: Bench) -> None:
     traffic, rng = Traffic(scene), bench.rng
     for load in (0.05, 0.5, 1.0):
         for ready in (0.1, 0.6, 1.0):
+            await scene.declare(mappings=1, ready=ready == 1)
             for _ in range(600):
                 if scene.mapping is None and rng.random() < load / 4:
                     scene.mapping = traffic.mapping()

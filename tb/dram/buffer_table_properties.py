@@ -16,7 +16,7 @@ from cyclebound.tb.watcher import Watcher
 
 __all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof"]
 
-_LAST = buffer_lookup(refusal=0) - 1  # cycles from being taken to being answered
+_LAST = buffer_lookup() - 1  # cycles from being taken to being answered
 _WAIT = buffer_wait(mappings=1)
 
 

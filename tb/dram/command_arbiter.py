@@ -136,17 +136,23 @@ class Scene:
 
     # -- requests --------------------------------------------------------------------------------
 
-    async def play(self, request: Request, *, pace: float = 1.0,
+    async def play(self, request: Request, *, pace: float = 1.0, follows: bool = False,
                    wants: Callable[[], bool] = lambda: False) -> int:
         """A request from the first cycle in which it may begin; its issue delay.
 
         In each cycle, a burst enters with probability ``pace`` if there is room. ``wants()`` says
-        in each cycle whether a refresh becomes due; it is then wanted until it is done.
+        in each cycle whether a refresh becomes due; it is then wanted until it is done. With
+        ``follows``, the next request or refresh is going to begin as soon as it may.
         """
         bench, part = self.bench, self.part
         while bench.cycle < self.rest:
             await self.cycle()
         self.start = self._current if self.carry else 0
+        bench.declare("refresh_wait", behind=int(request.write))
+        if request.tile and follows and self.start == 0:
+            bench.declare("tile", bursts=len(request.bursts), write=int(request.write))
+        else:
+            bench.undeclare("tile")
         self.model = model = CommandArbiterModel(part, self.start)
         steps: Iterator[list[tuple[int, Entry]]] = CommandGeneratorModel(part).steps(
             request.bursts, write=request.write, indexed=request.indexed)
@@ -166,24 +172,19 @@ class Scene:
                 first = chosen.cycle
         assert first is not None
         delay = self.rest - first
-        if request.tile and pace == 1.0 and self.start == 0:
-            bench.observe("tile", first, self.rest - 1, bursts=len(request.bursts),
-                          write=request.write)
         if refresh:
-            await self.refresh()
+            await self.refresh(follows=follows)
         return delay
 
-    async def refresh(self) -> None:
-        """Want a refresh until it is done."""
-        bench, start, rest = self.bench, self.bench.cycle, max(0, self.rest - self.bench.cycle)
-        chosen = await self.cycle(refresh=True)
-        while chosen is None:
-            chosen = await self.cycle(refresh=True)
-        bench.observe("refresh_wait", start, bench.cycle - 1, rest=rest)
-        done = bench.cycle - 1
-        while bench.cycle < self.rest:
-            await self.cycle(refresh=bench.rng.random() < 0.1)
-        bench.observe("refresh", done, bench.cycle - 1)
+    async def refresh(self, *, follows: bool = False) -> None:
+        """Want a refresh until it is chosen; ``follows``: as in `play`."""
+        if follows:
+            self.bench.declare("refresh")
+        else:
+            self.bench.undeclare("refresh")
+        while await self.cycle(refresh=True) is None:
+            pass
+        self.bench.declare("refresh_wait", behind=2)
 
     # -- what to ask for -------------------------------------------------------------------------
 
@@ -239,13 +240,14 @@ async def tiles_where_they_take_longest(bench: Bench) -> None:
             for first in (*_worst(scene, bursts, write),
                           bench.rng.randrange(scene.part.bursts_per_sweep)):
                 request = scene.tile(first, bursts, write)
-                delay = await scene.play(request)
+                delay = await scene.play(request, follows=True)
                 expected = schedule(scene.part, request.bursts, write=write, current=scene.start)
                 assert delay == expected.issue_delay
                 if scene.carry:
-                    await scene.play(scene.tile(0, 1, write))  # the next one starts with pair 0
+                    # the next one starts with pair 0
+                    await scene.play(scene.tile(0, 1, write), follows=True)
         if bursts % 8 == 0:
-            await scene.refresh()
+            await scene.refresh(follows=True)
 
 
 @testbench
@@ -276,6 +278,7 @@ async def requests_of_every_kind(bench: Bench) -> None:
         for _ in range(rng.choice((0, 0, 1, 80))):
             await scene.cycle()
     await scene.refresh()
+    await scene.cycle()
     used = {name for name, count in scene.counts.items() if count}
     assert used == {"ACT", "RD", "RDA", "WR", "WRA", "PRE", "REF"}, scene.counts
 
@@ -284,7 +287,10 @@ async def requests_of_every_kind(bench: Bench) -> None:
 async def refreshes_without_end(bench: Bench) -> None:
     """Always wanted: as soon as a request is over, and again as soon as the last one is."""
     scene = Scene(bench)
-    for _ in range(3):
-        await scene.refresh()
-        await scene.play(scene.random_request(), wants=lambda: True)
-    assert scene.counts["REF"] == 6
+    for request in (scene.random_request(), scene.tile(0, 1, False), scene.tile(0, 1, True),
+                    scene.random_request()):
+        for _ in range(2):
+            await scene.refresh(follows=True)
+        await scene.play(request, follows=True, wants=lambda: True)
+    await scene.cycle()
+    assert scene.counts["REF"] == 12

@@ -49,9 +49,7 @@ class Scene:
             self._care |= fields["valid"].mask | fields["waiting"].mask
         self._kept: list[tuple[Entry | None, int, int]] = [(None, 0, 0)] * self.part.banks
         self._offered: tuple[Burst | None, int] = (None, 0)
-        # taken and not yet entered: the burst, its cycle, whether a FIFO made it wait
-        self._line: deque[list] = deque()
-        self._gap = 0  # cycles since the last burst was taken, without another one on offer
+        self._line: deque[Burst] = deque()  # taken and not yet entered
 
     def _offer(self, burst: Burst) -> int:
         """A burst on the bus of inputs."""
@@ -99,7 +97,7 @@ class Scene:
 
     async def cycle(self, offer: Burst | None = None, pops: int = 0) -> bool:
         """Offer a burst or none, pop heads; compare all. Whether the burst was taken."""
-        bench, now = self.bench, self.bench.cycle
+        bench = self.bench
         expected, care = 0, self._care
         for bank, queue in enumerate(self.model.queues):
             if queue:
@@ -122,46 +120,43 @@ class Scene:
         bench.check(seen, expected, care)
         if out.entered is not None:
             self._enter(out.entered, lengths)
-        if out.blocked:
-            for each in self._line:
-                each[2] = True
-        if self._line and self._line[-1][3] is None and (offer is not None
-                                                         or self._line[-1][0].last):
-            self._line[-1][3] = 0 if self._line[-1][0].last else now - self._line[-1][1] - 1
         if out.ready and offer is not None:
-            self._line.append([offer, now, False, None])
+            self._line.append(offer)
             self.counts["bursts"] += 1
             return True
         return False
 
     def _enter(self, entered: Described, lengths: Sequence[int]) -> None:
-        """Count what a burst needed, and observe its time if nothing was in its way."""
-        burst, first, waited, gap = self._line.popleft()
-        assert burst is entered.burst
+        """Count what a burst needed."""
+        assert self._line.popleft() is entered.burst
         for bank, queue in enumerate(self.model.queues):
             if len(queue) > lengths[bank]:
                 entry = queue[-1]
                 for name in ("activate", "conflict", "close", "alone"):
                     self.counts[name] += getattr(entry, name)
                 self.counts["hit"] += not entry.alone and not entry.activate
-        if not waited and lengths[entered.bank] == 0:
-            # its entry is the head in the cycle that follows, where it will be compared
-            self.bench.observe("burst", first, self.bench.cycle, gap=gap)
 
-    async def play(self, bursts: Sequence[Burst], *, offers: float = 1.0,
-                   pops: Callable[[int], bool]) -> None:
+    async def play(self, bursts: Sequence[Burst], *, offers: float = 1.0, late: int | None = None,
+                   pops: Callable[[int], bool] | None = None) -> None:
         """All bursts, until the last head has been popped.
 
-        In each cycle, the next burst is put on offer with probability ``offers`` and stays there,
-        and ``pops(waiting)`` says of each head whether it is popped.
+        In each cycle, the next burst is put on offer with probability ``offers`` and stays there;
+        within a request at most ``late`` cycles after it could have been. ``pops(waiting)`` says of
+        each head whether it is popped; None: all heads are, as they come, and are measured.
         """
-        rng, coming, offer = self.bench.rng, iter(bursts), None
+        rng, coming, offer, missed = self.bench.rng, iter(bursts), None, 0
+        if pops is None:
+            self.bench.declare("burst", popped=1, late=late or 0)
         following = next(coming, None)
         while following is not None or self._line or any(self.model.queues):
-            if offer is None and following is not None and rng.random() < offers:
-                offer, following = following, next(coming, None)
+            if offer is None and following is not None:
+                within = bool(self._line) and not self._line[-1].last
+                if rng.random() < offers or (within and missed == late):
+                    offer, following, missed = following, next(coming, None), 0
+                else:
+                    missed += within
             gone = sum(1 << bank for bank, queue in enumerate(self.model.queues)
-                       if queue and pops(len(queue) - 1))
+                       if queue and (pops is None or pops(len(queue) - 1)))
             if await self.cycle(offer, gone):
                 offer = None
         for _ in range(2):
@@ -210,7 +205,7 @@ class Scene:
 async def heads_popped_at_once(bench: Bench) -> None:
     """Every burst into an empty FIFO, one per cycle."""
     scene = Scene(bench)
-    await scene.play(scene.some(60), pops=lambda waiting: True)
+    await scene.play(scene.some(60))
     assert scene.counts["blocked"] == 0
     assert min(scene.counts[name] for name in ("activate", "conflict", "close", "alone",
                                                "hit")) > 0, scene.counts
@@ -220,8 +215,8 @@ async def heads_popped_at_once(bench: Bench) -> None:
 async def bursts_that_come_late(bench: Bench) -> None:
     """A burst waits for the one behind it; between requests, nobody waits."""
     scene = Scene(bench)
-    for offers in (0.5, 0.1):
-        await scene.play(scene.some(25), offers=offers, pops=lambda waiting: True)
+    for offers, late in ((0.5, 1), (0.5, 3), (0.1, 10), (0.02, 57)):
+        await scene.play(scene.some(12), offers=offers, late=late)
     assert scene.counts["bursts"] > 50
 
 
@@ -243,5 +238,5 @@ async def one_burst_at_a_time(bench: Bench) -> None:
     for indexed in (False, True):
         for bank in range(scene.part.banks):
             address = bank // 2 * 2 * scene.part.bursts_per_row + bank % 2
-            await scene.play(scene.request([address], indexed=indexed), pops=lambda waiting: True)
+            await scene.play(scene.request([address], indexed=indexed))
     assert scene.counts["close"] == scene.counts["bursts"] == 2 * scene.part.banks

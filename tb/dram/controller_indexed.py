@@ -74,20 +74,20 @@ async def an_adversarys(bench: Bench) -> None:
     await replay(bench, requests)
 
 
-@testbench
-async def refused_and_late_indexes(bench: Bench) -> None:
-    """Indexes beyond the buffer between those of it, and a source that pauses; both within bounds.
+def with_gaps(bench: Bench, scene: Scene) -> list[Wanted]:
+    """Requests with refused indexes and pauses of their source, after their buffer's mapping.
 
-    Four words, then a gap, then one in another bank; and words, gaps and banks at random.
+    Four words, then a gap, then one in another bank; gaps before the first word; and words, gaps
+    and banks at random.
     """
-    scene, rng = Scene(bench), bench.rng
-    part = scene.part
+    rng, part = bench.rng, scene.part
     limit = 2 * BURST_WORDS * part.bursts_per_sweep
     scene.mappings.append(Mapping(0, 0, limit, 1))
     firsts = [burst_at(part, bank=bank, row=row, column=0) for row in (0, 1)
               for bank in range(part.banks)]
-    requests = [([firsts[0]] * before + [firsts[1]] * after, before, refused, pause, write)
-                for write in (0, 1) for before, after in ((4, 1), (1, 4), (11, 1))
+    requests = [([firsts[0]] * before + [firsts[1]] * after, place, refused, pause, write)
+                for write in (0, 1) for before, after, place in ((4, 1, 4), (1, 4, 1), (11, 1, 11),
+                                                                 (2, 1, 0))
                 for refused, pause in ((200, 0), (0, 100), (9, 9), (0, 1))]
     for bursts in (*range(1, 25), 40):
         places = rng.sample(firsts[:rng.choice((part.banks, 2 * part.banks))],
@@ -100,20 +100,45 @@ async def refused_and_late_indexes(bench: Bench) -> None:
         elements = [*legal, Element(end=True)]
         pauses = [0] * len(elements)
         for _ in range(refused):
-            place = rng.randrange(1, len(elements)) if before is None else before
+            place = rng.randrange(len(elements)) if before is None else before
             elements.insert(place, Element(limit + rng.randrange(limit)))
             pauses.insert(place, 0)
         pauses[rng.randrange(len(pauses)) if before is None else before] += pause
         offered.append(Wanted(BufferRequest(0, indexed=True, write=bool(write)), elements, pauses))
+    return offered
+
+
+@testbench
+async def refused_and_late_indexes(bench: Bench) -> None:
+    """Issue delays of requests with gaps: each has a follower whose first command is there at once.
+    """
+    scene = Scene(bench)
+    offered = with_gaps(bench, scene)
     await scene.drain()
-    for each in offered:  # with a follower whose first command is there at once
+    for each in offered:
         scene.requests.extend([each, Wanted(BufferRequest(0, words=1))])
     await scene.drain()
     scene.finish()
     for each in offered:
         assert not each.starved, each
         assert each.delay is not None, each
-    assert scene.counts["refused 6"] == sum(each[2] > 0 for each in requests)
+    assert scene.counts["refused 6"] == sum(len(each.elements) - 1 > len(each.bursts)
+                                            for each in offered)
+
+
+@testbench
+async def completions_with_gaps(bench: Bench) -> None:
+    """The same requests one at a time: each takes no longer than it may from its acceptance on."""
+    scene = Scene(bench)
+    offered = with_gaps(bench, scene)
+    await scene.drain()
+    for each in offered:
+        scene.requests.append(each)
+        await scene.drain()
+    scene.finish()
+    assert not any(each.starved for each in offered)
+    # a refresh may have fallen into one
+    assert sum(each.alone for each in offered) > len(offered) * 3 // 4
 
 
 @testbench

@@ -378,8 +378,7 @@ class Scene:
                                refusal=int(wanted.refusal))
             return
         known = self._shape(wanted)
-        late = wanted.refusal or any(wanted.pauses)  # gaps may be in front of the first command
-        if known is not None and not wanted.starved and not late:
+        if known is not None and not wanted.starved:
             kind, shape = known
             self.bench.observe(self._name("completion", kind), at + wanted.taken, at + now, **shape)
 

@@ -42,10 +42,6 @@ class Scene:
         self.latency = bench.parameters["fetch_latency"]
         self.model = DqSchedulerModel(self.part, self.latency)
         self.counts = {"read": 0, "write": 0, "deliver": 0, "fetch": 0, "drive": 0, "masked": 0}
-        self._reads: deque[int] = deque()   # cycles of the commands whose beats are to come
-        self._writes: deque[int] = deque()
-        self._fetches: deque[int] = deque()
-        self._beats = {"read": 0, "write": 0}
         i, o = bench.inputs, bench.outputs
         self._describe = {name: i[f"describe.{name}"] for name in (
             "valid", "payload.bank", "payload.slot", *(f"payload.{field}" for field in (
@@ -72,7 +68,7 @@ class Scene:
 
     async def cycle(self, describe: BurstDescriptor | None = None,
                     issue: Issue | None = None) -> None:
-        """One cycle, compared; what ends in it is observed."""
+        """One cycle, compared."""
         bench, rng = self.bench, self.bench.rng
         dq, words, enable = (rng.getrandbits(_BUS_BITS), rng.getrandbits(_BUS_BITS),
                              rng.choice((0xF, rng.getrandbits(4))))
@@ -87,7 +83,6 @@ class Scene:
             for field, value in zip(self._issue.values(), (
                     1, issue.write, issue.bank, issue.slot), strict=True):
                 word |= field.to(value)
-        now = bench.cycle
         seen = await bench.step(word)
         result = self.model.step(describe=describe, issue=issue, dq_in=_split(dq),
                                  store=(_split(words), enable))
@@ -112,33 +107,13 @@ class Scene:
         bench.check(seen, expected, care)
         if issue is not None:
             self.counts["write" if issue.write else "read"] += 1
-            (self._writes if issue.write else self._reads).append(now)
-        self._observe(seen, now)
+        for name, field in (("fetch", "fetch"), ("deliver", "deliver"), ("drive", "dq_out")):
+            self.counts[name] += self._valid[field].of(seen)
 
     def _beat(self, side: str, beat: DataBeat) -> int:
         return sum(self._fields[side, name].to(value) for name, value in (
             ("enable", beat.enable), ("targets", _packed(beat.targets, TARGET_BITS)),
             ("destination", beat.destination), ("transform", beat.transform)))
-
-    def _observe(self, seen: int, now: int) -> None:
-        """Latencies from what the hardware shows: the last of four beats ends a burst."""
-        part = self.part
-        if self._valid["fetch"].of(seen):
-            self.counts["fetch"] += 1
-            self._fetches.append(now)
-        if self._valid["deliver"].of(seen):
-            self.counts["deliver"] += 1
-            self._beats["read"] += 1
-            if self._beats["read"] % BEATS == 0:
-                self.bench.observe("deliver", self._reads.popleft(), now, nCAS=part.nCAS,
-                                   nBURST=part.nBURST)
-        if self._valid["dq_out"].of(seen):
-            self.counts["drive"] += 1
-            self._beats["write"] += 1
-            self.bench.observe("fetch", self._fetches.popleft(), now)
-            if self._beats["write"] % BEATS == 0:
-                self.bench.observe("drive", self._writes.popleft(), now, nCWD=part.nCWD,
-                                   nBURST=part.nBURST)
 
     async def drain(self) -> None:
         """Let all data arrive; each command has moved four beats then."""

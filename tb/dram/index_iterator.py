@@ -28,7 +28,7 @@ class Scene:
     def __init__(self, bench: Bench) -> None:
         self.bench, self.model = bench, IndexIteratorModel()
         self.bursts = self.refused = self.empty = 0
-        self._begun: int | None = None  # when the next request's tile was taken
+        self._begun = False  # the next request's tile was taken
         rng = bench.rng
         self._junk = {"tile.payload.words": rng.getrandbits(COUNT_BITS),  # nobody's business here
                       "tile.payload.period": rng.getrandbits(COUNT_BITS),
@@ -81,43 +81,41 @@ class Scene:
         ``following`` is, which has to be the next request's tile.
         """
         bench, offered, over = self.bench, False, False
-        first, self._begun = self._begun, None
-        taken: list[int] = []
-        bursts: list[tuple[int, bool]] = []  # on offer since, and whether taken
+        begun, self._begun = self._begun, False
+        measured, refused = sources is _ALWAYS and sinks is _ALWAYS, []
+        if measured:
+            refused = self._declare(tile, elements)
+        else:
+            bench.undeclare("request")
+            bench.undeclare("burst")
+        taken, before = 0, self.bursts
         while not over:
             offered = offered or next(sources)
-            element = elements[len(taken)] if offered and len(taken) < len(elements) else None
-            ready, now = next(sinks), bench.cycle
-            waiting = following if first is not None else tile if idle == 0 else None
+            element = elements[taken] if offered and taken < len(elements) else None
+            if measured and element is not None and not element.end:
+                bench.declare("burst", refused=refused[taken])
+            ready = next(sinks)
+            waiting = following if begun else tile if idle == 0 else None
             idle = max(0, idle - 1)
             shown = await self.cycle(waiting, element, ready)
-            over = first is not None and shown.done
+            over = begun and shown.done
             if waiting is not None and shown.takes_tile:
-                if first is None:
-                    first = now
-                else:
-                    self._begun = now
+                begun, self._begun = True, begun
             if element is not None and shown.takes_index:
-                taken.append(now)
+                taken += 1
                 offered = False
-            if shown.burst is not None:
-                if not bursts or bursts[-1][1]:
-                    bursts.append((now, ready))
-                else:
-                    bursts[-1] = bursts[-1][0], ready
-        assert first is not None
-        assert len(taken) == len(elements)
-        assert len(bursts) == len(bursts_of(tile, elements))
-        if sources is _ALWAYS and sinks is _ALWAYS:
-            self._observe(tile, elements, first, now, taken, [when for when, _ in bursts])
+        assert taken == len(elements)
+        assert self.bursts - before == len(bursts_of(tile, elements))
 
-    def _observe(self, tile: IndexedTile, elements: Sequence[Element], first: int, last: int,
-                 taken: Sequence[int], offered: Sequence[int]) -> None:
-        self.bench.observe("request", first, last, indexes=len(elements) - 1)
+    def _declare(self, tile: IndexedTile, elements: Sequence[Element]) -> list[int]:
+        """Say what request is coming; by element, how many refused ones follow before a legal one
+        or the end.
+        """
+        self.bench.declare("request", indexes=len(elements) - 1)
         legal = [number for number, each in enumerate(elements)
                  if each.end or each.index < tile.limit]
-        for now, (one, after) in zip(offered, itertools.pairwise(legal), strict=True):
-            self.bench.observe("burst", taken[one], now, refused=after - one - 1)
+        return [next(after for after in legal if after > number) - number - 1
+                for number in range(len(elements) - 1)]
 
 
 class Traffic:

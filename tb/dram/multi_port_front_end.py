@@ -22,19 +22,25 @@ class Scene:
         self.ports = len(self.priorities)
         self.model = MultiPortFrontEndModel(priorities=self.priorities, limits=self.limits)
         self._offers: dict[int, int] = {}
-        self._since: dict[int, tuple[int, int]] = {}  # port: cycle, stalls before
-        self._stalls = 0
         self.granted = [0] * self.ports
         self._top = [port for port in range(self.ports) if not self.limits[port]
                      and self.priorities[port] == max(self.priorities)]
+        self.declare()
+
+    def declare(self, *, stalls: bool = False) -> None:
+        """Say at which ports waits have a bound; whether the sink of requests is going to stall."""
+        for port, limit in enumerate(self.limits):
+            if limit or (port in self._top and not stalls):
+                self.bench.declare("wait", at={"p": port})
+            else:
+                self.bench.undeclare("wait", at={"p": port})
 
     async def cycle(self, asking: Iterable[int], ready: bool = True) -> int | None:
         """One cycle in which these ports ask, besides all whose request waits; who is granted."""
-        bench, now = self.bench, self.bench.cycle
+        bench = self.bench
         for port in asking:
             if port not in self._offers:
                 self._offers[port] = bench.rng.getrandbits(self.width)
-                self._since[port] = now, self._stalls
         values = {"source.ready": ready}
         for port, payload in self._offers.items():
             values |= {f"sinks.{port}.valid": 1, f"sinks.{port}.payload": payload}
@@ -50,19 +56,10 @@ class Scene:
                          for name, value in shown._asdict().items()}
             care |= bench.outputs["source.payload"].mask
         bench.check(seen, bench.outputs.pack(expected), care)
-        self._stalls += shown is not None and not ready
         if granted is not None:
             self.granted[granted] += 1
             del self._offers[granted]
-            self._observe(granted, now)
         return granted
-
-    def _observe(self, port: int, now: int) -> None:
-        """What a grant ends; with stalls, the bound speaks of limits only."""
-        first, stalls = self._since.pop(port)
-        stalled = self._stalls - stalls
-        if self.limits[port] or (port in self._top and not stalled):
-            self.bench.observe("wait", first, now, latency=now - first + 1 - stalled, port=port)
 
     async def drain(self) -> None:
         """Until nobody asks."""
@@ -98,10 +95,12 @@ async def all_starve_at_once(bench: Bench) -> None:
     await scene.drain()
 
 
-async def _random(bench: Bench, ready: Callable[[], bool], cycles: int) -> None:
+async def _random(bench: Bench, ready: Callable[[], bool], cycles: int, *,
+                  stalls: bool = False) -> None:
     for ask in (0.05, 0.3, 0.9):
         await bench.reset()
         scene = Scene(bench)
+        scene.declare(stalls=stalls)
         rates = [ask * bench.rng.random() for _ in range(scene.ports)]
         for _ in range(cycles):
             await scene.cycle([port for port, rate in enumerate(rates)
@@ -117,4 +116,4 @@ async def random_requests(bench: Bench) -> None:
 
 @testbench
 async def random_requests_and_stalls(bench: Bench) -> None:
-    await _random(bench, lambda: bench.rng.random() < 0.4, 600)
+    await _random(bench, lambda: bench.rng.random() < 0.4, 600, stalls=True)

@@ -10,6 +10,8 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, testbench
 
+_FAR = 800  # cycles: longer than a refresh and all requests under way take
+
 
 class Scene:
     """The controller, its model, a device on its pins, and requests that wait.
@@ -28,10 +30,8 @@ class Scene:
         self.device = DramDevice(self.part)
         self.waiting: deque[QueuedRequest] = deque()
         self._start = bench.cycle
-        self._seen: int | None = None  # since when the first one is on offer
-        self._under_way: deque[int] = deque()  # when those that were taken were first seen
-        self._end = bench.cycle - 1  # the last beat of the request before
-        self._refreshes: list[int] = []  # cycles of refreshes on the pins
+        self._offered = False  # the first one is on offer
+        self._under_way = 0
         o = bench.outputs
         self._care = sum(o[name].mask for name in (
             "sink.ready", "command.op", "bus.valid", "fetch.valid", "closed"))
@@ -52,10 +52,13 @@ class Scene:
     async def cycle(self, *, offer: bool = True) -> bool:
         """One cycle, compared; whether a request was taken."""
         bench, now, values = self.bench, self.now, {}
-        request = self.waiting[0] if self.waiting and (offer or self._seen is not None) else None
+        request = self.waiting[0] if self.waiting and (offer or self._offered) else None
         if request is not None:
-            if self._seen is None:
-                self._seen = bench.cycle
+            if not self._offered:
+                # Far from the cycles in which refreshes fall due, none is done.
+                far = _FAR <= now % self.part.nREFI <= self.part.nREFI - _FAR
+                bench.declare("request", refreshes=int(not far))
+                self._offered = True
             values = {"sink.valid": 1, **{f"sink.payload.{name}": value
                                           for name, value in request._asdict().items()}}
         seen = await bench.step(bench.inputs.pack(values))
@@ -68,8 +71,6 @@ class Scene:
                              "command.column": pins.column}
                 care |= bench.outputs["command"].mask
             self.device.command(now, pins.op, pins.bank, pins.row, 8 * pins.column)
-            if pins.op is Command.REF:
-                self._refreshes.append(bench.cycle - 1)
         for port, strobe in (("bus", beat), ("fetch", fetched)):
             if strobe is not None:
                 expected |= {f"{port}.valid": 1, **{f"{port}.{name}": value for name, value
@@ -78,8 +79,8 @@ class Scene:
         bench.check(seen, bench.outputs.pack(expected), care)
         if taken:
             self.waiting.popleft()
-            self._under_way.append(self._seen)
-            self._seen = None
+            self._under_way += 1
+            self._offered = False
         self._data(now, beat)
         return taken
 
@@ -92,12 +93,7 @@ class Scene:
         assert (driven is None) == beat.write
         if beat.write:
             self.device.data_in(now, bytes([beat.beat]) * BEAT_BYTES)
-        if beat.beat == self.part.nBURST - 1:
-            last = self.bench.cycle - 1
-            first = max(self._under_way.popleft(), self._end + 1)
-            refreshes = sum(first < cycle + self.part.nRFC for cycle in self._refreshes)
-            self.bench.observe("request", first, last, refreshes=refreshes)
-            self._end = last
+        self._under_way -= beat.beat == self.part.nBURST - 1
 
     async def drain(self) -> None:
         """Until all data have been moved."""

@@ -4,6 +4,15 @@ from cyclebound.golden.dram.refresh_timer import RefreshTimerModel
 from cyclebound.tb.bench import Bench, testbench
 
 
+def _in_time(bench: Bench, yes: bool) -> None:
+    """Whether refreshes that fall due from now on are going to be done before one is late."""
+    for what in ("deadline", "gap"):
+        if yes:
+            bench.declare(what)
+        else:
+            bench.undeclare(what)
+
+
 class Scene:
     """The timer beside its model; one `cycle` at a time, from a reset."""
 
@@ -11,9 +20,7 @@ class Scene:
         self.bench, self.interval = bench, bench.parameters["interval"]
         self.most = bench.parameters.get("most", 8)
         self.model = RefreshTimerModel(interval=self.interval, most=self.most)
-        self._start, self._last = bench.cycle, None
-        self._owed = bench.outputs["owed"]
-        self._before = self._known = self.served = 0
+        self._start, self.served = bench.cycle, 0
 
     @property
     def now(self) -> int:
@@ -21,25 +28,11 @@ class Scene:
         return self.bench.cycle - self._start
 
     async def cycle(self, done: bool):
-        """Compare all outputs of a cycle, and observe what happens in it; returns them."""
-        bench, now = self.bench, self.bench.cycle
-        seen = await bench.step(bench.inputs.pack({"done": done}))
+        """Compare all outputs of a cycle; returns them."""
+        seen = await self.bench.step(self.bench.inputs.pack({"done": done}))
         shown, due = self.model.step(done)
-        bench.check(seen, bench.outputs.pack(shown._asdict()))
-        # What the timer itself says: one more than what remained of the cycle before.
-        if self._owed.of(seen) > self._before and not shown.late:
-            self._known += 1
-            bench.observe("request", self._start + self._known * self.interval, now,
-                          interval=self.interval)
-        self._before = self._owed.of(seen) - (due is not None)
-        if due is not None and not shown.late:
-            bench.observe("deadline", self._start + due, now, interval=self.interval,
-                          most=self.most)
-            first = self._start if self._last is None else self._last
-            bench.observe("gap", first, now, latency=now - first, interval=self.interval,
-                          most=self.most)
-            self._last = now
-            self.served += 1
+        self.bench.check(seen, self.bench.outputs.pack(shown._asdict()))
+        self.served += due is not None and not shown.late
         return shown
 
     async def until(self, cycle: int, done: bool = False):
@@ -55,8 +48,11 @@ async def the_last_moment(bench: Bench) -> None:
     """As late as it may be; and then a cycle later, which is too late."""
     scene = Scene(bench)
     interval, most = scene.interval, scene.most
+    _in_time(bench, True)
     await scene.until(interval)
     await scene.cycle(done=True)                   # as soon as it may be: none is owed
+    await scene.until(3 * interval - 1)
+    _in_time(bench, False)                         # of the next, one will be late
     await scene.until((most + 2) * interval - 1)
     shown = await scene.cycle(done=True)
     assert shown.urgent
@@ -76,6 +72,7 @@ async def the_last_moment(bench: Bench) -> None:
 
 @testbench
 async def refreshes_ahead_do_not_count(bench: Bench) -> None:
+    _in_time(bench, True)
     scene = Scene(bench)
     shown = await scene.until(scene.interval, done=True)
     assert not shown.request
@@ -87,17 +84,25 @@ async def refreshes_ahead_do_not_count(bench: Bench) -> None:
 
 @testbench
 async def random_service(bench: Bench) -> None:
-    """From never late to mostly late; long intervals make do with few, and are not late."""
-    long = bench.parameters["interval"] > 1000
+    """From never late to mostly late; long intervals make do with few, and are not late.
+
+    Each once at random, and once with a refresh at the last moment where there was none.
+    """
+    interval, most = bench.parameters["interval"], bench.parameters.get("most", 8)
+    long = interval > 1000
     served = late = 0
     for factor in (1.0, 4.0) if long else (0.3, 0.8, 1.0, 1.3, 4.0):
-        await bench.reset()
-        scene = Scene(bench)
-        chance = factor / scene.interval
-        shown = await scene.cycle(done=False)
-        while scene.now < (4 if long else 2000) * scene.interval:
-            shown = await scene.cycle(bench.rng.random() < chance)
-        served += scene.served
-        late += shown.late
+        for in_time in (False, True):
+            await bench.reset()
+            _in_time(bench, in_time)
+            scene = Scene(bench)
+            chance = factor / interval
+            shown = await scene.cycle(done=False)
+            while scene.now < (4 if long else 2000) * interval:
+                last = len(scene.model.owed) == most and (scene.now + 1) % interval == 0
+                shown = await scene.cycle(bench.rng.random() < chance or (in_time and last))
+            served += scene.served
+            late += shown.late
+            assert not (in_time and shown.late)
     assert served >= 2
     assert late or long

@@ -47,7 +47,7 @@ class Scene:
         return len(self.model.issued)
 
     async def cycle(self, *, offer: bool = True, ready: bool = True, closed: bool = False) -> None:
-        """One cycle, compared; what leaves the queue in it is observed."""
+        """One cycle, compared."""
         bench, now, request = self.bench, self.bench.cycle, None
         values = {"source.ready": ready, "closed": closed}
         self._offered = (offer or self._offered) and bool(self.waiting)  # an offer stays
@@ -67,12 +67,10 @@ class Scene:
             self.waiting.popleft()
             self._offered = False
             self._since[self._free.popleft()] = now
-        for left, overtaken in self.model.issued[self._seen:]:
+        for left, _ in self.model.issued[self._seen:]:
             first = self._since.pop(left.tag)
             self._left.append([left.bank, left.row, first - self._begin, now - self._begin])
             self._free.append(left.tag)
-            if self.cap or (left.bank, left.row) == (0, 0):  # the literal rules hold back others
-                bench.observe("residence", first, now, latency=overtaken + 1)
         self._seen = self.issued
 
     def keep(self) -> None:

@@ -15,7 +15,11 @@ _ISSUES = 400
 async def row_hits_starve_a_miss(bench: Bench) -> None:
     """A read of another row waits while 400 row hits that came later leave; the paper says 15."""
     scene = Scene(bench, cap=0)
+    bench.undeclare("residence")  # whoever misses its row now has no bound
     last = await hold_back(scene)
+    for _ in range(2):
+        await scene.cycle(ready=False)
+    bench.declare("residence")
     while scene.issued < _ISSUES:
         scene.request(0, 0)
         await scene.cycle()

@@ -119,3 +119,12 @@ class RoundRobinProof(RoundRobinCheck):
         m.d.sync += Cover(self.accept & Cat(last).any(), f"somebody waits for {count} grants")
 
         return m
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probe of ``grant`` counts: who is owed, and the grants gone by."""
+        for who, counter in enumerate(probes["grant"]):
+            m.d.sync += [
+                Assert(counter.busy == self.owed[who], f"invariant: the probe follows {who}"),
+                Assert(~counter.busy | (counter.before == self.passed[who]),
+                       f"invariant: the probe counts what went by {who}"),
+            ]

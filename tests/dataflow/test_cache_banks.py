@@ -6,7 +6,6 @@ import random
 from collections import deque
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import cache_bounds
@@ -37,15 +36,9 @@ def test_refuses(bad, kind, message):
 
 
 @unit
-def test_converts_again():
-    banks = CacheBanks(**GOOD)
-    assert rtlil.convert(banks) == rtlil.convert(banks)
-
-
-@unit
 @pytest.mark.parametrize(("hit", "miss"), [
-    (3, 3), (3, 4), *(pytest.param(*each, marks=pytest.mark.thorough)
-                      for each in ((4, 5), (3, 9), (6, 6)))])
+    (3, 3), *(pytest.param(*each, marks=pytest.mark.thorough)
+              for each in ((3, 4), (4, 5), (3, 9), (6, 6)))])
 def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
     """Every length of delay: none, a register, a memory."""
     dut = CacheBanks(**GOOD | {"hit": hit, "miss": miss})
@@ -209,4 +202,3 @@ def test_bounds():
         ports=3, miss=9)
     with pytest.raises(NotCovered, match=r"^miss must be a whole number of at least 2, not 1$"):
         cache_bounds.cache_access(ports=1, miss=1)
-

@@ -2,7 +2,6 @@
 """Control unit: parameters, model and bounds."""
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.control import Control
@@ -15,11 +14,6 @@ pytestmark = pytest.mark.unit
 def test_refuses():
     with pytest.raises(ValueError, match=r"^width must be at least 1, not 0$"):
         ControlUnit(depth=2, tid_width=4, width=0)
-
-
-def test_converts_again():
-    unit = ControlUnit(depth=2, tid_width=4, width=4)
-    assert rtlil.convert(unit) == rtlil.convert(unit)
 
 
 @pytest.mark.parametrize(("case", "values", "result"), [

@@ -9,7 +9,7 @@ import pytest
 from cyclebound.golden.dataflow import floating
 from cyclebound.golden.dataflow.compute_unit import evaluate
 from cyclebound.golden.dataflow.operations import FLOAT_NAN, Operation, operands_of
-from cyclebound.tb.dataflow.float_cases import SPECIAL, hard_triple
+from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,6 @@ import functools
 import os
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.load_chain import LoadChainModel
@@ -55,12 +54,6 @@ def test_refuses():
         LoadChain(depth=2, tid_width=3, threads=9)
     with pytest.raises(ValueError, match=r"^width must be from 1 to 32, not 33$"):
         LoadChain(depth=2, tid_width=3, threads=4, width=33)
-
-
-@unit
-def test_converts_again():
-    chain = LoadChain(depth=2, tid_width=2, threads=4, width=1)
-    assert rtlil.convert(chain) == rtlil.convert(chain)
 
 
 @unit

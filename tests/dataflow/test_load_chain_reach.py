@@ -73,7 +73,8 @@ class Memories:
                 | seen["memory__1__request__valid"])
 
 
-@pytest.mark.parametrize("epochs", [True, pytest.param(False, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("epochs", [True, False])
 def test_no_order_of_answers_is_a_deadlock(tmp_path, epochs):
     memories = Memories(tmp_path, epochs=epochs)
     found = memories.reach()

@@ -4,7 +4,6 @@
 import random
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import bounds
@@ -27,11 +26,6 @@ GOOD = {"depth": 2, "tid_width": 4, "address_width": 6, "width": 16}
 def test_refuses(bad, kind, message):
     with pytest.raises(kind, match=message):
         LoadStoreUnit(**GOOD | bad)
-
-
-def test_converts_again():
-    unit = LoadStoreUnit(**GOOD)
-    assert rtlil.convert(unit) == rtlil.convert(unit)
 
 
 def test_no_younger_thread_fires_first():

@@ -6,7 +6,6 @@ from collections import deque
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import special, special_timing
 from cyclebound.golden.dataflow.graph import Special
@@ -35,12 +34,6 @@ def test_refuses():
         SpecialUnit(function="x", depth=2, tid_width=4)
     with pytest.raises(ValueError, match=r"^block count must be a power of two, not 3$"):
         SpecialUnit(function=Special.IDIV, depth=2, tid_width=4, blocks=3)
-
-
-@unit
-def test_converts_again():
-    unit = SpecialUnit(function=Special.FSQRT, depth=2, tid_width=4, blocks=2)
-    assert rtlil.convert(unit) == rtlil.convert(unit)
 
 
 @unit

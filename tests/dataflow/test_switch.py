@@ -4,7 +4,6 @@
 import random
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import fabric_bounds
 from cyclebound.hdl.dataflow.switch import Switch
@@ -22,12 +21,6 @@ TINY = {"ports": 3, "tid_width": 2, "width": 4}
 def test_refuses(bad, message):
     with pytest.raises(ValueError, match=message):
         Switch(**TINY | bad)
-
-
-@unit
-def test_converts_again():
-    switch = Switch(**TINY)
-    assert rtlil.convert(switch) == rtlil.convert(switch)
 
 
 def play(simulate, dut, choices, checkers=(), *, seed=1):

@@ -4,7 +4,6 @@
 import random
 
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.dataflow import bounds
 from cyclebound.hdl.dataflow.fork import Fork
@@ -20,11 +19,6 @@ def test_refuses():
         ThreadSource(tid_width=4, width=None)
     with pytest.raises(ValueError, match=r"^consumer count must be at least 1, not 0$"):
         Fork(shape=4, count=0)
-
-
-def test_converts_again():
-    for component in (ThreadSource(tid_width=3, width=5), Fork(shape=4, count=3)):
-        assert rtlil.convert(component) == rtlil.convert(component)
 
 
 def test_bound():

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
 def cyclebound(folder, *arguments):
     return subprocess.run(
         [sys.executable, "-m", "cyclebound.sim", "--catalogue", "divider_page", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=300)
+        cwd=folder, capture_output=True, text=True)
 
 
 def test_takes_less_than_150_lines(folder):

@@ -144,11 +144,8 @@ def test_parameters_are_in_range(parameters, says):
     lambda: AxiPort(words=4, id_width=1), lambda: AxiPort(id_width=32),
     pytest.param(lambda: AxiController(part=X16, capacity=1 << 18), marks=pytest.mark.thorough),
 ])
-def test_converts_alone_and_again(make):
-    dut = make()
-    text = rtlil.convert(dut)
-    assert "attribute \\top 1" in text
-    assert rtlil.convert(dut) == text
+def test_converts_alone(make):
+    assert "attribute \\top 1" in rtlil.convert(make())
 
 
 # Bounds

@@ -6,9 +6,11 @@ import random
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram import worst_case
 from cyclebound.golden.dram.address import burst_at
 from cyclebound.golden.dram.bounds import (
     eq1,
@@ -23,7 +25,7 @@ from cyclebound.golden.dram.bounds import (
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay, rows_tool
 from cyclebound.golden.dram.timing import PARTS, part_named
-from cyclebound.golden.dram.worst_case import alignments, worst_issue_delay
+from cyclebound.golden.dram.worst_case import alignments, mean_issue_delay, worst_issue_delay
 
 pytestmark = pytest.mark.unit
 
@@ -153,6 +155,22 @@ def test_long_tiles(part, starts, write):
     for bursts in (127, 128, 256, 259, 260, 513, 514, 516):
         delays = [tile(part, start, bursts, write) for start in starts]
         assert tile_issue_delay(part=part, bursts=bursts, write=write) == max(delays)
+
+
+@directions
+def test_alignments_of_long_tiles_are_followed_at_once(monkeypatch, write):
+    """As if each had been simulated; the worst one is, and the two must agree."""
+    tiles = [{"part": X16, "bursts": bursts, "write": write} for bursts in (3, 9)]
+    simulated = [(worst_issue_delay(**tile), mean_issue_delay(**tile)) for tile in tiles]
+    monkeypatch.setattr(worst_case, "SIMULATED", 2)
+    heard = []
+    assert [(worst_issue_delay(**tile, report=lambda *each: heard.append(each)),
+             mean_issue_delay(**tile)) for tile in tiles] == simulated
+    assert heard == [(0, 1), (1, 1)] * 2
+    monkeypatch.setattr(worst_case, "run_delays", lambda *_, **__: np.array([1, 2]))
+    with pytest.raises(AssertionError, match=r"^3 bursts from burst 1 take 2 clocks by the "
+                                             r"arbiter's states, and \d+ by its model$"):
+        worst_issue_delay(**tiles[0])
 
 
 @directions

@@ -10,7 +10,7 @@ from amaranth.hdl import Assert, Const, Module
 from amaranth.lib import wiring
 
 from cyclebound.golden.dram.dq_scheduler import BurstDescriptor, DqSchedulerModel, Issue
-from cyclebound.golden.dram.timing import DDR3_1600_MODULE, PARTS
+from cyclebound.golden.dram.timing import DDR3_1600_MODULE
 from cyclebound.hdl.dram.dq_scheduler import DqScheduler
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.run_bench import run_bench
@@ -48,16 +48,6 @@ def test_part_must_leave_time(changes, latency, says):
     name, value = next(iter(changes.items()))  # one step further, it is served
     least = {"nBURST": 4, "nCWD": value + 1, "nCAS": value - 1}[name]
     assert DqScheduler(part=dataclasses.replace(SMALL, **{name: least}), fetch_latency=latency)
-
-
-@unit
-@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
-def test_converts_alone_and_again(part):
-    dut = DqScheduler(part=part)
-    for component in (dut, properties.DqSchedulerCheck(dut), properties.DqSchedulerProof(dut)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
 
 
 # Model

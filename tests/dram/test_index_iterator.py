@@ -35,15 +35,6 @@ def test_bounds():
     assert [bounds.index_request(indexes=n) for n in (0, 1024)] == [5, 1029]
 
 
-@unit
-def test_converts_alone_and_again():
-    iterator = IndexIterator()
-    for component in (iterator, properties.IndexIteratorCheck(iterator)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
-
-
 class Tampered(wiring.Component):
     """An iterator with a fault: ``fault(iterator, ports, cycle)`` overrides some connections."""
 
@@ -94,9 +85,9 @@ def play(dut, checker, *, cycles=500, name=""):
 @pytest.mark.parametrize("checker", [properties.IndexIteratorCheck, properties.IndexIteratorProof])
 def test_checkers_are_quiet_about_the_iterator(checker):
     dut = IndexIterator()
-    bursts, done = play(dut, checker(dut), cycles=3000, name="quiet")
-    assert bursts > 200
-    assert done > 100
+    bursts, done = play(dut, checker(dut), cycles=800, name="quiet")
+    assert bursts > 50
+    assert done > 25
 
 
 def burst(field, value):

@@ -43,12 +43,8 @@ def test_refuses(values, kind, message):
 
 
 @unit
-def test_converts_alone_and_twice():
-    dut = RefreshTimer(interval=12480)
-    assert dut.most == MOST_POSTPONED
-    first = rtlil.convert(dut)
-    assert "attribute \\top 1" in first
-    assert rtlil.convert(dut) == first
+def test_as_many_are_owed_as_the_device_allows():
+    assert RefreshTimer(interval=12480).most == MOST_POSTPONED
 
 
 def play(dut, done, *, cycles, check=None):
@@ -70,8 +66,8 @@ def play(dut, done, *, cycles, check=None):
 
 
 @unit
-@pytest.mark.parametrize(("interval", "most"), [(2, 1), (2, 3), (3, 2), (7, 8), (16, 4)])
-@pytest.mark.parametrize("load", [0, 0.5, 1, 2, 50])
+@pytest.mark.parametrize(("interval", "most"), [(2, 1), (3, 2), (7, 8)])
+@pytest.mark.parametrize("load", [0, 1, 50])
 def test_follows_model(interval, most, load):
     rng = random.Random(f"{interval} {most} {load}")
     strobes = [rng.random() < load / interval for _ in range(60 * interval)]

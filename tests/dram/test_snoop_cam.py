@@ -31,16 +31,6 @@ def test_parameters_are_counts(name):
 
 
 @unit
-@pytest.mark.parametrize("shape", [LEAST, GOOD, {**GOOD, "lanes": 11, "latency": 7}])
-def test_converts_alone_and_again(shape):
-    dut = SnoopCam(**shape)
-    for component in (dut, properties.SnoopCamCheck(dut), properties.SnoopCamProof(dut)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
-
-
-@unit
 def test_model_captures_in_all_lanes_and_stores_the_lowest():
     model = SnoopCamModel(4, 5, latency=1)
     for lane, index in enumerate((7, 0, 7, 0)):

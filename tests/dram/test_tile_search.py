@@ -14,7 +14,12 @@ from cyclebound.golden.dram.request import BURST_WORDS, TileRequest
 from cyclebound.golden.dram.small_part import SMALL
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.tile_lanes import Lines, issue_delays
-from cyclebound.golden.dram.tile_search import first_words, longest_lines, longest_run
+from cyclebound.golden.dram.tile_search import (
+    first_words,
+    longest_lines,
+    longest_run,
+    progress,
+)
 from cyclebound.golden.dram.timing import PARTS, Part
 from cyclebound.golden.dram.worst_case import worst_issue_delay
 
@@ -280,3 +285,23 @@ def test_impossible_tiles(tile, says):
 def test_tiles_larger_than_the_part():
     with pytest.raises(NotCovered, match=r"^bursts must be at most 4, those of small, not 5$"):
         tile_issue_delay(part=SMALL, bursts=5, write=0)
+
+
+def test_long_work_is_reported():
+    """Bounds of many lines take minutes; `progress` hears of both steps, and not beyond."""
+    heard = []
+    part = dataclasses.replace(PARTS[X16], name="narrow", columns=16)
+    lines = {"words": 20, "period": 331, "count": 40}
+    longest_lines.cache_clear()
+    with progress(lambda *each: heard.append(each)):
+        longest_lines(part, **lines, write=False)
+    steps = {step for step, _, _ in heard}
+    assert steps == {"bursts compared", "lines followed"}
+    for step in steps:
+        done = [(done, total) for each, done, total in heard if each == step]
+        assert done == sorted(done)
+        assert all(0 <= number < total for number, total in done)
+    count = len(heard)
+    longest_lines.cache_clear()
+    longest_lines(part, **lines, write=False)
+    assert len(heard) == count

@@ -2,18 +2,18 @@
 """The timing checker: each rule at its limit and one cycle early, and against the device."""
 
 import dataclasses
+import functools
 import random
 import re
 from collections import Counter
 
 import pytest
-from amaranth.back import rtlil
-from amaranth.hdl import Assert, Const
+from amaranth.hdl import Cat, Signal
+from amaranth.sim import Simulator
 
 from cyclebound.golden.dram.device import DramDevice
 from cyclebound.golden.dram.rules import ALL_BANKS, CAS, Command, rules
 from cyclebound.golden.dram.timing import PARTS
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import timing_properties
 from cyclebound.tb.dram.timing_properties import MOST_INTERVALS, DramAgeCheck, DramTimingCheck
 
@@ -29,40 +29,64 @@ def timing(part):
     return DramTimingCheck(part=part, refreshed=False)
 
 
-def fires(part, script, *, make=timing):
-    """Play a list of (cycle, command, bank); the first violation as (cycle, message), or None."""
-    check = make(part=part)
-    now = 0
+class Recorded:
+    """A checker whose assertions are recorded: which are broken in which cycles of a script.
 
-    async def bench(ctx):
-        nonlocal now
-        for cycle, command, bank in sorted(script):
-            if cycle > now:
-                ctx.set(check.command.op, Command.NOP)
-                while now < cycle:
-                    await ctx.tick()
-                    now += 1
-            ctx.set(check.command.op, command)
-            ctx.set(check.command.bank, bank)
-            await ctx.tick()
-            now += 1
+    One simulator serves all scripts, and no assertion that fires hides another.
+    """
 
-    try:
-        run_bench(check, bench)
-    except AssertionError as error:
-        return now, str(error).removeprefix("Assertion violated: ")
-    return None
+    def __init__(self, make, part):
+        self._facts, self._played = {}, False
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(timing_properties, "Assert", self._record)
+            self._check = make(part=part)
+            self._simulator = Simulator(self._check)
+        self._simulator.add_clock(1e-6)
+        self._simulator.add_testbench(self._bench)
+        self.texts = tuple(self._facts)
+
+    def _record(self, fact, text):
+        holds = Signal(init=1)
+        self._facts.setdefault(text, []).append(holds)
+        return holds.eq(fact)
+
+    def broken(self, script, *texts):
+        """Cycles in which assertions are broken, with their texts, in a list of (cycle, command,
+        bank); of all assertions, or of those named."""
+        self._script, self._watched, self._found = sorted(script), texts or self.texts, []
+        if self._played:
+            self._simulator.reset()
+        self._played = True
+        self._simulator.run()
+        return self._found
+
+    async def _bench(self, ctx):
+        places = [(text, holds) for text in self._watched for holds in self._facts[text]]
+        facts = Cat(holds for _, holds in places)
+        whole, pins, now = (1 << len(places)) - 1, self._check.command, 0
+        for cycle, command, bank in self._script:
+            assert cycle >= now, "two commands in one cycle"
+            ctx.set(pins.op, Command.NOP)
+            while now <= cycle:
+                if now == cycle:
+                    ctx.set(pins.op, command)
+                    ctx.set(pins.bank, bank)
+                await ctx.tick()
+                hold = ctx.get(facts)
+                if hold != whole:
+                    self._found.append((now, tuple(dict.fromkeys(
+                        text for number, (text, _) in enumerate(places)
+                        if not hold >> number & 1))))
+                now += 1
 
 
-def only(monkeypatch, says):
-    """Leave one assertion in force, so that no other can fire in its place."""
-    monkeypatch.setattr(timing_properties, "Assert", lambda fact, text:
-                        Assert(fact if text == says else Const(1), text))
+recorded = functools.cache(Recorded)
 
 
-def messages(check):
-    text = rtlil.convert(check)
-    return re.findall(r'parameter \\FORMAT "(.*)"', text)
+def fires(part, script, *texts, make=timing):
+    """The first violation in a script as (cycle, message), or None."""
+    found = recorded(make, part).broken(script, *texts)
+    return (found[0][0], found[0][1][0]) if found else None
 
 
 def relations(part, level):
@@ -82,44 +106,43 @@ def stranger(part, level, bank):
 @pytest.mark.parametrize(("part", "make"), [
     *((part, timing) for part in PARTS.values()), (PARTS[MODULE], DramAgeCheck)],
     ids=[*PARTS, "by age"])
-def test_each_rule_at_its_limit_and_one_cycle_early(part, make, monkeypatch):
-    """With the other assertions out of force; each of ``before`` and ``after`` that it names."""
-    told = Counter()
-    said = {text for text in messages(make(part=part)) if text.endswith(" cycles") and ", " in text}
-    for text in sorted(said):
+def test_each_rule_at_its_limit_and_one_cycle_early(part, make):
+    """Whatever the other assertions say; each of ``before`` and ``after`` that it names."""
+    told, checker = Counter(), recorded(make, part)
+    for text in checker.texts:
         found = re.fullmatch(r"(.+): (.+) to (.+), (bank|group|rank), (\d+) cycles", text)
         if not found:
             continue
         name, level, delay = found[1], found[4], int(found[5])
         window = 4 if name == "nFAW" else 1
-        only(monkeypatch, text)
         for before in found[2].split(", "):
             for after in found[3].split(", "):
                 assert [rule.delay(part) for rule in rules(part)
                         if (rule.previous.name, rule.following.name, rule.level, rule.window)
                         == (before, after, level, window)] == [delay], text
                 told[before, after, level, window] += 1
-        # each command before, then each command after, in turn
+        # each command before, then each command after, in turn; the early ones at the end
         befores, afters = found[2].split(", "), found[3].split(", ")
         pairs = [(befores[number % len(befores)], afters[number % len(afters)])
                  for number in range(max(len(befores), len(afters)))]
-        script, at = [], 10
+        apart = 2 * delay + 5
+        script, early, at = [], [], 10
         for before, after in pairs:
             for first, second in relations(part, level):
                 times = [at + each for each in range(window)]  # the fourth last counts
-                legal = [*((when, Command[before], first) for when in times),
-                         (at + delay, Command[after], second)]
-                if (other := stranger(part, level, first)) is not None:
-                    legal.insert(0, (at + delay - 1, Command[after], other))
-                script += legal
-                at += 4 * delay + 5
-        assert fires(part, script, make=make) is None, text
+                script += [*((when, Command[before], first) for when in times),
+                           (at + delay, Command[after], second)]
+                other = stranger(part, level, first)
+                if other is not None:
+                    script.append((at + delay - 1, Command[after], other))
+                at += apart
         for number, (before, after) in enumerate(pairs):
             first, second = relations(part, level)[number % 2]
-            times = [at + each for each in range(window)]
-            early = [*script[:4], *((when, Command[before], first) for when in times),
-                     (at + delay - 1, Command[after], second)]
-            assert fires(part, early, make=make) == (at + delay - 1, text)
+            script += [*((at + each, Command[before], first) for each in range(window)),
+                       (at + delay - 1, Command[after], second)]
+            early.append((at + delay - 1, (text,)))
+            at += apart
+        assert checker.broken(script, text) == early
     table = Counter((rule.previous.name, rule.following.name, rule.level, rule.window)
                     for rule in rules(part))
     assert told == table  # all rules, each once
@@ -162,19 +185,19 @@ def test_what_is_harmless():
 
 
 @parts
-def test_beats_do_not_overlap(part, monkeypatch):
+def test_beats_do_not_overlap(part):
     """Either order of directions; a read's data come later than those of a write behind it."""
-    only(monkeypatch, "data bus: two bursts at once")
+    says = "data bus: two bursts at once"
     reads_first = part.nCAS - part.nCWD + part.nBURST  # until a write's data fit behind a read's
     for first, second, gap in ((RD, RDA, part.nBURST), (WR, WRA, part.nBURST),
                                (RD, WR, reads_first),
                                (WRA, RD, part.nBURST - (part.nCAS - part.nCWD))):
         if gap < 1:
             continue
-        assert fires(part, [(9, first, 0), (9 + gap, second, 1)]) is None
+        assert fires(part, [(9, first, 0), (9 + gap, second, 1)], says) is None
         if gap > 1:
             early = [(9, first, 0), (9 + gap - 1, second, 1)]
-            assert fires(part, early) == (9 + gap - 1, "data bus: two bursts at once")
+            assert fires(part, early, says) == (9 + gap - 1, says)
 
 
 def test_ages_are_not_for_bank_groups():

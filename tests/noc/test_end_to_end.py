@@ -2,6 +2,7 @@
 """End to end: parameters, bounds against the paper's formulas, a small system cycle by cycle."""
 
 import json
+import random
 
 import pytest
 from amaranth.back import rtlil
@@ -18,6 +19,7 @@ from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pictures import end_to_end as pictures
 from cyclebound.sim.run_bench import run_bench
+from cyclebound.tb.noc.start_search import longest_start
 
 unit = pytest.mark.unit
 PATH = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024}
@@ -227,3 +229,49 @@ def test_the_write_arrives_on_the_rtl(tmp_path):
     kept = json.loads((tmp_path / "stages.json").read_text())
     assert [(row["requesters"], row["competitors"]) for row in kept] == [(1, 1), (3, 1)]
     assert all(row["measured"] == row["bound"] for row in kept)
+
+
+# The search for the longest start
+
+def written_from(requesters, competitors):
+    """What the write takes from each place of the period, of a system that is as slow as it may."""
+    path = bounds.transaction(requesters=requesters, competitors=competitors)
+    return [bounds.written(path, place, quarters=3, cap=9, part="ddr3-1600-module")
+            for place in range(1024)]
+
+
+def searched(took, seed):
+    return longest_start(lambda place: took[place], len(took), step=32, sample=8,
+                         rng=random.Random(seed))
+
+
+@unit
+@pytest.mark.parametrize("competitors", [1, 8])
+@pytest.mark.parametrize("requesters", [1, 3, 11])
+def test_the_search_finds_the_longest_start(requesters, competitors):
+    """So that a bound which is a cycle too low would be exceeded; of 1,024 starts it tries a few.
+
+    At most 4 % of the starts are within 32 cycles of the longest: no luck finds it.
+    """
+    took = written_from(requesters, competitors)
+    assert sum(each > max(took) - 32 for each in took) < 64
+    for seed in range(5):
+        place, seen = searched(took, seed)
+        assert took[place] == max(took) == seen[place]
+        assert len(seen) < 200
+        assert all(took[each] == value for each, value in seen.items())
+
+
+@unit
+def test_the_search_finds_planted_looseness():
+    """A system in which a packet that just fits its window is sent in the next one after all, and
+    one that takes some cycles more from a few starts before that."""
+    for requesters in (1, 3, 11):
+        took = written_from(requesters, 1)
+        allowed, worst = max(took), took.index(max(took))
+        late = list(took)
+        late[worst - 1] = late[worst] + 1  # the first that does not fit is one sooner
+        place, _ = searched(late, requesters)
+        assert (late[place], place) == (allowed + 1, (worst - 1) % 1024)
+        late = [each + 3 * ((place - worst) % 1024 < 3) for place, each in enumerate(took)]
+        assert late[searched(late, requesters)[0]] == allowed + 3

@@ -46,11 +46,9 @@ def test_refuses(wrong, kind, says):
     lambda: ShmacCore(words=4, to_core_cycles=1, bypass_cycles=2),
     lambda: ShmacMemory(words=4, to_memory_cycles=1, memory_cycles=3),
     lambda: ShmacMemory(words=4, to_memory_cycles=1, memory_cycles=2)])
-def test_each_component_converts_alone_and_again(make):
+def test_each_component_converts_alone(make):
     component = make()
-    text = rtlil.convert(component)
-    assert "attribute \\top 1" in text
-    assert rtlil.convert(component) == text
+    assert "attribute \\top 1" in rtlil.convert(component)
 
 
 # What the thesis prints, from the formulas

@@ -41,7 +41,7 @@ GOOD = Block(
     "a.b", "a wire", Wire, {"c": Configuration({"width": 1}, {"width": range(1, 3)})},
     (Bench("cycle", "bench", configurations=("c",)),),
     (Observed("move", one, proved_by=("so",), exhaustive=True),),
-    (Property("so", "so it is", Wire, ({"width": 1},), ("width",)),), fpga=FpgaTarget("c"),
+    (Property("so", "so it is", Wire, ({"width": 1},)),), fpga=FpgaTarget("c"),
     pictures=(Picture("p", "see", "a:b", kept="k.json", testbenches=("cycle",)),))
 
 

@@ -88,7 +88,7 @@ def test_references_within_a_block_exist(block):
     for claim in block.properties:
         assert claim.says
         for parameters in claim.instances:
-            assert set(claim.decides) <= set(parameters)
+            assert set(claim.independent) <= set(parameters)
             if claim.top is None:
                 block.make(parameters)
             else:
@@ -181,7 +181,7 @@ def test_two_blocks_of_one_name():
 
 @pytest.mark.parametrize(("more", "where"), [
     ({"configurations": {"one": Configuration({"part": object()})}}, "configuration one"),
-    ({"properties": (Property("holds", "so", dict, ({"part": object()},), ()),)},
+    ({"properties": (Property("holds", "so", dict, ({"part": object()},)),)},
      "property holds")])
 def test_parameters_that_no_run_can_keep(more, where):
     """A regression of all blocks once met one after half an hour."""

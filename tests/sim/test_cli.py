@@ -164,8 +164,12 @@ def test_bound(call):
     assert row["parameters"] == {"requesters": 11, "word_bytes": 8, "transaction_bytes": 21}
     text = call("bound", "sram.banked_memory", "-c", "paper", *settings).stdout
     for shown in ("33", "ceil(s_trans / w) * N_req", "memory-composition, Eq. 1",
-                  "transaction_bytes=21"):
+                  "transaction_bytes  = 21 length of the transaction, in bytes: at least 1",
+                  "the other requesters of the bank may ask in any cycle"):
         assert shown in text
+    assert "Duration of a transaction" not in text
+    text = call("bound", "sram.banked_memory", "-c", "paper", "--derivation").stdout
+    assert "Duration of a transaction" in text
 
 
 def test_bound_of_a_request_that_is_not_named(call):
@@ -178,7 +182,7 @@ def test_bound_of_a_request_that_is_not_named(call):
                            "give it with --set NAME=VALUE\n")
     said = call("bound", "arbiter", "--set", "requesters=-1")
     assert said.returncode == 2
-    assert said.stderr.startswith("cyclebound: requesters must be a whole number of at least 1")
+    assert said.stderr.startswith("cyclebound: requesters must be a whole number of at least 1,")
 
 
 def test_a_page_beside_the_user(cyclebound, tmp_path):

@@ -36,7 +36,7 @@ def block():
     """A block with a testbench of each kind, and four proofs, two of them quick."""
     found = catalogue.load().find("noc.arbiter")
     claim = Property("fair", "it is fair", RoundRobinProof,
-                     tuple({"count": n} for n in (2, 3, 4, 5)), (), quick=2)
+                     tuple({"count": n} for n in (2, 3, 4, 5)), quick=2)
     return dataclasses.replace(
         found, testbenches=BENCHES, properties=(claim,),
         configurations={name: Configuration({"count": 4}) for name in ("tiny", "large")})
@@ -150,7 +150,8 @@ def part(folder, number, parts, configuration, *, code="c", proofs=()):
 
 def test_merged_shards_are_one_run(tmp_path):
     says = catalogue.load().find("noc.arbiter").properties[0]
-    proof = Proof("noc.arbiter", says.name, says.says, {"count": 4}, "proved")
+    proof = Proof("noc.arbiter", says.name, says.says, {"count": 4}, "proved",
+                  claims=[("grant", {"requesters": 4}, 4)])
     one = part(tmp_path / "1", 1, 2, "four")
     two = part(tmp_path / "2", 2, 2, "paper", proofs=[proof])
     rows = merge([one, two], tmp_path / "all")
@@ -185,13 +186,14 @@ def test_merging_overwrites_no_run(tmp_path):
 
 # -- findings on the way ---------------------------------------------------------------------------
 
-ROW = Verdict("a.b", "c", "limit", "hop", "", "", "exact", requests=1000, worst=4, allowed=4)
+ROW = Verdict("a.b", "c", "limit", "hop", "", "", verdict="exact", requests=1000, worst=4,
+              allowed=4)
 
 
 @pytest.mark.parametrize(("found", "line"), [
     (ROW, "exact      a.b c hop within limit: worst 4 of 4 in 1,000 requests"),
-    (dataclasses.replace(ROW, verdict="reached", kinds=9, kinds_reached=3),
-     "reached    a.b c hop within limit: worst 4 of 4 in 1,000 requests, 3 of 9 kinds"),
+    (dataclasses.replace(ROW, verdict="held", kinds=9, kinds_reached=3),
+     "held       a.b c hop within limit: worst 4 of 4 in 1,000 requests, 3 of 9 kinds exact"),
     (dataclasses.replace(ROW, verdict="unobserved", worst=None, detail="no 'hop' request"),
      "unobserved a.b c hop within limit: no 'hop' request"),
     (dataclasses.replace(ROW, verdict="not covered", allowed=None, detail="of no flits"),

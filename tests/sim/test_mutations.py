@@ -142,7 +142,7 @@ def test_bound_checkers_alone_find_what_breaks_a_claim(tmp_path, mutant):
     block = with_fault(catalogue.load().find(mutant.block), mutant, watched=True, max_cycles=LIMIT)
     found = []
     for checker, parameters, depth in CHECKS[mutant.block]:
-        claim = Property(checker.__name__, "", checker, (parameters,), (), depth, None)
+        claim = Property(checker.__name__, "", checker, (parameters,), depth=depth, induction=None)
         found.append(prove(block, claim, parameters, folder=tmp_path))
         if found[-1].status == "failed":
             break

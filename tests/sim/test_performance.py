@@ -86,7 +86,7 @@ def test_a_run_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr("cyclebound.sim.elaborate.FlatTop.elaborate", None)  # built once
     row = performance._run(block, configuration, "cycle", tmp_path)
     assert row["cycles"] > 100
-    assert 0 < row["seconds"] < 60
+    assert row["seconds"] > 0
     assert row["cpu"] > 0
 
 

@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe, ProbeCounter, _value, place
+from cyclebound.tb.probe import Probe, ProbeCounter, _value, counters_of
 
 pytestmark = pytest.mark.unit
 
@@ -214,8 +214,9 @@ def test_counts_from_the_first_declaration_after_a_reset():
     m = Module()
     m.domains.sync = domain = ClockDomain()
     m.d.comb += domain.rst.eq(reset)
-    [counter, _] = place(m, 0, Probe("ask[r].valid", "done[r]", each={"r": "lanes"}), component,
-                         lambda what, at: on, name="p", now=Signal(8), classed=True)
+    probe = Probe("ask[r].valid", "done[r]", each={"r": "lanes"})
+    [counter, _] = counters_of(m, probe, component, name="p", declared=lambda what, at: on,
+                               now=Signal(8), classed=True, width=8)
     seen = []
 
     async def bench(ctx):

@@ -11,9 +11,11 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim.block import Block, Configuration, Property
+from cyclebound.golden.bound import NotCovered, bound
+from cyclebound.sim.block import Block, Configuration, Observed, Property
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.prove import _engine, prove, run_tool
+from cyclebound.tb.probe import Probe
 
 pytestmark = pytest.mark.proof
 
@@ -55,7 +57,7 @@ def claims(*statements, depth=8, induction=4):
             m.d.sync += [statement(self) for statement in statements]
             return m
 
-    return Property("claim", "it counts", Check, ({"top": 5},), ("top",), depth, induction)
+    return Property("claim", "it counts", Check, ({"top": 5},), depth=depth, induction=induction)
 
 
 def up_to(limit):
@@ -190,10 +192,47 @@ def test_parameter_mistakes_are_the_users():
 def test_a_tool_that_is_stopped_leaves_no_process_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("cyclebound.sim.prove._GRACE", 0.5)
     # a group of its own
-    script = "trap '' TERM; set -m; sleep 300 & echo $!; exec >&-; wait; touch awake"
-    status, text = run_tool(["bash", "-c", script], tmp_path, dict(os.environ), 0.5)
+    script = "trap '' TERM; set -m; sleep 3600 & echo $!; exec >&-; wait; touch awake"
+    begun = time.monotonic()
+    status, text = run_tool(["bash", "-c", script], tmp_path, dict(os.environ), 3)
     assert status is None
+    assert text.strip().isdigit()  # it has begun
     assert not (tmp_path / "awake").exists()  # nobody waited for it
-    time.sleep(0.2)
     state = Path(f"/proc/{text.strip()}/stat")
-    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+    while state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.05)  # for as long as the sleep lasts that must not be waited for
+        assert time.monotonic() < begun + 3000, "its child was not stopped"
+
+
+def round_trip(cycles):
+    """A block whose bound says that from ``go`` at 0 it takes so many counts to be there again."""
+
+    def limit(*, top):
+        if cycles is None:
+            raise NotCovered("never")
+        return cycles(top)
+
+    probe = Probe(start="go & (count == 0)", end="go & (count == declared.last)", ticks="go")
+    claim = dataclasses.replace(claims(up_to(5)), declares={"lap": lambda p: {"last": p["top"]}})
+    return dataclasses.replace(BLOCK, properties=(claim,), bounds=(Observed(
+        "lap", bound(formula="top + 1", source="this test")(limit), probe,
+        proved_by=("claim",)),)), claim
+
+
+@pytest.mark.parametrize(("cycles", "status"), [
+    (lambda top: top + 1, "bounded"), (lambda top: top + 12345, "bounded"),
+    (lambda top: top, "failed")])
+def test_the_bounds_own_value_is_what_is_proved(cycles, status):
+    block, claim = round_trip(cycles)
+    found = prove(block, dataclasses.replace(claim, induction=None, depth=14), {"top": 5})
+    assert found.status == status
+    assert found.claims == [("lap", {"last": 5}, cycles(5))]
+    if status == "failed":
+        assert "lap: a request takes more than 5" in found.detail
+
+
+def test_a_bound_that_does_not_speak_of_what_is_declared():
+    block, claim = round_trip(None)
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: limit does not cover what "
+                                        r"it declares: never$"):
+        prove(block, claim, {"top": 5})

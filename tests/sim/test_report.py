@@ -37,7 +37,7 @@ def _picture(folder):
 
 
 def synthetic(folder):
-    """A run with exact, reached, held, violated, unobserved and uncovered bounds."""
+    """A run with exact, held, violated, unobserved and uncovered bounds."""
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder, create=True)
     results.note(command="cyclebound regress --seed 7 & more", created="2031-02-03T04:05:06",
@@ -58,14 +58,15 @@ def synthetic(folder):
 
     def verdict(block, configuration, bound, verdict, **more):
         results.verdict(Verdict(block, configuration, bound, "grant", "ceil(s / w) * N_req",
-                                "memory-composition, Eq. 1", verdict, **more))
+                                "memory-composition, Eq. 1", verdict=verdict, **more))
 
     verdict("noc.arbiter", "four", "wait", "exact", requests=1000, kinds=1, kinds_reached=1,
             worst=4, allowed=4, parameters={"requesters": 4}, evidence="proved",
             domain="fair for count 4", job="noc.arbiter/four/cycle/1", test="t", first=2, last=5,
             histogram=[(1, 130), (2, 90), (3, 120), (4, 660)])
-    verdict("noc.arbiter", "paper", "wait", "reached", requests=1_234_567, kinds=10,
-            kinds_reached=3, worst=231, allowed=231, parameters={"requesters": 11, "size": 21},
+    verdict("noc.arbiter", "paper", "wait", "held", requests=1_234_567, kinds=10,
+            kinds_reached=3, ratios=[0.5, 0.75, 1.0], worst=231, allowed=231,
+            parameters={"requesters": 11, "size": 21},
             evidence="exhaustive", domain="requesters 1..11, size 1..25",
             job="noc.arbiter/paper/cycle/1", test="t", first=20, last=250,
             histogram=[(n, 10 ** (n % 6)) for n in range(7, 232, 3)])
@@ -125,8 +126,8 @@ def test_goes_into_the_runs_folder_or_where_it_is_told(tmp_path):
 
 def test_headline_counts(page):
     plain = _plain(page)
-    assert "1 of 6 bounds violated, 2 of 6 bounds not shown to hold, 1 job failed" in plain
-    assert "exact 1 ≤ reached 1 ≤ held , never reached 1 > violated 1 ✗ failed 2" in plain
+    assert "1 of 6 claims violated, 2 of 6 claims not shown to hold, 1 job failed" in plain
+    assert "exact 1 ≤ held 2 > violated 1" in plain
     assert "2031-02-03 04:05:06" in plain
     assert "cyclebound regress --seed 7 & more" in plain
     assert "3 jobs of 9 did not finish; continue with cyclebound regress --resume" in plain
@@ -145,8 +146,8 @@ def test_verdict_rows(page):
     rows = [_plain(row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", page, re.DOTALL)]
     assert [rows[n].strip() for n in (1, 5, 8)] == ["noc.arbiter", "dram.front", "gpu.wide"]
     assert all(row.startswith(" paper ") for row in rows[3:5])
-    reached = next(row for row in rows if "for 3 of 10 kinds" in row)
-    for text in ("paper ≤ reached for 3", "grant within wait",
+    reached = next(row for row in rows if "exact for 3 of 10 kinds" in row)
+    for text in ("paper ≤ held exact for 3", "grant within wait",
                  "ceil(s / w) * N_req · memory-composition, Eq. 1",
                  "231 231", "1.00", "exhaustive requesters 1..11, size 1..25", "1,234,567",
                  "4,000"):
@@ -271,11 +272,11 @@ def test_good_run_says_so(tmp_path):
     job = Job("noc.arbiter", "four", "cycle", 1, "gone")
     results.finished(job, Outcome(job.name, True, cycles=10, run_seconds=0.0), "c")
     for bound in ("one", "two"):
-        results.verdict(Verdict("noc.arbiter", "four", bound, "grant", "N", "here", "exact",
+        results.verdict(Verdict("noc.arbiter", "four", bound, "grant", "N", "here", verdict="exact",
                                 requests=1, worst=4, allowed=4, histogram=[(4, 1)]))
     results.close()
     page = write_report(tmp_path).read_text()
-    assert "All 2 bounds held" in page
+    assert "All 2 claims held" in page
     assert 'class="problems"' not in page
 
 
@@ -343,16 +344,16 @@ def test_histograms_follow_no_settings_of_their_reader(tmp_path):
 
 
 @pytest.mark.parametrize(("verdicts", "headline"), [
-    (["exact"], "The bound held, exactly"),
-    (["held"], "The bound held"),
-    (["exact"] * 3, "All 3 bounds held, each one exactly"),
-    (["exact", "exact", "reached"], "All 3 bounds held, 2 of them exactly"),
-    (["reached", "held"], "All 2 bounds held"),
+    (["exact"], "The claim held, exactly"),
+    (["held"], "The claim held"),
+    (["exact"] * 3, "All 3 claims held, each one exactly"),
+    (["exact", "right", "held"], "All 3 claims held, 2 of them exactly"),
+    (["held", "held"], "All 2 claims held"),
 ])
 def test_headline_says_how_tight_the_bounds_are(tmp_path, verdicts, headline):
     results = Results(tmp_path, create=True)
     for number, verdict in enumerate(verdicts):
-        results.verdict(Verdict("a.b", "c", f"bound{number}", "w", "N", "here", verdict))
+        results.verdict(Verdict("a.b", "c", f"bound{number}", "w", "N", "here", verdict=verdict))
     results.close()
     page = write_report(tmp_path).read_text()
     assert f"<h1>{headline}</h1>" in page

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclebound.golden.bound import NotCovered, bound
-from cyclebound.sim.block import Block, Configuration, Observed, Property
+from cyclebound.sim.block import Block, Configuration, Observed, Property, Testbench
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.verdict import FAILURES, judge
@@ -21,7 +21,9 @@ def formula(*, size: int, lanes: int) -> int:
     return 2 * size + lanes
 
 
-CLAIM = Property("fair", "it is", lambda target: target, (), decides=("lanes",))
+CLAIM = Property("fair", "it is", lambda target: target, (),
+                 independent={"width": "data are only carried"},
+                 declares={"move": lambda parameters: {"size": 1}})
 BLOCK = Block(
     "test.block", "a block", lambda **_: None,
     {"small": Configuration({"lanes": 1, "width": 8}, domain={"size": range(1, 4)}),
@@ -48,10 +50,12 @@ def test_exact_when_each_kind_reaches_its_bound():
     assert (row.formula, row.source, row.bound) == ("2 * size + lanes", "this test", "formula")
 
 
-def test_reached_when_some_kinds_do():
-    row = one(group(1, 3), group(2, 4))
-    assert (row.verdict, row.kinds, row.kinds_reached) == ("reached", 2, 1)
+def test_held_when_only_some_kinds_reach_it():
+    row = one(group(1, 3), group(2, 4), group(3, 6))
+    assert (row.verdict, row.kinds, row.kinds_reached) == ("held", 3, 1)
     assert (row.worst, row.allowed, row.parameters) == (3, 3, {"size": 1})
+    assert row.ratios == [0.8, 0.8571, 1.0]
+    assert row.words == "held (1/3 exact; ratios 0.80 / 0.86 / 1.00)"
 
 
 def test_held_when_none_does():
@@ -67,6 +71,42 @@ def test_violated_by_a_single_request():
     assert row.detail == "move with size 1 took 4, bound 3"
     assert (row.job, row.test, row.first, row.last) == ("j/c/t/7", "u", 99, 102)
     assert row.tightness > 1
+
+
+def test_a_kind_is_what_the_bound_reads():
+    both = [("j/c/t/1", Group("move", {"size": 1, "start": start}, latency, 1, 0, 9, "t"))
+            for start, latency in ((0, 2), (1, 3))]
+    row = one(*both)
+    assert (row.verdict, row.kinds, row.kinds_reached) == ("exact", 1, 1)
+
+
+def test_a_request_that_has_not_ended():
+    """It has a count of 0, and counts only if it has exceeded its bound already."""
+    assert one(group(1, 3), group(2, 5, 0)).kinds == 1
+    row = one(group(1, 3), group(2, 6, 0))
+    assert (row.verdict, row.detail) == ("violated", "move with size 2 took 6, bound 5")
+    row = one(group(2, 5, 0))
+    assert (row.verdict, row.detail) == ("unobserved", "no 'move' request ended")
+    assert one(group(2, 6, 0)).verdict == "violated"
+
+
+def test_a_prediction_is_right_only_if_every_request_took_that_long():
+    block = dataclasses.replace(BLOCK, bounds=(Observed("move", dataclasses.replace(
+        formula, kind="prediction")),))
+    row = one(group(1, 3), group(2, 5), block=block)
+    assert (row.claim, row.verdict, row.failed) == ("prediction", "right", False)
+    row = one(group(1, 3), group(2, 5), group(2, 4, test="u", first=7), block=block)
+    assert (row.verdict, row.failed) == ("wrong", True)
+    assert row.detail == "move with size 2 took 4, predicted 5"
+    assert (row.test, row.first, row.worst, row.allowed) == ("u", 7, 4, 5)
+
+
+def test_nothing_is_shown_where_a_simulation_failed():
+    row, = judge(BLOCK, "small", [group(1, 3)], [proved({"lanes": 1, "width": 8})], ["j/c/t/2"])
+    assert (row.verdict, row.evidence, row.failed) == ("void", "none", True)
+    assert row.detail == "1 of its simulations failed, such as j/c/t/2"
+    row, = judge(BLOCK, "small", [group(1, 4)], (), ["j/c/t/2"])
+    assert row.verdict == "violated"
 
 
 def test_a_formula_that_does_not_speak_of_a_request():
@@ -133,10 +173,10 @@ def test_of_equals_one_whose_waveform_can_be_seen():
 
 def test_exhaustive_only_if_all_of_the_domain_was_observed():
     row = one(group(1, 3), group(2, 1), group(3, 1))
-    assert (row.evidence, row.domain, row.detail) == ("exhaustive", "size 1..3", "")
+    assert (row.evidence, row.domain, row.detail) == ("exhaustive", "3 cases: size 1..3", "")
     row = one(group(1, 3), group(3, 1))
     assert (row.evidence, row.domain) == ("sampled", "")
-    assert row.detail == "not exhaustive: 1 of 3 kinds were not observed"
+    assert row.detail == "not exhaustive: 1 of 3 cases were not observed"
 
 
 def test_exhaustive_needs_a_stated_domain_and_a_bound_that_claims_it():
@@ -155,38 +195,70 @@ def test_exhaustive_for_any_domain(seen, high):
     assert (row.evidence == "exhaustive") == (seen >= set(range(high)) and bool(seen))
 
 
-def proved(parameters, status="proved", claim="fair"):
-    return Proof("test.block", claim, "it is", parameters, status=status)
+def test_exhaustive_counts_cases_and_not_kinds():
+    """States in which a request finds the block are part of its cases."""
+    block = dataclasses.replace(BLOCK, configurations={"any": Configuration(
+        {"lanes": 1}, domain={"size": range(1, 3), "state": (0, 1, 5)},
+        possible=lambda size, state: state < 5 or size == 2)})
+
+    def seen(*cases):
+        return one(*(("j/c/t/1", Group("move", {"size": size, "state": state}, 1, 1, 0, 0, "t"))
+                     for size, state in cases), name="any", block=block)
+
+    every = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 5)]
+    assert seen(*every).domain == "5 cases: size 1..2, state 0 1 5"
+    row = seen(*every[:-1])
+    assert (row.evidence, row.kinds) == ("sampled", 2)
+    assert row.detail == "not exhaustive: 1 of 5 cases were not observed"
+
+
+def test_searched_by_a_testbench_that_says_so():
+    bench = Testbench("t", "module", searches=True)
+    block = dataclasses.replace(BLOCK, testbenches=(bench, Testbench("u", "other")))
+    row = one(group(1, 2), name="wide", block=block)
+    assert (row.evidence, row.domain) == ("searched", "by t")
+    assert one(group(1, 2, job="j/c/u/1"), name="wide", block=block).evidence == "sampled"
+
+
+def proved(parameters, status="proved", claim="fair", limit=3, size=1):
+    return Proof("test.block", claim, "it is", parameters, status=status,
+                 claims=[("move", {"size": size}, limit)])
 
 
 @pytest.mark.parametrize(("proof", "name", "counts"), [
-    (proved({"lanes": 1, "width": 2}), "small", True),
-    (proved({"lanes": 1, "width": 2}), "large", True),  # the width decides nothing
+    (proved({"lanes": 1, "width": 8}), "small", True),
+    (proved({"lanes": 1, "width": 2}), "small", True),  # the width makes no difference
+    (proved({"lanes": 1, "width": 2}), "large", True),
+    (proved({"lanes": 1, "width": 8}, limit=2), "small", False),  # of another formula
     (proved({"lanes": 1, "width": 2}), "wide", False),
-    (proved({"lanes": 5}), "wide", True),
+    (proved({"lanes": 5}, limit=7), "wide", True),
     (proved({}), "wide", False),
     (proved({"lanes": 1}, status="bounded"), "small", False),
     (proved({"lanes": 1}, status="failed"), "small", False),
+    (dataclasses.replace(proved({"lanes": 1}), claims=[]), "small", False),
+    (dataclasses.replace(proved({"lanes": 1}), block="test.other"), "small", False),
     (proved({"lanes": 1}, claim="another"), "small", False)])
-def test_proved_only_for_what_decides(proof, name, counts):
+def test_proved_only_with_these_parameters_and_this_value(proof, name, counts):
     row = one(group(1, 2), name=name, proofs=[proof])
     assert (row.evidence == "proved") == counts
     if counts:
-        assert row.domain == f"fair for lanes {BLOCK.configurations[name].parameters['lanes']}"
+        lanes = BLOCK.configurations[name].parameters["lanes"]
+        assert row.domain == f"fair for lanes {lanes}, size 1"
 
 
-def test_proved_needs_every_property_that_is_named():
-    block = dataclasses.replace(
-        BLOCK, bounds=(Observed("move", formula, proved_by=("fair", "quick")),),
-        properties=(CLAIM, dataclasses.replace(CLAIM, name="quick")))
-    assert one(group(1, 2), block=block, proofs=[proved({"lanes": 1})]).evidence == "sampled"
-    both = [proved({"lanes": 1}), proved({"lanes": 1}, claim="quick")]
-    assert one(group(1, 2), block=block, proofs=both).evidence == "proved"
+def test_proved_in_part_is_not_proved():
+    row = one(group(1, 2), group(2, 2), proofs=[proved({"lanes": 1})])
+    assert (row.evidence, row.domain) == ("sampled", "proved in part: fair for lanes 1, size 1")
+    both = [proved({"lanes": 1}), proved({"lanes": 1}, limit=5, size=2)]
+    row = one(group(1, 2), group(2, 2), proofs=both)
+    assert row.evidence == "proved"
+    assert row.domain == "fair for lanes 1, size 1; fair for lanes 1, size 2"
 
 
-def test_a_proof_does_not_hide_a_violation():
+def test_a_violation_has_no_evidence():
     row = one(group(1, 4), proofs=[proved({"lanes": 1})])
-    assert (row.verdict, row.failed) == ("violated", True)
+    assert (row.verdict, row.failed, row.evidence) == ("violated", True, "sampled")
+    assert row.domain == ""
 
 
 # -- whatever is observed --------------------------------------------------------------------------
@@ -206,7 +278,7 @@ def test_verdict_says_what_the_requests_say(requests):
     elif reached == len(worst):
         assert row.verdict == "exact"
     else:
-        assert row.verdict == ("reached" if reached else "held")
+        assert row.verdict == "held"
     assert row.requests == sum(count for _, _, count in requests)
     assert (row.kinds, row.kinds_reached) == (len(worst), reached)
     assert row.tightness == max(worst[size] / allowed[size] for size in worst)

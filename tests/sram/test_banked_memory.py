@@ -80,23 +80,21 @@ def test_parameters_are_counts(make, good):
 
 
 @unit
-@pytest.mark.parametrize("shape", [ONE, SMALL, {**SMALL, "requesters": 11, "words": 4}])
-def test_each_component_converts_alone_and_again(shape):
+@pytest.mark.parametrize("shape", [ONE, SMALL])
+def test_each_component_converts_alone(shape):
     bank = SramBank(**{name: value for name, value in shape.items() if name != "banks"})
     memory = BankedMemory(**shape)
     for component in (bank, memory, properties.BankedMemoryCheck(memory),
                       properties.BankedMemoryDataCheck(memory)):
-        text = rtlil.convert(component)
-        assert "attribute \\top 1" in text
-        assert rtlil.convert(component) == text
+        assert "attribute \\top 1" in rtlil.convert(component)
 
 
 # RTL against golden model
 
 @unit
-@pytest.mark.parametrize("shape", [ONE, SMALL, {**SMALL, "banks": 1, "requesters": 8}],
-                         ids=["one", "small", "many"])
-@pytest.mark.parametrize("load", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize(("shape", "load"), [
+    (ONE, 1.0), (SMALL, 0.5), ({**SMALL, "banks": 1, "requesters": 8}, 1.0)],
+    ids=["one", "small", "many"])
 def test_rtl_is_the_model_in_every_cycle(shape, load):
     dut = BankedMemory(**shape)
     models = [BankModel(requesters=dut.requesters, word_bytes=dut.word_bytes)

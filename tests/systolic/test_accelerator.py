@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic import accelerator as bounds
@@ -57,11 +56,6 @@ def test_more_parameters():
         Accelerator(size=2, memory_width=0)
     with pytest.raises(ValueError, match=r"^Queue depth must be at least 2, not 1$"):
         Accelerator(size=2, queue_depth=1)
-
-
-def test_converts_twice():
-    accelerator = Accelerator(size=2, a_depth=8, b_depth=8, c_depth=8, sums_depth=8)
-    assert rtlil.convert(accelerator) == rtlil.convert(accelerator)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic import float_output_stationary as golden
@@ -23,11 +22,6 @@ def test_parameters(name, thing):
         FloatOutputStationaryArray(**good | {name: 0})
     with pytest.raises(TypeError, match=f"^{thing} must be an integer, not 1.0$"):
         FloatOutputStationaryArray(**good | {name: 1.0})
-
-
-def test_converts_twice():
-    array = FloatOutputStationaryArray(rows=1, columns=2)
-    assert rtlil.convert(array) == rtlil.convert(array)
 
 
 def test_sums_are_numpys():

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic import float_weight_stationary as golden
@@ -21,11 +20,6 @@ def test_parameters(name, thing):
         FloatWeightStationaryArray(**good | {name: 0})
     with pytest.raises(TypeError, match=f"^{thing} must be an integer, not 1.0$"):
         FloatWeightStationaryArray(**good | {name: 1.0})
-
-
-def test_converts_twice():
-    array = FloatWeightStationaryArray(rows=1, columns=2)
-    assert rtlil.convert(array) == rtlil.convert(array)
 
 
 def test_sums_are_numpys():

@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic import im2col as golden
@@ -22,11 +21,6 @@ def test_parameters():
         Im2col(size=2.0)
     with pytest.raises(ValueError, match=r"^Address width must be at least 1, not 0$"):
         Im2col(size=2, address_width=0)
-
-
-def test_converts_twice():
-    unit = Im2col(size=4)
-    assert rtlil.convert(unit) == rtlil.convert(unit)
 
 
 @pytest.mark.parametrize("shape", [

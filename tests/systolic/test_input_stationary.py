@@ -43,7 +43,7 @@ def play(dut, tiles, cycles):
 
 
 @pytest.mark.parametrize("double_buffer", [True, False])
-@pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (3, 3, 3), (2, 7, 4), (5, 2, 9)])
+@pytest.mark.parametrize(("m", "k", "n"), [(2, 7, 4)])
 def test_products_are_numpys_in_exactly_their_time(double_buffer, m, k, n):
     """The columns of B stream, and A stays."""
     rng = np.random.default_rng([m, k, n])

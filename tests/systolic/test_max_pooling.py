@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.max_pooling import MaxPoolingModel, max_pool, pool_cycles
@@ -19,11 +18,6 @@ def test_parameters(name, thing, least):
         MaxPooling(**{"columns": 1} | {name: least - 1})
     with pytest.raises(TypeError, match=f"^{thing} must be an integer, not '2'$"):
         MaxPooling(**{"columns": 1} | {name: "2"})
-
-
-def test_converts_twice():
-    unit = MaxPooling(columns=2)
-    assert rtlil.convert(unit) == rtlil.convert(unit)
 
 
 def test_the_reference_by_hand():

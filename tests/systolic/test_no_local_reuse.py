@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.no_local_reuse import (
@@ -24,11 +23,6 @@ def test_parameters(name, thing):
         NoLocalReuseArray(**good | {name: 0})
     with pytest.raises(TypeError, match=f"^{thing} must be an integer, not None$"):
         NoLocalReuseArray(**good | {name: None})
-
-
-def test_converts_twice():
-    array = NoLocalReuseArray(rows=3, columns=2)
-    assert rtlil.convert(array) == rtlil.convert(array)
 
 
 def test_bound_and_model_by_hand():

@@ -127,13 +127,11 @@ def test_accumulator_holds_a_product(make):
 
 
 @unit
-def test_each_component_converts_alone():
-    rtlil.convert(OutputStationaryPE())
-    for rows, columns in [*SHAPES, (8, 8)]:
-        array = OutputStationaryArray(rows=rows, columns=columns)
-        rtlil.convert(array)
-        rtlil.convert(properties.OutputStationaryCheck(array))
-        rtlil.convert(properties.OutputStationaryProductCheck(array))
+def test_each_part_converts_alone():
+    array = OutputStationaryArray(rows=1, columns=2)
+    for part in (OutputStationaryPE(), properties.OutputStationaryCheck(array),
+                 properties.OutputStationaryProductCheck(array)):
+        assert "attribute \\top 1" in rtlil.convert(part)
 
 
 # Golden model
@@ -182,15 +180,11 @@ def test_wrap_is_twos_complement():
 
 # RTL against golden model
 
-STALLS = {"none": (1, 1, 1), "all": (0.7, 0.7, 0.7), "slow sink": (0.95, 0.95, 0.2),
-          "stalled sink": (1, 1, 0.5), "slow left": (0.3, 1, 1), "slow top": (1, 0.3, 0.9)}
-
-
 @unit
-@pytest.mark.parametrize(("rows", "columns"), SHAPES)
-@pytest.mark.parametrize("stall", STALLS)
-def test_rtl_is_the_model_in_every_cycle(rows, columns, stall):
-    name = f"{rows}x{columns} {stall}"
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 4), (4, 1)])
+def test_rtl_is_the_model_in_every_cycle(rows, columns):
+    """Arrays without a neighbour, with stalls; wider ones and their stalls are the regression's."""
+    name = f"{rows}x{columns}"
     dut = OutputStationaryArray(rows=rows, columns=columns, accumulator_width=17)
     model = golden.OutputStationaryModel(rows, columns, accumulator_width=17)
     seen = []
@@ -198,8 +192,7 @@ def test_rtl_is_the_model_in_every_cycle(rows, columns, stall):
     def see(cycle, left, top, ready, outputs):
         assert outputs == model.step(left, top, ready), f"cycle {cycle}"
         seen.append(outputs.result is not None and ready)
-    left, top, sink = (coin(f"{name} {who}", chance)
-                       for who, chance in zip(("left", "top", "sink"), STALLS[stall], strict=True))
+    left, top, sink = (coin(f"{name} {who}", 0.7) for who in ("left", "top", "sink"))
     run_bench(dut, traffic(dut, random_steps(name, rows, columns, 9), 400, left=left, top=top,
                           sink=sink, see=see), properties.OutputStationaryProof(dut, values=True))
     assert sum(seen) >= 5 * rows
@@ -216,8 +209,8 @@ def test_rtl_shows_table_5_1():
 
 
 @unit
-@pytest.mark.parametrize(("rows", "columns"), SHAPES)
-@pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (2, 5, 3), (5, 1, 7), (4, 6, 4)])
+@pytest.mark.parametrize(("rows", "columns", "m", "k", "n"), [
+    (1, 1, 2, 5, 3), (1, 4, 1, 1, 1), (4, 1, 5, 1, 7), (2, 3, 4, 6, 4)])
 def test_products_take_exactly_eq5_6_and_completion(rows, columns, m, k, n):
     rng = np.random.default_rng([rows, columns, m, k, n])
     a = rng.integers(-128, 128, (m, k), dtype=np.int8)

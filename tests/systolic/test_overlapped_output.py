@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic import overlapped_output as golden
@@ -26,11 +25,6 @@ def test_parameters(make):
             make(**good | {name: 0})
         with pytest.raises(TypeError, match=f"^{thing} must be an integer, not 1.0$"):
             make(**good | {name: 1.0})
-
-
-def test_converts_twice():
-    array = OverlappedOutputArray(rows=2, columns=3)
-    assert rtlil.convert(array) == rtlil.convert(array)
 
 
 def play(rows, columns, m, k, n):

@@ -6,7 +6,6 @@ from math import floor
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.post_processing import (
@@ -35,11 +34,6 @@ def test_a_result_is_no_wider_than_a_sum():
     with pytest.raises(ValueError, match=r"^Result width must be at most 4, that of the "
                                          r"accumulator, not 5$"):
         PostProcessing(columns=1, accumulator_width=4, result_width=5)
-
-
-def test_converts_twice():
-    unit = PostProcessing(columns=2)
-    assert rtlil.convert(unit) == rtlil.convert(unit)
 
 
 @pytest.mark.parametrize(("name", "bad"), [("multiplier", 65536), ("multiplier", -1),

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from amaranth.back import rtlil
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.layers import Convolution
@@ -29,11 +28,6 @@ def test_parameters(name, thing):
         RowStationaryArray(**good | {name: 0})
     with pytest.raises(TypeError, match=f"^{thing} must be an integer, not None$"):
         RowStationaryArray(**good | {name: None})
-
-
-def test_converts_twice():
-    array = RowStationaryArray(rows=2, columns=2, taps=3)
-    assert rtlil.convert(array) == rtlil.convert(array)
 
 
 def test_the_reference_is_the_layers():

@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
-__all__ = ["SPECIAL", "hard_triple", "special_triples"]
+__all__ = ["SPECIAL", "hard_pair", "hard_triple", "special_triples"]
 
 # zeros, subnormals, the least and greatest normal numbers, ones and their neighbours, infinities,
 # NaN (quiet and signalling), halves of a last place
@@ -36,8 +36,26 @@ def hard_triple(rng: random.Random) -> tuple[int, int, int]:
         top = (product >> 23 + carry) + rng.randrange(-1, 2) & 0x7F_FFFF
         sign = ~(a ^ b) & 0x8000_0000
         return a, b, sign | max(0, min(field + carry, 254)) << 23 | top
-    field += rng.randrange(-50, 51)
-    return a, b, rng.getrandbits(1) << 31 | max(0, min(field, 254)) << 23 | _fraction(rng)
+    return a, b, _around(rng, field, 50)
+
+
+def hard_pair(rng: random.Random) -> tuple[int, int]:
+    """Two terms, or two factors, with exponents close enough for both to matter in a sum.
+
+    One in eight pairs are almost each other's negative; one in eight have any bits at all.
+    """
+    kind = rng.randrange(8)
+    if kind == 0:
+        return rng.getrandbits(32), rng.getrandbits(32)
+    a = _number(rng)
+    if kind == 1:
+        return a, (a ^ 0x8000_0000) + rng.randrange(-2, 3) & 0xFFFF_FFFF
+    return a, _around(rng, a >> 23 & 0xFF, 27)
+
+
+def _around(rng: random.Random, field: int, distance: int) -> int:
+    field += rng.randrange(-distance, distance + 1)
+    return rng.getrandbits(1) << 31 | max(0, min(field, 254)) << 23 | _fraction(rng)
 
 
 def _number(rng: random.Random) -> int:

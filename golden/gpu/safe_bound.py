@@ -1,0 +1,378 @@
+"""A bound on a kernel's execution time: policy-free, under assumptions that are all listed.
+
+Source: this project; the derivation is in `docs/gpu.md`, "A safe bound". In short: look at the warp
+that ends last, and backwards at what it waited for. At every moment that chain is either in the
+latency of one of its own instructions, or it waits for a resource that serves others then: an issue
+slot or pipeline of its scheduler, the load/store unit of its SM, memory. The latencies add up to L
+for each of at most c blocks in the chain, and each resource serves no more than its whole work:
+
+    T <= c L + issue + load/store + memory
+
+No fairness of any scheduler is needed, only that nothing idles while something waits.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from cyclebound.golden.gpu.compute_capability import WARP_THREADS, ComputeCapability
+from cyclebound.golden.gpu.control_flow import Flow, flow_of
+from cyclebound.golden.gpu.instruction import Instruction, Kernel
+from cyclebound.golden.gpu.occupancy import BlockResources, check_carve_out, occupancy
+from cyclebound.golden.gpu.opcodes import Opcode, most_specific, opcode_of
+from cyclebound.golden.gpu.thesis_wcet import Launch
+
+__all__ = ["InstructionWork", "KernelBound", "Machine", "NotSafe", "kernel_bound", "refusals"]
+
+_INSTRUCTION_BYTES = 16
+_LINE_BYTES = 128
+_SECTOR_BYTES = 32
+_CONSTANT_LINE_BYTES = 64
+_REFUSED = {"call": "calls and returns are not followed",
+            "texture": "the texture unit has no published latency",
+            "copy": "asynchronous copies are not modelled",
+            "trap": "it stops the kernel, or waits for time to pass"}
+_ATOMIC = ("ATOM", "ATOMG", "ATOMS", "RED")
+
+
+class NotSafe(ValueError):
+    """No safe number can be given; each line says why."""
+
+    def __init__(self, reasons: tuple[str, ...]) -> None:
+        super().__init__("; ".join(reasons))
+        self.reasons = reasons
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the bound takes for granted of a GPU. Every number is an assumption.
+
+    Attributes
+    ----------
+    latency : dict[str, int]
+        Of each pipeline: cycles from issue until a dependent instruction can issue.
+    interval : dict[str, int]
+        Cycles that an instruction of a warp occupies its pipeline: 32 lanes over those of one
+        scheduler's partition (CUDA C++ Programming Guide, throughput of arithmetic instructions).
+    global_latency : int
+        Of an access that misses every cache and waits for nothing. 290 is what the thesis quotes:
+        a microbenchmark's average, without TLB misses and refresh.
+    shared_latency, barrier_latency, control_latency : int
+        Of a shared access without bank conflicts, of a barrier once all warps are there, of a
+        branch or another control instruction.
+    sectors_per_cycle : Fraction
+        Sectors of 32 bytes that memory serves in each cycle while any access waits. 1 stands for
+        all accesses in one channel: the hash of addresses is not published.
+    instruction_cache : int
+        Bytes of code that an SM keeps once they were fetched.
+    overhead : int
+        Cycles from the launch to the first instruction, and from the last to the end that is
+        measured.
+    """
+
+    latency: Mapping[str, int] = field(default_factory=lambda: {
+        "alu": 6, "fma": 6, "fp16": 6, "fp64": 10, "tensor": 34, "xu": 24, "special": 50,
+        "uniform": 12, "cbu": 20})
+    interval: Mapping[str, int] = field(default_factory=lambda: {
+        "alu": 2, "fma": 2, "fp16": 2, "fp64": 4, "tensor": 16, "xu": 8, "special": 8,
+        "uniform": 2, "cbu": 2})
+    global_latency: int = 290
+    shared_latency: int = 23
+    barrier_latency: int = 30
+    control_latency: int = 20
+    sectors_per_cycle: Fraction = Fraction(1)
+    instruction_cache: int = 32768
+    overhead: int = 0
+
+    def __post_init__(self) -> None:
+        for thing in ("global_latency", "shared_latency", "barrier_latency", "control_latency",
+                      "instruction_cache", "overhead"):
+            value = getattr(self, thing)
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 10**7:
+                raise ValueError(f"{thing} must be a whole number, 0 to 10000000, not {value!r}")
+        if not 0 < self.sectors_per_cycle <= 1024:
+            raise ValueError("sectors per cycle must be above 0 and at most 1024, "
+                             f"not {self.sectors_per_cycle}")
+        if set(self.latency) != set(self.interval):
+            raise ValueError("latency and interval must name the same pipelines")
+        for thing, table in (("latency", self.latency), ("interval", self.interval)):
+            for name, value in table.items():
+                if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                    raise ValueError(f"{thing} of {name} must be a whole number of at least 1, "
+                                     f"not {value!r}")
+
+
+@dataclass(frozen=True)
+class InstructionWork:
+    """What one instruction adds for one warp, all its executions together.
+
+    Attributes
+    ----------
+    executions : int
+        How often a warp issues it at most.
+    chain, issue, unit : int
+        Cycles of latency, of issue slot or pipeline, and of the load/store unit.
+    sectors : int
+        Moved from or to memory.
+    atomics : int
+        Operations that memory may do one after the other.
+    """
+
+    number: int
+    line: int
+    name: str
+    executions: int
+    chain: int
+    issue: int
+    unit: int
+    sectors: int
+    atomics: int
+
+
+@dataclass(frozen=True)
+class KernelBound:
+    """The bound, and what it is made of.
+
+    Attributes
+    ----------
+    cycles : int
+        No execution takes longer, if all of ``assumptions`` hold.
+    waves : int
+        c: blocks that may come one after the other in one place.
+    chain, issue, unit, memory : int
+        c L, and the work of the three kinds of resources.
+    resident : int
+        Blocks in one SM.
+    carve_out : int
+        For which the bound is largest, or the one that was given.
+    """
+
+    cycles: int
+    waves: int
+    chain: int
+    issue: int
+    unit: int
+    memory: int
+    resident: int
+    carve_out: int
+    work: tuple[InstructionWork, ...]
+    assumptions: tuple[str, ...]
+
+
+def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
+             opcodes: Mapping[str, Opcode] | None = None) -> tuple[str, ...]:
+    """Why no safe bound can be given for a kernel; empty if one can.
+
+    Parameters
+    ----------
+    loops : Mapping[int, int]
+        By line of a loop's first instruction: how often it is executed at most each time the loop
+        is entered.
+    """
+    found = list(flow.problems)
+    for number in sorted(flow.reached):
+        each = kernel.instructions[number]
+        opcode = opcode_of(each.name, opcodes)
+        if opcode is None:
+            found.append(f"line {each.line}: {each.name} is not known")
+        elif opcode.kind in _REFUSED and not any(
+                problem.startswith(f"line {each.line}:") for problem in flow.problems):
+            found.append(f"line {each.line}: {each.name}: {_REFUSED[opcode.kind]}")
+    lines = {loop.line for loop in flow.loops}
+    found += [f"line {line}: a loop without a bound; give the executions of its first instruction "
+              f"as --loop {line}=N" for line in sorted(lines - set(loops))]
+    found += [f"--loop {line}: no loop begins at line {line}" + (
+        f"; loops begin at {', '.join(map(str, sorted(lines)))}" if lines else "")
+        for line in sorted(set(loops) - lines)]
+    found += [f"--loop {line}: executions must be at least 1, not {count}"
+              for line, count in sorted(loops.items()) if count < 1]
+    return tuple(found)
+
+
+def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
+                 *, machine: Machine | None = None, loops: Mapping[int, int] | None = None,
+                 coalesced: bool = False, reconverges: bool = True, balanced: bool = False,
+                 carve_out: int | None = None, opcodes: Mapping[str, Opcode] | None = None,
+                 delays: Mapping[str, int] | None = None) -> KernelBound:
+    """Cycles from the first block's start to the last block's end, at most.
+
+    Parameters
+    ----------
+    loops : Mapping[int, int], optional
+        As in `refusals`.
+    coalesced : bool
+        Whether each access of a warp is known to lie in consecutive bytes, without bank conflicts;
+        else each thread may touch a sector, and a bank, of its own kind.
+    reconverges : bool
+        Whether a warp's threads come together again where their paths do. Else every instruction
+        after a conditional branch may be issued for each thread by itself.
+    balanced : bool
+        Whether no SM gets more blocks than its share if there are several waves.
+    carve_out : int, optional
+        Bytes of shared memory of an SM; by default the bound is the largest over all.
+    delays : Mapping[str, int], optional
+        Latencies of opcodes, instead of those of their pipelines.
+
+    Raises
+    ------
+    NotSafe
+        With every reason.
+    ValueError
+        For a launch beyond the limits.
+    """
+    machine, loops = machine or Machine(), loops or {}
+    if block.threads != launch.threads:
+        raise ValueError(f"block must have the launch's {launch.threads} threads, "
+                         f"not {block.threads}")
+    flow = flow_of(kernel, opcodes)
+    if reasons := refusals(kernel, flow, loops, opcodes):
+        raise NotSafe(reasons)
+    work = tuple(_work(kernel, number, flow, loops, machine, block.threads, coalesced=coalesced,
+                       reconverges=reconverges, opcodes=opcodes, delays=delays or {})
+                 for number in sorted(flow.reached))
+    carve_outs = limits.carve_outs if carve_out is None else (check_carve_out(carve_out, limits),)
+    barriers = any(opcode_of(kernel.instructions[number].name, opcodes).kind == "barrier"
+                   for number in flow.reached)
+    found = []
+    for size in carve_outs:
+        resident = occupancy(block, limits, carve_out=size).blocks
+        if resident:
+            found.append(_total(kernel, launch, block, limits, machine, work, resident, size,
+                                barriers=barriers, balanced=balanced, coalesced=coalesced,
+                                reconverges=reconverges, loops=loops))
+    if not found:
+        raise NotSafe(((f"a block of {block.threads} threads with {block.registers} registers and "
+                       f"{block.shared} bytes of shared memory does not launch"),))
+    return max(found, key=lambda each: each.cycles)
+
+
+def _work(kernel: Kernel, number: int, flow: Flow, loops: Mapping[int, int], machine: Machine,
+          threads: int, *, coalesced: bool, reconverges: bool,
+          opcodes: Mapping[str, Opcode] | None, delays: Mapping[str, int]) -> InstructionWork:
+    each = kernel.instructions[number]
+    opcode = opcode_of(each.name, opcodes)
+    times = 1
+    for loop in flow.loops:
+        if number in loop.body:
+            times *= loops[loop.line]
+    active = min(threads, WARP_THREADS)
+    if not reconverges and number in flow.diverges:
+        times *= active
+    latency, interval, unit, sectors, atomics = _once(each, opcode, machine, active, coalesced)
+    own = most_specific(each.name, delays)
+    if own is not None:
+        latency = max(delays[own], latency - machine.latency.get(opcode.pipeline, 0))
+    for constant in each.constants:  # each may miss; in a register, each thread's own may
+        misses = active if constant.bank is None or constant.offset is None else 1
+        latency += misses * machine.global_latency
+        sectors += misses * _CONSTANT_LINE_BYTES // _SECTOR_BYTES
+    return InstructionWork(number + 1, each.line, each.name, times,
+                           times * max(latency, interval), times * max(1, interval), times * unit,
+                           times * sectors, times * atomics)
+
+
+def _once(instruction: Instruction, opcode: Opcode, machine: Machine, active: int, coalesced: bool
+          ) -> tuple[int, int, int, int, int]:
+    """Latency, interval, load/store cycles, sectors and atomics of one execution by a warp."""
+    words = _bytes_of(instruction) // 4
+    atomics = active if instruction.opcode in _ATOMIC else 0
+    if opcode.kind in ("global", "local"):
+        sectors = -(-active * 4 * words // _SECTOR_BYTES) + 1 if coalesced else active
+        unit = words if coalesced else active * words
+        return machine.global_latency, 1, unit, sectors, atomics
+    if opcode.kind == "shared":
+        unit = words if coalesced else active * words
+        return machine.shared_latency + atomics, 1, max(unit, atomics), 0, 0
+    if opcode.kind == "barrier":
+        return machine.barrier_latency, 1, 0, 0, 0
+    if opcode.kind == "fence":
+        return machine.global_latency, 1, 0, 0, 0
+    if opcode.pipeline in machine.latency:
+        latency = machine.latency[opcode.pipeline]
+        return latency, machine.interval[opcode.pipeline], 0, 0, 0
+    return machine.control_latency, 1, 0, 0, 0
+
+
+def _bytes_of(instruction: Instruction) -> int:
+    """Bytes that a thread's access moves: 4 but for .64 and .128; smaller ones count as 4."""
+    if instruction.opcode in ("LDSM", "STSM"):  # up to four registers, told by .2 and .4
+        return 16
+    return max([4, *(int(each) // 8 for each in instruction.modifiers if each in ("64", "128"))])
+
+
+def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
+           machine: Machine, work: tuple[InstructionWork, ...], resident: int, carve_out: int, *,
+           barriers: bool, balanced: bool, coalesced: bool, reconverges: bool,
+           loops: Mapping[int, int]) -> KernelBound:
+    places = launch.sms * resident
+    waves = -(-launch.blocks // places)
+    code = len(kernel.instructions) * _INSTRUCTION_BYTES
+    lines = -(-code // _LINE_BYTES)
+    fetches = lines if code <= machine.instruction_cache else sum(
+        each.executions for each in work)
+    latency = sum(each.chain for each in work) + fetches * machine.global_latency
+    share = resident * waves if balanced or waves == 1 else launch.blocks
+    on_sm = min(share, launch.blocks) * block.warps
+    split = limits.partitions if waves == 1 and not barriers else 1
+    on_scheduler = -(-on_sm // split)
+    all_warps = launch.blocks * block.warps
+    fetched = fetches * (all_warps if code > machine.instruction_cache else min(
+        launch.sms, launch.blocks) * waves)
+    sectors = all_warps * sum(each.sectors for each in work) + (
+        fetched * _LINE_BYTES // _SECTOR_BYTES)
+    atomics = all_warps * sum(each.atomics for each in work)
+    chain = waves * latency
+    issue = on_scheduler * sum(each.issue for each in work)
+    unit = on_sm * sum(each.unit for each in work)
+    memory = -(-sectors // machine.sectors_per_cycle) + atomics
+    used = {"split": split > 1, "barriers": barriers, "balanced": balanced and waves > 1,
+            "several": waves > 1, "coalesced": coalesced, "reconverges": reconverges,
+            "loops": bool(loops), "cached": code <= machine.instruction_cache}
+    return KernelBound(machine.overhead + chain + issue + unit + memory, waves, chain, issue, unit,
+                       memory, resident, carve_out, work, _assumptions(machine, launch, used))
+
+
+def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool]) -> tuple[str, ...]:
+    """Every sentence that the number depends on; NVIDIA promises none of them."""
+    found = [
+        (f"The kernel is alone on the device, all {launch.sms} SMs take blocks, and the clock of "
+        "SMs and memory is constant: no preemption, no throttling, no ECC replay."),
+        "Dispatch is work-conserving: a block waits only while no SM has room for it.",
+        ("A scheduler issues in every cycle in which one of its warps is ready and the pipeline of "
+        "its instruction is free; which one is not assumed."),
+        "Latencies and intervals of pipelines are at most those of the machine: "
+        + ", ".join(f"{name} {machine.latency[name]}/{machine.interval[name]}"
+                    for name in machine.latency) + " cycles; shared "
+        f"{machine.shared_latency}, barrier {machine.barrier_latency}, control "
+        f"{machine.control_latency}.",
+        (f"An access that misses every cache and waits for nothing takes at most "
+        f"{machine.global_latency} cycles, TLB misses and refresh included; every global, local "
+        "and constant access is taken to miss."),
+        (f"Memory serves at least {machine.sectors_per_cycle} sector(s) of 32 bytes a cycle while "
+        "any access waits, and one atomic operation a cycle; the load/store unit takes one bank "
+        "or sector a cycle. A full queue waits only for these."),
+        (f"From launch to first instruction, and from the last to the measured end, "
+        f"{machine.overhead} cycles."),
+    ]
+    if used["cached"]:
+        found.append(f"Code of up to {machine.instruction_cache} bytes stays in an SM once it was "
+                     "fetched, and each line is fetched once in each wave.")
+    if used["split"]:
+        found.append("The warps of an SM are spread evenly over its schedulers.")
+    if used["barriers"]:
+        found.append("All warps of a block execute the same barriers in the same order, as CUDA "
+                     "demands.")
+    if used["reconverges"]:
+        found.append("The threads of a warp come together again where their paths do, so that a "
+                     "warp issues no instruction more often than one of its threads may.")
+    if used["coalesced"]:
+        found.append("The threads of a warp access consecutive bytes, without bank conflicts "
+                     "(--coalesced).")
+    if used["balanced"]:
+        found.append("No SM runs more blocks than its share of the waves (--balanced).")
+    elif used["several"]:
+        found.append("(None on balance: one SM may run all blocks' work but for latencies.)")
+    if used["loops"]:
+        found.append("No loop is executed more often than --loop says; no loop waits for another "
+                     "kernel or the host.")
+    return tuple(found)

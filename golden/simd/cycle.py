@@ -1,0 +1,267 @@
+"""A kernel cycle by cycle: two work-groups take turns on the compute unit, DRAM and scratchpads.
+
+What the work-groups do is `work_group`'s; how long a compute phase is, `pipeline`'s; how long an
+access, `memory_timing`'s. Here is what comes when: which slot gets the next work-group, which
+work-group the compute unit, and when an access may begin under each of the policies (`Policy`).
+
+Times are in compute cycles; a phase from ``start`` to ``end`` occupies its resource in the cycles
+from ``start`` to ``end - 1``. An access begins with the first edge of the DRAM clock that is not
+before the compute clock's, and its work-group may issue from the first edge of the compute clock on
+that is not before its end.
+
+Ref: Sim-D, sections 3 and 4.2.
+"""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.machine import SLOTS, Grid
+from cyclebound.golden.simd.memory_timing import DramTimeline, scratchpad_cycles
+from cyclebound.golden.simd.pipeline import Pipeline
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.transfers import Access
+from cyclebound.golden.simd.work_group import Code, Memory, WorkGroup
+
+__all__ = ["CycleModel", "Phase", "Policy", "Timed"]
+
+_INSTRUCTION_BYTES = 8
+
+
+class Policy(enum.Enum):
+    """What may run at the same time.
+
+    All but the first launch work-groups in pairs: the third and fourth when the first two have
+    begun their last store, or have ended; and so on. Pairs are counted.
+    """
+
+    UNCONSTRAINED = "unconstrained"
+    PAIRWISE = "pairwise"
+    ACCESS = "access"    # scratchpads count as DRAM: accesses one after the other, as committed
+    COMPUTE = "compute"  # scratchpads count as compute: nothing issues while one transfers
+
+
+class Phase(NamedTuple):
+    """One resource, occupied by one work-group. ``resource``: compute, dram, scratchpad or load."""
+
+    resource: str
+    slot: int
+    work_group: int
+    start: int
+    end: int
+
+
+@dataclass
+class Timed:
+    """A kernel's run.
+
+    Attributes
+    ----------
+    cycles : int
+        Compute cycles from the start to the last work-group's end.
+    load : int
+        Of them, for loading the program.
+    phases : list of Phase
+        In the order in which they begin on their resource; empty if they were not asked for.
+    busy : dict
+        Cycles in which each resource was occupied.
+    refreshes : int
+        Of the DRAM.
+    operations : int
+        Vector instructions times items.
+    """
+
+    cycles: int = 0
+    load: int = 0
+    phases: list[Phase] = field(default_factory=list)
+    busy: dict[str, int] = field(default_factory=lambda: dict.fromkeys(
+        ("compute", "dram", "scratchpad"), 0))
+    refreshes: int = 0
+    operations: int = 0
+
+
+@dataclass
+class _Slot:
+    """``ready``: from when on its work-group may issue; None: it has none."""
+
+    group: WorkGroup | None = None
+    ready: int | None = None
+    free: int = 0
+
+
+class CycleModel:
+    """One run of a kernel.
+
+    Parameters
+    ----------
+    program : Program
+        The kernel.
+    grid : Grid
+        Its items; the machine is the grid's.
+    memory : dict
+        Content of the DRAM buffers, changed in place.
+    policy : Policy
+        Of the work-group scheduler.
+    part : Part
+        The DRAM.
+    timeline : DramTimeline
+        Another one than the part's with the controller's delays.
+    """
+
+    def __init__(self, program: Program, grid: Grid, memory: Memory, *, policy: Policy, part: Part,
+                 timeline: DramTimeline | None = None) -> None:
+        self._program, self._grid, self._memory = program, grid, memory
+        self._policy, self._part = policy, part
+        self._machine = grid.machine
+        self._code, self._pipeline = Code(program), Pipeline(program, self._machine)
+        self._dram = timeline or DramTimeline(part)
+        self._places = list(grid.places())
+        self._slots = [_Slot() for _ in range(SLOTS)]
+        self._launched = 0
+        self._launch_from = 0
+        self._finished: list[int] = []  # when each work-group began its last store, or ended
+        self._accessed = 0              # until when an access runs, whichever
+        self._transferred = 0           # until when a scratchpad does
+        self._found = Timed()
+
+    # -- clocks --------------------------------------------------------------------------------
+
+    def _to_dram(self, cycle: int) -> int:
+        """The first DRAM clock that begins no earlier than a compute cycle."""
+        return -(-cycle * self._machine.compute_ps // self._part.tck_ps)
+
+    def _to_compute(self, clock: int) -> int:
+        return -(-clock * self._part.tck_ps // self._machine.compute_ps)
+
+    # -- a run -----------------------------------------------------------------------------------
+
+    def run(self, *, keep: bool = True, most: int = 1 << 40,
+            tell: Callable[[int, int], None] = lambda done, total: None) -> Timed:
+        """The whole kernel. ``keep``: its phases, too; the rest is as in `functional.run`.
+
+        Raises `KernelFault`.
+        """
+        found, last = self._found, 0
+        found.load = compute_free = self._launch_from = self._load()
+        current = SLOTS - 1
+        with np.errstate(all="ignore"):
+            while True:
+                self._launch(most)
+                ready = [slot.ready for slot in self._slots if slot.ready is not None]
+                if not ready:
+                    break
+                tell(len(self._finished), len(self._places))
+                start = max(compute_free, min(ready))
+                if self._policy is Policy.COMPUTE:
+                    start = max(start, self._transferred)
+                # greedily its own, then the other's turn: what has waited for longer may not be it
+                order = [(current + step) % SLOTS for step in range(1, SLOTS + 1)]
+                current = next(number for number in order
+                               if self._slots[number].ready is not None
+                               and self._slots[number].ready <= start)
+                compute_free, over = self._phase(current, start, keep)
+                last = max(last, over)
+        tell(len(self._places), len(self._places))
+        found.cycles, found.refreshes = last, self._dram.refreshes
+        return found
+
+    def _load(self) -> int:
+        """When the program has been read from DRAM."""
+        bursts = -(-_INSTRUCTION_BYTES * len(self._program.instructions) // BURST_BYTES)
+        words = bursts * BURST_WORDS
+        read = Access("dram", False, 0, words, words, 1, words, lambda: None)
+        return self._to_compute(self._dram.tile(0, read))
+
+    def _launch(self, most: int) -> None:
+        """Give work-groups to free slots, one in a cycle, slot 0 first."""
+        while self._launched < len(self._places):
+            free = [slot for slot in self._slots if slot.group is None]
+            if not free:
+                return
+            slot = min(free, key=lambda each: each.free)
+            when = max(slot.free, self._launch_from)
+            if self._policy is not Policy.UNCONSTRAINED:
+                needed = self._launched // 2 * 2
+                if len(self._finished) < needed:
+                    return
+                if needed:
+                    when = max(when, sorted(self._finished)[needed - 1])
+            slot.group = WorkGroup(self._code, self._grid, self._places[self._launched],
+                                   self._memory, most=most)
+            slot.ready = when + 1
+            self._launched += 1
+            self._launch_from = when + 1
+
+    def _phase(self, number: int, start: int, keep: bool) -> tuple[int, int]:
+        """A compute phase from ``start`` on, and the access after it.
+
+        Returns the cycles in which the compute unit is free, and in which the access is over.
+        """
+        slot = self._slots[number]
+        group = slot.group
+        assert group is not None
+        trace: list[int] = []
+        access = group.advance(trace)
+        free = start + self._pipeline.length(trace) if trace else start + 1
+        self._occupied("compute", number, start, free, keep)
+        if access is None:
+            self._end(slot, free, free)
+            return free, free
+        begun, over = self._access(group, access, free)
+        group.make(access)
+        self._occupied(access.resource, number, begun, over, keep)
+        if self._last_store(group):
+            self._end(slot, free, over)
+        else:
+            slot.ready = over
+        return free, over
+
+    def _occupied(self, resource: str, number: int, start: int, end: int, keep: bool) -> None:
+        found, group = self._found, self._slots[number].group
+        assert group is not None
+        found.busy[resource] += end - start
+        if keep:
+            found.phases.append(Phase(resource, number, group.place.number, start, end))
+
+    def _end(self, slot: _Slot, finished: int, free: int) -> None:
+        assert slot.group is not None
+        self._finished.append(finished)
+        self._found.operations += slot.group.vectors * self._machine.items
+        slot.group, slot.ready, slot.free = None, None, free
+
+    def _last_store(self, group: WorkGroup) -> bool:
+        """An exit of all that follows a store to DRAM at once is part of it."""
+        index = group.pc
+        if index >= len(self._program.instructions) or group.stack:
+            return False
+        store, then = self._program.instructions[index - 1:index + 1]
+        return (store.name.startswith("stg") and then.name == "exit"
+                and then.operand("A") is None)
+
+    def _access(self, group: WorkGroup, access: Access, committed: int) -> tuple[int, int]:
+        """When an access begins and when it is over, if it is committed before ``committed``."""
+        begin = committed
+        if self._policy is Policy.ACCESS:  # DRAM keeps the order of its own requests
+            before = self._accessed if access.resource == "scratchpad" else self._transferred
+            begin = max(begin, before)
+        clock = self._to_dram(begin)
+        if access.resource == "scratchpad":
+            over = self._to_compute(clock + scratchpad_cycles(access, self._machine.scratchpad_bus))
+            self._transferred = max(self._transferred, over)
+        else:
+            before = self._dram.rest
+            if access.indexes is not None:
+                lanes = np.flatnonzero(group.active).tolist()
+                done = self._dram.indexed(clock, access, lanes,
+                                          self._machine.items)
+            else:
+                done = self._dram.tile(clock, access)
+            begin = max(begin, self._to_compute(min(before, done)))
+            over = max(self._to_compute(done), begin)
+        self._accessed = max(self._accessed, over)
+        return begin, over

@@ -1,0 +1,40 @@
+"""A kernel's result: its work-groups one after the other, each to its end.
+
+Work-groups must not depend on each other (Sim-D, section 3): what two of them write to the same
+words, or one reads that another writes, depends on their order in hardware.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.work_group import Code, Memory, WorkGroup
+
+__all__ = ["run"]
+
+
+def run(program: Program, grid: Grid, memory: Memory, *, most: int = 1 << 40,
+        tell: Callable[[int, int], None] = lambda done, total: None,
+        printed: Callable[[str], None] = lambda text: None) -> int:
+    """Run a kernel; ``memory`` is changed in place.
+
+    ``most`` is of instructions that a work-group may run; ``tell`` hears how many work-groups are
+    done, of how many. Returns the number of lane operations: vector instructions times items.
+    Raises `KernelFault`.
+    """
+    code = Code(program)
+    operations = 0
+    with np.errstate(all="ignore"):
+        for place in grid.places():
+            tell(place.number, grid.count)
+            group = WorkGroup(code, grid, place, memory, most=most, printed=printed)
+            while True:
+                access = group.advance()
+                if access is None:
+                    break
+                group.make(access)
+            operations += group.vectors * grid.machine.items
+    tell(grid.count, grid.count)
+    return operations

@@ -1,0 +1,154 @@
+"""Sizes of the SIMD accelerator, and the work-groups that a grid is cut into.
+
+Ref: Sim-D, sections 2.1 and 3, Table 3.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place"]
+
+SLOTS = 2      # work-groups under way
+VECTORS = 64   # vector registers of a slot
+SCALARS = 32
+NARROWEST = 32  # of the lines that a work-group may be folded into, its items over this
+
+
+def _power_of_two(name: str, value: object, least: int = 1) -> None:
+    if not isinstance(value, int) or value < least or value & value - 1:
+        raise ValueError(f"{name} must be a power of two of at least {least}, not {value!r}")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A configuration.
+
+    Attributes
+    ----------
+    lanes : int
+        Items that execute an instruction in one cycle: a warp.
+    items : int
+        Items of a work-group.
+    special_units : int
+        For reciprocals, roots, sines; each serves ``lanes / special_units`` lanes of a warp.
+    scratchpad_bus : int
+        Words that a scratchpad moves in a DRAM clock.
+    decode_stages, execute_stages : int
+        Of the pipeline. Operand k is fetched in decode stage k, or in the last one.
+    divider_cycles : int
+        Of the divider, which is not pipelined.
+    compute_ps : int
+        The compute clock's period in ps; the DRAM part has the other's.
+    """
+
+    lanes: int = 128
+    items: int = 1024
+    special_units: int = 32
+    scratchpad_bus: int = 32
+    decode_stages: int = 3
+    execute_stages: int = 5
+    divider_cycles: int = 8
+    compute_ps: int = 1000
+
+    def __post_init__(self) -> None:
+        for name in ("lanes", "items", "special_units", "scratchpad_bus"):
+            _power_of_two(name, getattr(self, name))
+        if self.items % self.lanes or self.lanes % self.special_units:
+            raise ValueError(f"items must be a multiple of lanes and lanes of special_units, not "
+                             f"{self.items}, {self.lanes} and {self.special_units}")
+        for name in ("decode_stages", "execute_stages", "divider_cycles", "compute_ps"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value!r}")
+        if self.divider_cycles < self.execute_stages:
+            raise ValueError(f"divider_cycles must be at least execute_stages "
+                             f"({self.execute_stages}), not {self.divider_cycles}")
+
+    @property
+    def warps(self) -> int:
+        """Warps in a work-group."""
+        return self.items // self.lanes
+
+    @property
+    def passes(self) -> int:
+        """Passes of the special units over a warp."""
+        return self.lanes // self.special_units
+
+    @property
+    def widths(self) -> list[int]:
+        """Lines that a work-group may be folded into, in items."""
+        narrowest = max(1, self.items // NARROWEST)
+        return [width for width in (1 << each for each in range(self.items.bit_length()))
+                if width >= narrowest]
+
+
+MACHINES = {
+    "paper": Machine(),
+    "small": Machine(lanes=8, items=64, special_units=2, scratchpad_bus=4),
+}
+"""Sim-D's configuration, and one for FPGAs and quick runs."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A work-group of a grid: its number, and the items at which it begins."""
+
+    number: int
+    x: int
+    y: int
+
+    def __str__(self) -> str:
+        return f"work-group {self.number} at ({self.x}, {self.y})"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A kernel's items, ``x`` times ``y``, and how work-groups are cut out of them.
+
+    A work-group is ``width`` items wide; one that reaches beyond the grid has lanes that are off
+    from the start. The default width is the widest that is no wider than the grid.
+
+    Raises
+    ------
+    ValueError
+        For a grid without items, one too large, or a width that there is not.
+    """
+
+    x: int
+    y: int
+    machine: Machine
+    width: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in (("x", self.x), ("y", self.y)):
+            if not isinstance(value, int) or not 1 <= value < 1 << 20:
+                raise ValueError(f"a grid's {name} must be from 1 to {(1 << 20) - 1}, "
+                                 f"not {value!r}")
+        widths = self.machine.widths
+        if self.width == 0:
+            fitting = [each for each in widths if each <= self.x] or widths[:1]
+            object.__setattr__(self, "width", fitting[-1])
+        if self.width not in widths:
+            raise ValueError(f"a work-group's width must be one of {', '.join(map(str, widths))}, "
+                             f"not {self.width!r}")
+
+    @property
+    def height(self) -> int:
+        """Lines of a work-group."""
+        return self.machine.items // self.width
+
+    @property
+    def across(self) -> int:
+        """Work-groups side by side."""
+        return -(-self.x // self.width)
+
+    @property
+    def count(self) -> int:
+        """Work-groups."""
+        return self.across * -(-self.y // self.height)
+
+    def places(self) -> Iterator[Place]:
+        """All work-groups in the order in which they start: x first."""
+        for number in range(self.count):
+            line, column = divmod(number, self.across)
+            yield Place(number, column * self.width, line * self.height)

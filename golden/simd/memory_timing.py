@@ -1,0 +1,119 @@
+"""When accesses are done: the DRAM controller and the scratchpads, request by request.
+
+`DramTimeline` gives the cycle in which `golden.dram.controller` would complete each of a sequence
+of requests, without stepping through their cycles: a request's first command is due a fixed number
+of cycles after it was taken, or as soon as the banks are closed after the request before; what lies
+between a first command and closed banks is the request's issue delay (`schedule`), which depends on
+its place in a row of all banks only, and is kept. Refreshes that are owed go first.
+
+Ref: Sim-D, sections 3.2 and 3.3.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.controller import INDEX_LEAD, LOOKUP, TILE_LEAD
+from cyclebound.golden.dram.request import BURST_WORDS, TileRequest
+from cyclebound.golden.dram.stride_sequencer import bursts_of
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.transfers import Access
+
+__all__ = ["DramTimeline", "scratchpad_cycles"]
+
+_INDEX_END = 6  # cycles from the start to completion, besides the lanes, if no index is legal
+
+
+class DramTimeline:
+    """The controller's requests, in the order in which they are taken.
+
+    Parameters
+    ----------
+    part : Part
+        The DRAM.
+    lookup, lead : int
+        Cycles from taking a request to its start, and from there to its first command if nothing
+        holds it up. Those of the controller by default; Sim-D's model has 0 and 2.
+
+    Attributes
+    ----------
+    rest : int
+        The cycle from which on all banks are closed.
+    refreshes : int
+        How many were done.
+    """
+
+    def __init__(self, part: Part, *, lookup: int = LOOKUP - 1, lead: int = TILE_LEAD) -> None:
+        self.part = part
+        self.rest = 0
+        self.refreshes = 0
+        self._lookup, self._lead = lookup, lead
+        self._indexed_lead = lead - TILE_LEAD + INDEX_LEAD
+        self._due = part.nREFI  # when the next refresh falls due
+        self._delays: dict[tuple[int, int, int, int, bool], int] = {}
+
+    def tile(self, cycle: int, access: Access) -> int:
+        """The cycle in which a tile taken in ``cycle`` is completed."""
+        if access.empty:
+            return max(cycle + self._lookup, self.rest)
+        return self._run(cycle, self._lead, self._tile_delay(access))
+
+    def indexed(self, cycle: int, access: Access, lanes: Sequence[int], items: int) -> int:
+        """The same for words at indexes, which ``lanes`` have.
+
+        One lane after the other is examined, one in each cycle from the start of the request on,
+        active or not; after all ``items`` of them the end is known.
+        """
+        assert access.indexes is not None
+        legal = [(lane, (access.address + index) // BURST_WORDS) for lane, index in
+                 zip(lanes, access.indexes, strict=True) if index < access.limit]
+        if not legal:
+            return self._run(cycle, items + _INDEX_END, 0)
+        # A burst may enter when two more indexes, or the end, have been seen.
+        seen = [lane for lane, _ in legal] + [items] * 2
+        seen[-1] += 1  # the last burst enters one cycle later
+        arrivals = [seen[number + 2] - seen[2] for number in range(len(legal))]
+        found = schedule(self.part, [burst for _, burst in legal], write=access.write,
+                         indexed=True, arrivals=arrivals)
+        return self._run(cycle, self._indexed_lead + seen[2] - 2, found.issue_delay)
+
+    def _run(self, cycle: int, lead: int, delay: int) -> int:
+        ready = cycle + self._lookup
+        while True:
+            start = max(ready, self.rest - lead)
+            if self._due > start:
+                break
+            self.rest = max(self._due, self.rest) + self.part.nRFC
+            self._due += self.part.nREFI
+            self.refreshes += 1
+        self.rest = max(start + lead, self.rest) + delay
+        return self.rest
+
+    def _tile_delay(self, access: Access) -> int:
+        """The issue delay of a tile, wherever its rows are."""
+        sweep = self.part.bursts_per_sweep * BURST_WORDS
+        key = (access.address % sweep, access.words, access.period, access.count, access.write)
+        if key not in self._delays:
+            tile = TileRequest(*key[:4])
+            self._delays[key] = schedule(self.part, [each.address for each in bursts_of(tile)],
+                                         write=access.write).issue_delay
+        return self._delays[key]
+
+
+@cache
+def _lines(words: int, period: int, count: int, bus: int) -> int:
+    """Lines of ``bus`` words, counted from the tile's first word, that have a word of the tile."""
+    first = np.arange(count, dtype=np.int64) * period // bus
+    last = (np.arange(count, dtype=np.int64) * period + words - 1) // bus
+    last_before = np.concatenate([[-1], last[:-1]])
+    return int((last - np.maximum(first, last_before + 1) + 1).sum())
+
+
+def scratchpad_cycles(access: Access, bus: int) -> int:
+    """DRAM clocks of a transfer between scratchpad and registers: a line of the bus in each, and
+    one to reach the registers."""
+    if access.empty:
+        return 1
+    return _lines(access.words, access.period, access.count, bus) + 1

@@ -1,0 +1,230 @@
+"""Commands about kernels of the SIMD accelerator."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from cyclebound.golden.simd.isa import Instruction, decode, encode
+from cyclebound.golden.simd.program import INSTRUCTIONS
+from cyclebound.golden.simd.references import REFERENCES
+from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.simd_files import load_memory, load_program, write_results
+from cyclebound.sim.simd_run import SimdRun, grid_of, run_kernel
+from cyclebound.tools.simd import disassembler, isa_page
+from cyclebound.tools.simd.kernel_cases import fill
+from cyclebound.tools.simd.kernels import KERNELS, kernel_path
+
+simd = typer.Typer(no_args_is_help=True, help=GROUPS["simd"][1])
+app.add_typer(simd, name="simd")
+
+KernelFile = Annotated[str, typer.Argument(
+    metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "
+    "(`cyclebound simd kernels`).")]
+
+
+@simd.command()
+def isa() -> None:
+    """The instruction set: every operation with its operands, encoding and timing, in Markdown."""
+    print(isa_page.page(), end="")
+
+
+@simd.command()
+def asm(
+    kernel: KernelFile,
+    output: Annotated[Path | None, typer.Option(
+        "--output", "-o", metavar="FILE", help="Write the instructions, 64 bits each, the lowest "
+        "byte first.")] = None,
+) -> None:
+    """Assemble a kernel: address, bits and text of each instruction.
+
+    Every line that does not assemble is named, with file, line, column and rule. Exit status 2.
+    """
+    program = load_program(kernel)
+    words = [encode(each) for each in program.instructions]
+    if output is None:
+        print(disassembler.listing(program.instructions, words), end="")
+        return
+    try:
+        output.write_bytes(np.array(words, dtype="<u8").tobytes())
+    except OSError as error:
+        raise UserError(f"cannot write {output}: {error.strerror}") from None
+    print(f"{output}: {len(words)} instructions")
+
+
+@simd.command()
+def disasm(
+    file: Annotated[Path, typer.Argument(
+        metavar="FILE", help="Instructions as `asm -o` writes them, or a .sas file.")],
+) -> None:
+    """Disassemble: instructions as the assembler reads them."""
+    if file.suffix == ".sas":
+        print(disassembler.source(load_program(str(file))), end="")
+        return
+    instructions = _decoded(file)
+    print(disassembler.listing(instructions, [encode(each) for each in instructions]), end="")
+
+
+def _decoded(file: Path) -> list[Instruction]:
+    """The instructions of a binary file. Raises `UserError`."""
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    if len(content) % 8 or not 8 <= len(content) <= 8 * INSTRUCTIONS:
+        raise UserError(f"{file}: a kernel must have 1 to {INSTRUCTIONS} instructions of 8 bytes, "
+                        f"not {len(content)} bytes")
+    found = []
+    for index, word in enumerate(np.frombuffer(content, dtype="<u8").tolist()):
+        try:
+            found.append(decode(word))
+        except ValueError as error:
+            print(f"{file}: instruction {index}: {error}", file=sys.stderr)
+    if len(found) < len(content) // 8:
+        raise UserError(f"{file}: {len(content) // 8 - len(found)} of {len(content) // 8} "
+                        "patterns are no instructions")
+    return found
+
+
+@simd.command()
+def kernels() -> None:
+    """The installed kernels: name, grid of their buffers' sizes, and the file."""
+    for name in KERNELS:
+        reference = REFERENCES[name]
+        paper = f"  (Sim-D, Table 4: {reference.paper})" if reference.paper else ""
+        print(f"{name:20} {reference.x} x {reference.y}{paper}")
+        print(f"{'':20} {kernel_path(name)}")
+
+
+def _numbered(option: str, given: list[str] | None, what: str) -> dict[int, str]:
+    """Options of the form NUMBER=TEXT."""
+    found: dict[int, str] = {}
+    for each in given or ():
+        number, equals, text = each.partition("=")
+        if not equals or not number.isdecimal() or not text:
+            raise UserError(f"{option} takes BUFFER={what}, not {each!r}")
+        if int(number) in found:
+            raise UserError(f"{option} names buffer {int(number)} twice")
+        found[int(number)] = text
+    return found
+
+
+def _sizes(given: list[str] | None) -> dict[int, tuple[int, int]]:
+    found = {}
+    for number, text in _numbered("--size", given, "X,Y").items():
+        x, comma, y = text.partition(",")
+        if not x.isdecimal() or not (y if comma else "1").isdecimal():
+            raise UserError(f"--size takes BUFFER=X,Y, whole numbers, not {text!r}")
+        found[number] = int(x), int(y) if comma else 1
+    return found
+
+
+@simd.command()
+def run(
+    kernel: KernelFile,
+    grid: Annotated[str | None, typer.Option(
+        "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own."
+        )] = None,
+    width: Annotated[int | None, typer.Option(
+        "--width", metavar="W", help="Of a work-group, in items; the default is the widest that is "
+        "no wider than the grid.")] = None,
+    data: Annotated[list[str] | None, typer.Option(
+        "--data", "-d", metavar="BUFFER=FILE", help="A buffer's content: .npy, .csv (floats), or "
+        "raw 32-bit words. Once for each buffer; others have what .data names, or zeros.")] = None,
+    sizes: Annotated[list[str] | None, typer.Option(
+        "--size", metavar="BUFFER=X,Y", help="Another size than the source's; all buffers are then "
+        "laid out anew.")] = None,
+    policy: Annotated[str, typer.Option(
+        "--policy", "-p", metavar="POLICY", help="What may run at the same time: unconstrained, "
+        "pairwise, access (scratchpads count as DRAM), compute (as compute).")] = "unconstrained",
+    model: Annotated[str, typer.Option(
+        "--model", "-m", metavar="MODEL", help="golden: the result. cycle: the result, and the "
+        "cycles of each phase.")] = "golden",
+    machine: Annotated[str, typer.Option(
+        "--machine", metavar="NAME", help="paper: 128 lanes, 1,024 items. small: 8 and 64."
+        )] = "paper",
+    part: Annotated[str, typer.Option(
+        "--part", metavar="PART", help="The DRAM (`cyclebound dram parts`).")] = "ddr4-3200aa-x16",
+    seed: Annotated[int | None, typer.Option(
+        "--random", metavar="SEED", help="Random content that suits an installed kernel.")] = None,
+    check: Annotated[bool, typer.Option(
+        "--check", help="Compare with the kernel's mathematics, bit by bit.")] = False,
+    limit: Annotated[int, typer.Option(
+        "--limit", metavar="N", min=1, help="Instructions that a work-group may run.")] = 1 << 40,
+    output: Annotated[Path | None, typer.Option(
+        "--output", "-o", metavar="DIR", help="Write every buffer that the kernel stores to, as "
+        "DIR/buffer-N.npy: floats.")] = None,
+    integers: Annotated[list[int] | None, typer.Option(
+        "--integers", metavar="BUFFER", help="Write this buffer as integers.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a kernel: its result and, on the cycle model, its time.
+
+    cyclebound simd run saxpy --random 1 --check --model cycle
+
+    Exit status 1: it differs from its reference; 2: it cannot be run, or was stopped by a fault.
+    """
+    program = load_program(kernel)
+    source = Path(kernel).parent if kernel.endswith(".sas") else None
+    try:
+        if sizes:
+            program = program.with_sizes(_sizes(sizes))
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    items = grid_of(program, grid, width, machine)
+    files = {number: Path(text) for number, text in _numbered("--data", data, "FILE").items()}
+    memory = load_memory(program, files, source)
+    if seed is not None:
+        if program.name not in REFERENCES:
+            raise UserError(f"--random fills the buffers of installed kernels, not of "
+                            f"{program.name}")
+        fill(program.name, memory, items, np.random.default_rng(seed))
+        for number, words in load_memory(program, files, source).items():
+            if number in files:
+                memory[number] = words
+    with progress_bars() as tell:
+        ran = run_kernel(program, items, memory, model=model, policy=policy, part=part, most=limit,
+                         check=check, tell=tell)
+    written = [] if output is None else write_results(ran.memory, ran.written, integers or (),
+                                                      output)
+    if as_json:
+        print(json.dumps({
+            "kernel": program.name, "model": model, "policy": policy, "machine": machine,
+            "grid": [items.x, items.y], "work_groups": items.count, "width": items.width,
+            "operations": ran.operations, "written": written, "differs": ran.differs,
+            **({} if ran.timed is None else {
+                "cycles": ran.timed.cycles, "load": ran.timed.load, "busy": ran.timed.busy,
+                "refreshes": ran.timed.refreshes,
+                "phases": [phase._asdict() for phase in ran.timed.phases]})}, indent=2))
+    else:
+        _say(ran, f"{program.name}: {items.x} x {items.y} items in {items.count} work-groups of "
+             f"{items.width} x {items.height}", written)
+    if ran.differs:
+        raise typer.Exit(1)
+
+
+def _say(ran: SimdRun, head: str, written: list[str]) -> None:
+    screen = console()
+
+    def line(text: str, **style: str) -> None:
+        screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
+
+    line(head)
+    line(f"{ran.operations} lane operations")
+    if ran.timed is not None:
+        found = ran.timed
+        shares = ", ".join(f"{name} {cycles / max(found.cycles, 1):.0%}"
+                           for name, cycles in found.busy.items())
+        line(f"{found.cycles} compute cycles, {found.load} of them to load the program; busy: "
+             f"{shares}; {found.refreshes} refreshes")
+    for path in written:
+        line(f"written: {path}")
+    if ran.differs is not None:
+        for number in ran.differs:
+            line(f"buffer {number} is not what the kernel's mathematics make of it", style="red")
+        if not ran.differs:
+            line("equal to the kernel's mathematics, bit by bit")

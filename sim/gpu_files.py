@@ -1,0 +1,111 @@
+"""Files that users give to ``cyclebound gpu``: listings, resource usage, latencies, launches."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cyclebound.golden.gpu.instruction import Kernel
+from cyclebound.golden.gpu.thesis_wcet import Launch
+from cyclebound.sim.errors import UserError, unknown
+from cyclebound.tools.gpu.annotate import Missing, missing_opcodes
+from cyclebound.tools.gpu.latency_file import LatencyFile, parse_latencies
+from cyclebound.tools.gpu.resource_usage import Usage, parse_usage
+from cyclebound.tools.gpu.sass import parse_sass
+
+__all__ = ["check_opcodes", "read_kernel", "read_kernels", "read_latencies", "read_launch",
+           "read_usage", "reading"]
+
+_LARGEST = 1 << 26
+
+
+def reading(path: Path, parse: Callable[[str], object]) -> object:
+    """What ``parse`` makes of a text file. Raises `UserError` with the file's name."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UserError(f"{path}: a file has at most {_LARGEST} bytes, "
+                            f"not {path.stat().st_size}")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a text, at byte {error.start}") from None
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def read_kernels(path: Path) -> tuple[Kernel, ...]:
+    """All kernels of a listing."""
+    return reading(path, parse_sass)
+
+
+def read_kernel(path: Path, name: str | None) -> Kernel:
+    """One kernel of a listing: the only one, or the one that is named."""
+    kernels = read_kernels(path)
+    if name is None:
+        if len(kernels) > 1:
+            raise UserError(f"{path} has {len(kernels)} kernels; name one by --kernel: "
+                            f"{', '.join(kernel.name for kernel in kernels[:9])}"
+                            f"{', ...' if len(kernels) > 9 else ''}")
+        return kernels[0]
+    found = [kernel for kernel in kernels if kernel.name == name]
+    if not found:
+        raise unknown(f"kernel in {path}", name, [kernel.name for kernel in kernels])
+    if len(found) > 1:
+        raise UserError(f"{path} has {name} for {', '.join(each.architecture for each in found)}; "
+                        "write one with cuobjdump -arch")
+    return found[0]
+
+
+def read_usage(path: Path | None, name: str) -> Usage | None:
+    """What a kernel takes, if there is a file that says so."""
+    if path is None:
+        return None
+    found = reading(path, parse_usage)
+    if name not in found:
+        raise unknown(f"kernel in {path}", name, found)
+    return found[name]
+
+
+def read_latencies(path: Path | None) -> LatencyFile:
+    """The user's delays and opcodes, or none."""
+    return LatencyFile() if path is None else reading(path, parse_latencies)
+
+
+def _sizes(option: str, text: str, most: int) -> list[int]:
+    parts = text.split("x")
+    if not 1 <= len(parts) <= most or not all(part.isdecimal() and len(part) < 12
+                                              for part in parts):
+        raise UserError(f"{option} takes sizes as in {'x'.join(['8', '1', '2'][:most])}, "
+                        f"not {text!r}")
+    return [int(part) for part in parts] + [1] * (most - len(parts))
+
+
+def read_launch(grid: str, block: str, sms: int) -> Launch:
+    """A launch from ``8x1x2`` and ``128`` or ``8x8``. Raises `UserError`."""
+    x, y, z = _sizes("--grid", grid, 3)
+    a, b, c = _sizes("--block", block, 3)
+    if c > 64:
+        raise UserError(f"--block: z must be at most 64, not {c}")
+    try:
+        return Launch((x, y, z), a * b * c, sms)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def _said(missing: Sequence[Missing]) -> str:
+    return "; ".join(
+        f"{each.name} x {len(each.lines)} (line {', '.join(map(str, each.lines[:5]))}"
+        f"{', ...' if len(each.lines) > 5 else ''})" for each in missing)
+
+
+def check_opcodes(kernel: Kernel, own: LatencyFile, *, delays: bool) -> None:
+    """Refuse a kernel with unknown opcodes, or opcodes without a delay: all of them at once."""
+    missing = missing_opcodes(kernel, own, delays=delays)
+    opcodes = [each for each in missing if each.lacks == "opcode"]
+    without = [each for each in missing if each.lacks == "delay"]
+    parts = ([f"unknown opcodes: {_said(opcodes)}"] if opcodes else []) + (
+        [f"opcodes without a delay in the thesis: {_said(without)}"] if without else [])
+    if parts:
+        raise UserError(f"{kernel.name}: {'; '.join(parts)}; give them with --latencies FILE.toml "
+                        "(`cyclebound gpu latencies --help`)")

@@ -1,0 +1,39 @@
+"""A run of streams as a trace that Perfetto and Chrome open (trace event format, JSON)."""
+
+from cyclebound.golden.gpu.streams import Run
+
+__all__ = ["trace_of"]
+
+
+def trace_of(run: Run) -> dict[str, object]:
+    """Blocks by SM, operations by stream; one unit of time is shown as a microsecond."""
+    events: list[dict[str, object]] = []
+    streams = list(dict.fromkeys(each.stream.name for each in run.operations))
+    sms = sorted({block.sm for block in run.blocks})
+    for process, name in [(1, "streams"), (2, "copy engine"),
+                          *((10 + sm, f"SM {sm}") for sm in sms)]:
+        events.append({"ph": "M", "name": "process_name", "pid": process, "tid": 0,
+                       "args": {"name": name}})
+    for number, name in enumerate(streams):
+        events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": number,
+                       "args": {"name": name}})
+    for each in run.operations:
+        thread = streams.index(each.stream.name)
+        events.append({"ph": "i", "s": "t", "name": f"launch {each.operation.name}", "pid": 1,
+                       "tid": thread, "ts": each.launched})
+        events.append({"ph": "X", "name": each.operation.name, "cat": "operation", "pid": 1,
+                       "tid": thread, "ts": each.start, "dur": each.end - each.start,
+                       "args": {"launched": each.launched, "queued": each.queued}})
+        if not each.operation.blocks:
+            events.append({"ph": "X", "name": each.operation.name, "cat": "copy", "pid": 2,
+                           "tid": 0, "ts": each.start, "dur": each.end - each.start})
+    free: dict[int, list[int]] = {sm: [] for sm in sms}  # by lane: until when it is taken
+    for block in sorted(run.blocks, key=lambda each: each.start):
+        lanes = free[block.sm]
+        lane = next((number for number, until in enumerate(lanes) if until <= block.start),
+                    len(lanes))
+        lanes[lane:lane + 1] = [block.end]
+        events.append({"ph": "X", "name": f"{block.operation}:{block.number}", "cat": "block",
+                       "pid": 10 + block.sm, "tid": lane, "ts": block.start,
+                       "dur": block.end - block.start, "args": {"stream": block.stream}})
+    return {"traceEvents": events, "displayTimeUnit": "ms"}

@@ -1,0 +1,111 @@
+"""One run of a kernel of the SIMD accelerator, on one of its models."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd import functional
+from cyclebound.golden.simd.cycle import CycleModel, Policy, Timed
+from cyclebound.golden.simd.machine import MACHINES, Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.references import REFERENCES
+from cyclebound.golden.simd.work_group import KernelFault, Memory
+from cyclebound.sim.errors import UserError, unknown
+
+__all__ = ["MODELS", "SimdRun", "grid_of", "run_kernel", "stored_buffers"]
+
+MODELS = ("golden", "cycle")
+"""What computes a result: the functional model, or the one that counts cycles, too."""
+
+
+@dataclass
+class SimdRun:
+    """A run: its buffers afterwards, its time if the model has one.
+
+    ``differs`` names buffers that are not what the kernel's reference makes of them; None: they
+    were not compared.
+    """
+
+    memory: Memory
+    written: list[int]
+    operations: int
+    timed: Timed | None = None
+    differs: list[int] | None = None
+
+
+def stored_buffers(program: Program) -> list[int]:
+    """The DRAM buffers that some instruction of a program writes."""
+    found = set()
+    for each in program.instructions:
+        operand = each.operand("A")
+        if each.operation.store and each.name.startswith("stg") and operand is not None:
+            found.add(operand.value)
+    return sorted(found)
+
+
+def grid_of(program: Program, text: str | None, width: int | None, machine: str) -> Grid:
+    """The grid that the command line names, or else an installed kernel's own.
+
+    Raises `UserError`.
+    """
+    if machine not in MACHINES:
+        raise unknown("machine", machine, MACHINES)
+    reference = REFERENCES.get(program.name)
+    if text is None:
+        if reference is None:
+            raise UserError(f"{program.name} needs a grid: --grid X or --grid X,Y")
+        x, y = reference.x, reference.y
+    else:
+        numbers = text.split(",")
+        if len(numbers) > 2 or not all(each.strip().isdecimal() for each in numbers):
+            raise UserError(f"--grid takes X or X,Y, whole numbers, not {text!r}")
+        x, y = (int(each) for each in (numbers if len(numbers) == 2 else [*numbers, "1"]))
+    if width is None and reference is not None and reference.width:
+        width = min(reference.width, 1 << MACHINES[machine].items.bit_length() // 2)
+    try:
+        return Grid(x, y, MACHINES[machine], width or 0)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "golden",
+               policy: str = "unconstrained", part: str = "ddr4-3200aa-x16", most: int = 1 << 40,
+               check: bool = False, printed: Callable[[str], None] = print,
+               tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> SimdRun:
+    """Run a kernel; ``memory`` is changed in place. Raises `UserError`, also for a fault."""
+    if model not in MODELS:
+        raise unknown("model", model, MODELS)
+    if policy not in {each.value for each in Policy}:
+        raise unknown("policy", policy, [each.value for each in Policy])
+    try:
+        device = part_named(part)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    wanted = None
+    if check:
+        if program.name not in REFERENCES:
+            raise UserError(f"--check compares installed kernels with their references, and "
+                            f"{program.name} has none")
+        with np.errstate(all="ignore"):
+            wanted = REFERENCES[program.name].results(
+                {number: words.copy() for number, words in memory.items()}, grid)
+
+    def told(done: int, total: int) -> None:
+        tell("work-groups", done, total)
+
+    timed = None
+    try:
+        if model == "golden":
+            operations = functional.run(program, grid, memory, most=most, tell=told,
+                                        printed=printed)
+        else:
+            timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device).run(
+                most=most, tell=told)
+            operations = timed.operations
+    except KernelFault as fault:
+        raise UserError(str(fault)) from None
+    differs = None if wanted is None else [
+        number for number, words in wanted.items() if not np.array_equal(memory[number], words)]
+    return SimdRun(memory, stored_buffers(program), operations, timed, differs)

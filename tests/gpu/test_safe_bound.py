@@ -1,0 +1,285 @@
+"""The safe bound against the thesis's measurements, and against an SM that schedules unfairly."""
+
+import json
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from cyclebound.golden.gpu.compute_capability import CAPABILITIES
+from cyclebound.golden.gpu.control_flow import flow_of
+from cyclebound.golden.gpu.occupancy import BlockResources
+from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound
+from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS
+from cyclebound.golden.gpu.thesis_wcet import Launch
+from cyclebound.sim.gpu_estimate import thesis_bound
+from cyclebound.tools.gpu.listing import Line, listing, listing_of_steps
+from cyclebound.tools.gpu.sass import parse_sass
+
+pytestmark = pytest.mark.unit
+A100 = CAPABILITIES["8.0"]
+
+
+def kernel_of(*lines):
+    """A kernel with these instructions: texts, or `Line`."""
+    return parse_sass(listing({"f": [Line(each) if isinstance(each, str) else each
+                                     for each in lines]}))[0]
+
+
+def bound(kernel, blocks=1, threads=32, registers=32, sms=2, **options):
+    return kernel_bound(kernel, Launch((blocks, 1, 1), threads, sms),
+                        BlockResources(threads, registers), A100, **options)
+
+
+@pytest.mark.parametrize("kernel", THESIS_KERNELS.values(), ids=THESIS_KERNELS)
+def test_the_thesis_measurements_lie_below(kernel):
+    """Also with what is known of the A100: coalesced, and 34 sectors a cycle (1,555 GB/s)."""
+    assert thesis_bound(kernel).cycles > kernel.measured
+    found, = parse_sass(listing_of_steps(kernel.name, kernel.steps))
+    least = kernel_bound(found, kernel.launch, BlockResources(
+        kernel.launch.threads, kernel.registers), A100, coalesced=True,
+        machine=Machine(sectors_per_cycle=Fraction(34)))
+    assert thesis_bound(kernel).cycles > least.cycles > kernel.measured
+
+
+def test_the_bounds_in_docs():
+    assert {name: thesis_bound(kernel).cycles for name, kernel in THESIS_KERNELS.items()} == {
+        "add": 757704, "vectorized": 12776, "matrix": 87437, "convolution": 298144}
+
+
+def test_by_hand():
+    """Two instructions and an exit in one block of one warp."""
+    found = bound(kernel_of("IADD3 R1, R2, R3, RZ", "LDG.E R1, [R2.64]", "EXIT"))
+    # latencies 6 + 290 + 20, one line of code; pipelines 2 + 1 + 2; 32 banks; 32 + 4 sectors
+    assert (found.chain, found.issue, found.unit, found.memory) == (316 + 290, 5, 32, 36)
+    assert (found.cycles, found.waves) == (606 + 5 + 32 + 36, 1)
+    found = bound(kernel_of("LDG.E.128 R4, [R2.64]", "EXIT"), coalesced=True)
+    assert (found.unit, found.memory) == (4, 17 + 4)
+    found = bound(kernel_of("LDC R4, c[0x3][R4+0x10]", "EXIT"))  # 32 addresses, each a miss
+    assert (found.chain, found.memory) == (32 * 290 + 20 + 20 + 290, 64 + 4)
+    found = bound(kernel_of("RED.E.ADD [R2.64], R4", "EXIT"))
+    assert found.memory == 32 + 4 + 32
+
+
+LOOP = (Line("MOV R1, RZ"), Line("IADD3 R1, R1, 1, RZ", label=".L"),
+        Line("BRA `(.L)", "@P0"), "EXIT")
+
+
+def test_loops_come_from_the_control_flow():
+    kernel = kernel_of(*LOOP)
+    line = kernel.instructions[1].line
+    assert [(loop.line, sorted(loop.body)) for loop in flow_of(kernel).loops] == [(line, [1, 2])]
+    once, ten = (bound(kernel, loops={line: count}) for count in (1, 10))
+    assert [each.executions for each in ten.work] == [1, 10, 10, 1]
+    assert ten.cycles - once.cycles == 9 * (6 + 20 + 2 + 2)
+    with pytest.raises(NotSafe, match=rf"^line {line}: a loop without a bound; .* --loop {line}=N"):
+        bound(kernel)
+
+
+def test_loops_inside_each_other_multiply():
+    kernel = kernel_of(Line("NOP", label=".A"), Line("NOP", label=".B"),
+                       Line("BRA `(.B)", "@P0"), Line("BRA `(.A)", "@!P1"), "EXIT")
+    outer, inner = flow_of(kernel).loops
+    found = bound(kernel, loops={outer.line: 3, inner.line: 5})
+    assert [each.executions for each in found.work] == [3, 15, 15, 3, 1]
+
+
+@pytest.mark.parametrize(("lines", "loops", "says"), [
+    (["CALL.REL.NOINC 0x20", "EXIT", "RET.REL.NODEC R2 0x0"], {}, "calls and returns are not"),
+    (["BRX R2 -0x10", "EXIT"], {}, "an indirect branch has no known targets"),
+    (["NANOSLEEP 0x10", "EXIT"], {}, "it stops the kernel, or waits"),
+    (["TEX R1, R2, 2D", "EXIT"], {}, "the texture unit has no published latency"),
+    (["LDGSTS.E [R1], [R2.64]", "EXIT"], {}, "asynchronous copies are not modelled"),
+    (["FOO R1", "EXIT"], {}, "FOO is not known"),
+    (["BRA 0x1000"], {}, "0x1000 is no instruction of f"),
+    (["BRA `(.L_x_9)"], {}, "its target is no instruction of f"),
+    (["NOP"], {}, "f goes on after its last instruction, NOP: the listing was cut off"),
+    (["EXIT"], {99: 4}, "--loop 99: no loop begins at line 99"),
+    ([Line("BRA 0x20", "@P0"), "NOP", "NOP", Line("BRA 0x10", "@P1"), "EXIT"], {},
+     "a loop with more than one entry"),
+])
+def test_where_it_cannot_be_safe_it_says_so(lines, loops, says):
+    with pytest.raises(NotSafe) as caught:
+        bound(kernel_of(*lines), loops=loops)
+    assert any(says in reason for reason in caught.value.reasons)
+
+
+def test_all_reasons_at_once():
+    with pytest.raises(NotSafe) as caught:
+        bound(kernel_of("FOO R1", "TEX R1, R2, 2D", *LOOP[1:]))
+    assert len(caught.value.reasons) == 3
+
+
+def test_threads_that_never_come_together():
+    kernel = kernel_of("MOV R1, RZ", Line("BRA 0x30", "@P0"), "IADD3 R1, R1, 1, RZ", "EXIT")
+    assert [each.executions for each in bound(kernel, reconverges=False).work] == [1, 1, 32, 32]
+    assert [each.executions for each in bound(kernel, threads=3, reconverges=False).work] == [
+        1, 1, 3, 3]
+
+
+def test_waves_and_barriers():
+    kernel = kernel_of("FFMA R1, R1, R1, R1", "EXIT")
+    one, two = (bound(kernel, blocks=blocks, threads=1024) for blocks in (4, 5))
+    assert (one.waves, two.waves) == (1, 2)
+    assert (one.issue, two.issue) == (4 * 16, 4 * 5 * 32)  # a quarter of two blocks; all of five
+    assert bound(kernel, blocks=5, threads=1024, balanced=True).issue == 4 * 4 * 32
+    assert bound(kernel_of("BAR.SYNC 0x0", "FFMA R1, R1, R1, R1", "EXIT"), blocks=4,
+                 threads=1024).issue == 64 * (1 + 2 + 2)
+
+
+def test_the_carve_out_is_the_worst_of_all():
+    kernel = kernel_of("FFMA R1, R1, R1, R1", "EXIT")
+    found = bound(kernel, blocks=200)
+    assert found.cycles == max(bound(kernel, blocks=200, carve_out=size).cycles
+                               for size in A100.carve_outs if size)
+    with pytest.raises(NotSafe, match="does not launch"):
+        bound(kernel, threads=1024, registers=255)
+
+
+# --- an SM that obeys the assumptions, and nothing else
+
+def simulated(work, *, blocks, warps, sms, resident, schedulers, dice, policy):
+    """Cycles until all blocks ended, where every resource picks whom it serves as it likes.
+
+    ``work`` is one warp's: (latency, interval, pipeline, load/store cycles, sectors) for each
+    instruction. A warp issues, occupies its pipeline, the load/store unit and memory, and waits
+    for its latency; then its next instruction is ready.
+    """
+    waiting, now = list(range(blocks)), 0
+    free = dict.fromkeys(range(sms), resident)
+    live = {}  # (block, warp): [sm, next instruction, stage, ready at]
+    left = {}
+    busy = {}  # resource: free at
+
+    def pick(candidates):
+        return {"first": min, "last": max}.get(policy, lambda each: dice.choice(sorted(each)))(
+            candidates)
+
+    while waiting or live:
+        while waiting and any(free.values()):
+            sm = pick([each for each in free if free[each]])
+            block = waiting.pop(0)
+            free[sm] -= 1
+            left[block] = warps
+            for warp in range(warps):
+                live[block, warp] = [sm, 0, 0, now]
+        progress = True
+        while progress:
+            progress = False
+            wanting = {}
+            for name, (sm, _, stage, ready) in live.items():
+                if ready <= now:
+                    resource = (("issue", sm, name[1] % schedulers), ("unit", sm), ("memory",),
+                                ("none", name))[stage]
+                    wanting.setdefault(resource, []).append(name)
+            for resource, names in wanting.items():
+                if busy.get(resource, 0) > now:
+                    continue
+                name = pick(names)
+                sm, index, stage, _ = state = live[name]
+                latency, interval, _, unit, sectors = work[index]
+                span = (interval, unit, sectors, 0)[stage]
+                if resource[0] != "none":
+                    busy[resource] = now + span
+                if stage < 3:
+                    state[2:] = [stage + 1, now + (0 if stage == 0 else span)]
+                    if stage == 2:
+                        state[3] += latency
+                else:
+                    state[1:] = [index + 1, 0, now]
+                    if index + 1 == len(work):
+                        del live[name]
+                        left[name[0]] -= 1
+                        free[sm] += not left[name[0]]
+                progress = True
+        now += 1
+    return now - 1
+
+
+def bare(found, latencies):
+    """The work of a bound's instructions, for the simulation."""
+    return [(latency, each.issue, "p", each.unit, each.sectors)
+            for each, latency in zip(found.work, latencies, strict=True)]
+
+
+TEXTS = {"FFMA R1, R1, R1, R1": 6, "MUFU.RCP R1, R1": 24, "LDG.E R1, [R2.64]": 290,
+         "STG.E.64 [R2.64], R4": 290, "LDS R1, [R2]": 23}
+MACHINE = Machine(global_latency=9, shared_latency=7, control_latency=2, sectors_per_cycle=2,
+                  latency={**Machine().latency, "cbu": 2})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_schedule_exceeds_the_bound(seed):
+    """Random kernels and launches, fair and unfair picks; and the load on memory is needed."""
+    dice = random.Random(seed)
+    machine = replace(MACHINE, sectors_per_cycle=Fraction(1))
+    for policy in ("first", "last", "any"):
+        texts = dice.choices(sorted(TEXTS), k=dice.randint(1, 5))
+        warps, sms, blocks = dice.choice((1, 2, 4)), dice.randint(1, 2), dice.randint(1, 6)
+        registers = dice.choice((32, 255))
+        kernel = kernel_of(*texts, "EXIT")
+        found = bound(kernel, blocks=blocks, threads=32 * warps, registers=registers, sms=sms,
+                      machine=machine, coalesced=dice.random() < 0.5, carve_out=65536)
+        latencies = [max(machine.latency.get(pipe, 9), each.issue) for each, pipe in zip(
+            found.work, [{"FFMA": "fma", "MUFU": "xu"}.get(text.split(".")[0].split()[0], "")
+                         for text in texts] + ["cbu"], strict=True)]
+        latencies = [min(latency, each.chain) for latency, each in zip(latencies, found.work,
+                                                                       strict=True)]
+        took = simulated(bare(found, latencies), blocks=blocks, warps=warps, sms=sms,
+                         resident=found.resident, schedulers=4, dice=dice, policy=policy)
+        assert 0 < took <= found.cycles
+
+
+def test_without_the_memory_term_the_bound_would_be_exceeded():
+    """The simulation is no pushover: it finds a bound that leaves memory out."""
+    kernel = kernel_of("LDG.E R1, [R2.64]", "EXIT")
+    machine = replace(MACHINE, sectors_per_cycle=Fraction(1))
+    found = bound(kernel, blocks=8, sms=2, machine=machine, carve_out=65536, coalesced=True)
+    took = simulated(bare(found, [9, 2]), blocks=8, warps=1, sms=2, resident=found.resident,
+                     schedulers=4, dice=random.Random(0), policy="last")
+    assert found.cycles - found.memory < took <= found.cycles
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    ({"sectors_per_cycle": Fraction(0)}, r"^sectors per cycle must be above 0"),
+    ({"global_latency": -1}, r"^global_latency must be a whole number, 0 to 10000000, not -1$"),
+    ({"latency": {"alu": 1}}, r"^latency and interval must name the same pipelines$"),
+    ({"latency": {**Machine().latency, "alu": 0}}, r"^latency of alu must be"),
+])
+def test_machines_that_are_none(options, says):
+    with pytest.raises(ValueError, match=says):
+        Machine(**options)
+
+
+def test_command(call, tmp_path):
+    call("gpu", "listing", "add", "-o", "add.sass")
+    found = json.loads(call("gpu", "bound", "add.sass", "-g", 216, "-b", 1024, "-r", 16,
+                            "--json").stdout)
+    assert found["cycles"] == 757704 == sum(found["parts"].values())
+    said = call("gpu", "bound", "add.sass", "-g", 216, "-b", 1024, "-r", 16, "--coalesced",
+                "--set", "sectors_per_cycle=34", "--set", "overhead=1000", "--html", "b.html")
+    assert "10907 cycles at most" in said.stdout
+    assert "work-conserving" in (tmp_path / "b.html").read_text()
+    (tmp_path / "loop.sass").write_text(listing({"f": [Line("NOP"), *LOOP[1:3], Line("EXIT")]}))
+    words = ("gpu", "bound", "loop.sass", "-g", 1, "-b", 32, "-r", 8)
+    said = call(*words)
+    assert said.returncode == 1
+    assert "line 15: a loop without a bound" in said.stdout
+    assert call(*words, "--loop", "15=8").returncode == 0
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (["--loop", "x=1"], "--loop takes LINE=N, not 'x=1'"),
+    (["--loop", "1=1", "--loop", "1=2"], "--loop gives line 1 twice"),
+    (["--set", "globl_latency=3"], "no number of the machine 'globl_latency'; did you mean global"),
+    (["--set", "overhead=many"], "--set overhead takes a number"),
+    (["--set", "overhead=-4"], "overhead must be a whole number"),
+    (["--carve-out", "7"], "carve-out must be one of"),
+])
+def test_command_mistakes(call, words, says):
+    call("gpu", "listing", "add", "-o", "add.sass")
+    said = call("gpu", "bound", "add.sass", "-g", "1", "-b", "32", "-r", "8", *words)
+    assert (said.returncode, said.stderr.count("\n")) == (2, 1)
+    assert says in said.stderr
+    assert "--registers" in call("gpu", "bound", "add.sass", "-g", "1", "-b", "32").stderr

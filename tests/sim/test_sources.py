@@ -1,0 +1,57 @@
+"""The hash of all code: which files are in it, and what happens to those that cannot be read."""
+
+import os
+import sys
+
+import pytest
+
+from cyclebound.sim import sources as hashing
+from cyclebound.sim.errors import UserError
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    """``page(name)``: a user's catalogue page of that name in an empty folder."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def made(name):
+        (tmp_path / f"{name}.py").write_text("BLOCKS = ()\n")
+        return name
+
+    yield made
+    hashing.sources.cache_clear()
+
+
+def hashed(name):
+    hashing.sources.cache_clear()
+    return hashing.sources((name,))
+
+
+def test_what_python_cannot_import_is_no_code(page, tmp_path):
+    """Beside a page may lie an editor's lock, a link to nowhere, and a pipe, which never ends."""
+    name = page("page_with_links")
+    before = hashed(name)
+    (tmp_path / ".#page.py").symlink_to("somebody@somewhere.1234:5678")
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    (tmp_path / "round.py").symlink_to(tmp_path / "round.py")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "folder.py").mkdir()
+    assert hashed(name) == before
+    (tmp_path / "real.py").write_text("a = 1\n")
+    (tmp_path / "link.py").symlink_to(tmp_path / "real.py")
+    assert hashed(name) != before
+
+
+def test_a_file_that_cannot_be_read(page, tmp_path, monkeypatch):
+    name = page("page_that_is_guarded")
+
+    def refused(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(type(tmp_path), "read_bytes", refused)
+    with pytest.raises(UserError, match=r"^cannot read \S+\.py, which lies beside catalogue pages "
+                                        r"or below them: Permission denied$"):
+        hashed(name)
+    assert name in sys.modules

@@ -1,0 +1,155 @@
+"""The command line of the SIMD accelerator."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.system
+
+
+def test_assembled_and_disassembled(call, tmp_path):
+    said = call("simd", "asm", "vector_add", "-o", "k.bin")
+    assert said.returncode == 0, said.stderr
+    assert said.stdout == "k.bin: 5 instructions\n"
+    assert (tmp_path / "k.bin").stat().st_size == 40
+    said = call("simd", "disasm", "k.bin")
+    assert said.returncode == 0
+    assert "add v2, v0, v1" in said.stdout
+    assert call("simd", "asm", "vector_add").stdout == said.stdout.replace("ldglin v0, 0, 0, 0",
+                                                                         "ldglin v0, 0").replace(
+        "ldglin v1, 1, 0, 0", "ldglin v1, 1").replace("stglin v2, 2, 0, 0", "stglin v2, 2")
+
+
+def test_all_assembly_errors_and_status_2(call, tmp_path):
+    (tmp_path / "k.sas").write_text(".text\nfoo\nbar\nexit\n")
+    said = call("simd", "asm", "k.sas")
+    assert said.returncode == 2
+    assert said.stderr.splitlines() == [
+        "k.sas:2:1: opcode: there is no operation 'foo'",
+        "k.sas:3:1: opcode: there is no operation 'bar'",
+        "cyclebound: k.sas does not assemble: 2 problems"]
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("asm", "nothing.sas"), "there is no file nothing.sas"),
+    (("asm", "vector_ad"), ("no kernel (or file ending in .sas) 'vector_ad'; did you mean "
+     "vector_add?")),
+    (("disasm", "k.bin"), "cannot read k.bin: No such file or directory"),
+])
+def test_what_cannot_be_read(call, words, says):
+    said = call("simd", *words)
+    assert said.returncode == 2
+    assert said.stderr == f"cyclebound: {says}\n"
+
+
+def test_patterns_that_are_no_instructions(call, tmp_path):
+    (tmp_path / "k.bin").write_bytes(b"\x7f" + b"\0" * 7)
+    said = call("simd", "disasm", "k.bin")
+    assert said.returncode == 2
+    assert "k.bin: instruction 0: opcode must be below 79, not 127" in said.stderr
+    (tmp_path / "k.bin").write_bytes(b"\0" * 7)
+    assert "must have 1 to 2048 instructions" in call("simd", "disasm", "k.bin").stderr
+
+
+def test_a_kernel_of_ones_own_from_source_to_result(call, tmp_path):
+    (tmp_path / "k.sas").write_text("""
+        .data
+        0 0x0   10 2 d "in.csv"
+        1 0x100 10 2
+        2 0x200 2 1
+        .text
+        sldg s0, 2, 2
+        ldglin v0, 0
+        mul v0, v0, s1
+        stglin v0, 1
+        exit
+        """)
+    (tmp_path / "in.csv").write_text("1,2,3\n4.5\n")
+    np.save(tmp_path / "two.npy", np.array([7.0, 2.0]))
+    said = call("simd", "run", "k.sas", "--grid", "10,2", "--data", "2=two.npy", "-o", "out",
+                "--machine", "small", "--model", "cycle", "--policy", "access")
+    assert said.returncode == 0, said.stderr
+    assert "k: 10 x 2 items in 1 work-groups of 8 x 8" not in said.stdout
+    assert "k: 10 x 2 items in 2 work-groups of 8 x 8" in said.stdout
+    assert "compute cycles" in said.stdout
+    found = np.load(tmp_path / "out" / "buffer-1.npy")
+    assert found.dtype == np.float32
+    assert found.ravel()[:5].tolist() == [2, 4, 6, 9, 0]
+
+
+def test_an_installed_kernel_checked_on_both_models(call):
+    for model in ("golden", "cycle"):
+        said = call("simd", "run", "saxpy", "--random", "3", "--check", "--model", model, "--json")
+        assert said.returncode == 0, said.stderr
+        found = json.loads(said.stdout)
+        assert found["differs"] == []
+        assert found["operations"] == 65536
+        assert (found.get("cycles", 0) > 30000) == (model == "cycle")
+
+
+def test_a_result_that_differs_is_status_1(call, monkeypatch):
+    from cyclebound.golden.simd import references
+    from cyclebound.sim import simd_run
+
+    wrong = references.Reference(lambda memory, grid: {1: memory[0]}, 64, 1)
+    monkeypatch.setitem(simd_run.REFERENCES, "saxpy", wrong)
+    said = call("simd", "run", "saxpy", "--random", "3", "--check")
+    assert said.returncode == 1
+    assert "buffer 1 is not what the kernel's mathematics make of it" in said.stdout
+
+
+def test_integers_in_raw_words(call, tmp_path):
+    np.arange(128, dtype="<u4").tofile(tmp_path / "x.bin")
+    said = call("simd", "run", "prefix_sum", "--size", "0=128,1", "--size", "1=128", "--grid",
+                "128", "--machine", "small", "--data", "0=x.bin", "-o", ".", "--integers", "1")
+    assert said.returncode == 0, said.stderr
+    found = np.load(tmp_path / "buffer-1.npy")
+    assert found.dtype == np.int32
+    assert found[0, :64].tolist() == np.cumsum(np.arange(64)).tolist()
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (("--grid", "a"), "--grid takes X or X,Y, whole numbers, not 'a'"),
+    (("--grid", "0"), "a grid's x must be from 1 to 1048575, not 0"),
+    (("--width", "3"), ("a work-group's width must be one of 32, 64, 128, 256, 512, 1024, not 3")),
+    (("--machine", "big"), "no machine 'big'; known are paper, small"),
+    (("--policy", "acces"), "no policy 'acces'; did you mean access?"),
+    (("--model", "gold"), "no model 'gold'; did you mean golden?"),
+    (("--part", "x"), "part must be one of"),
+    (("--data", "7=x.bin"), "saxpy has no buffer 7; it has 0, 1, 2"),
+    (("--data", "x.bin"), "--data takes BUFFER=FILE, not 'x.bin'"),
+    (("--data", "0=a", "--data", "0=b"), "--data names buffer 0 twice"),
+    (("--data", "0=none.bin"), "cannot read none.bin: No such file or directory"),
+    (("--data", "0=odd.bin"), "odd.bin must hold words of 4 bytes, not 3 bytes"),
+    (("--data", "2=long.npy"), ("long.npy has 2 words, and buffer 2 only 1 x 1; another size is "
+                               "--size 2=X,Y")),
+    (("--data", "2=text.npy"), "text.npy must hold floats or integers, not <U1"),
+    (("--data", "2=wide.npy"), "wide.npy: 4294967296 has more than 32 bits"),
+    (("--data", "2=huge.npy"), "huge.npy has a number that is too large for single precision"),
+    (("--size", "0=0,1"), "buffer 0 must have at least 1 x 1 words, not 0 x 1"),
+    (("--size", "9=1,1"), "saxpy has no buffer 9; it has 0, 1, 2"),
+    (("--size", "0=x"), "--size takes BUFFER=X,Y, whole numbers, not 'x'"),
+    (("--limit", "3"), ("saxpy: line 10, instruction 3 (mad), work-group 0 at (0, 0): it has run 3 "
+                       "instructions, and has not ended")),
+])
+def test_what_cannot_be_run(call, tmp_path, words, says):
+    (tmp_path / "odd.bin").write_bytes(b"abc")
+    for name, values in (("long", [1.0, 2.0]), ("text", ["a"]), ("wide", [1 << 32]),
+                         ("huge", [1e300])):
+        np.save(tmp_path / f"{name}.npy", np.array(values))
+    said = call("simd", "run", "saxpy", *words)
+    assert said.returncode == 2
+    assert said.stderr.startswith(f"cyclebound: {says}"), said.stderr
+
+
+def test_what_needs_an_installed_kernel(call, tmp_path):
+    (tmp_path / "k.sas").write_text(".text\nexit\n")
+    assert "k needs a grid" in call("simd", "run", "k.sas").stderr
+    assert "--random fills" in call("simd", "run", "k.sas", "-g", "9", "--random", "1").stderr
+    assert "--check compares" in call("simd", "run", "k.sas", "-g", "9", "--check").stderr
+
+
+def test_installed_kernels_are_listed(call):
+    said = call("simd", "kernels").stdout
+    assert "compute_phi_mag      2048 x 1  (Sim-D, Table 4: MRI-Q computePhiMag)" in said

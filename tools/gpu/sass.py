@@ -1,0 +1,249 @@
+"""The text of ``cuobjdump -sass`` (sm_70 to sm_90), read by a grammar into kernels.
+
+Addresses and labels are needed, machine words may be missing. Instructions of these architectures
+have 16 bytes, so that a missing one shows. A listing of cuobjdump ends each function with a line of
+dots; one that has its header but lacks the dots was cut off.
+"""
+
+import functools
+
+from lark import Lark, Token, Transformer, UnexpectedInput
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+from cyclebound.golden.gpu.instruction import (
+    Constant,
+    Guard,
+    Instruction,
+    Kernel,
+    Memory,
+    Register,
+    Target,
+    Word,
+)
+
+__all__ = ["BYTES", "SassError", "parse_sass"]
+
+BYTES = 16
+"""Of one instruction."""
+
+_LARGEST = 1 << 24  # characters; a whole library's listing is split by cuobjdump -fun
+_ARCHITECTURES = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")
+
+_GRAMMAR = r"""
+start: (ARCHITECTURE | NOISE | function)*
+function: FUNCTION NOISE* (instruction | LABEL)* DOTS?
+instruction: ADDRESS guard? opcode operands? ";" ENCODING*
+guard: "@" NOT? REGISTER
+opcode: NAME SUFFIX*
+operands: operand (","? operand)* ANNOTATION?
+?operand: sign? (register | constant | memory | number | target | word | absolute)
+sign: "-" | "~" | NOT | "+"
+absolute: "|" (register | constant | number) "|" SUFFIX*
+register: REGISTER SUFFIX*
+constant: CONSTANT "[" terms "]" "[" terms "]" SUFFIX*
+memory: (DESCRIPTOR "[" terms "]")? "[" terms "]" SUFFIX*
+      | DESCRIPTOR "[" terms "]" -> descriptor
+terms: term ("+"? term)*
+?term: register | number | word
+number: NUMBER SUFFIX*
+target: LABEL_REFERENCE
+word: NAME SUFFIX* | RELOCATION | DIMENSION
+
+ARCHITECTURE.3: /(arch[ \t]*=|code for)[ \t]*sm_\w+/
+FUNCTION.3: /Function[ \t]*:[^\n]*/
+NOISE.2: /Fatbin (elf|ptx) code:|=+[ \t]*(?=\r?$)/m
+    | /(code version|host|compile_size|producer|identifier|compressed|has debug info)\b[^\n]*/
+    | /\.\w+[ \t]+@?"[^"\n]*"/
+    | /\.(section|sectionflags|sectioninfo|align|text|size|type|global|other|elftype)\b[^\n]*/
+DOTS.2: /\.{4,}/
+LABEL.2: /\.?[A-Za-z_$][\w$.]*:/
+ADDRESS.3: /\/\*[0-9a-fA-F]{4,8}\*\//
+ENCODING.2: /\/\*[ \t]*0x[0-9a-fA-F]{16}[ \t]*\*\//
+NOT: "!"
+REGISTER.2: /(U?R(\d{1,3}|Z)|U?P[0-9TR]|S?B\d{1,2}|SR_\w+|SRZ)(?![\w@])/
+CONSTANT.2: /cx?(?=\[)/
+DESCRIPTOR.2: /[a-z]*desc(?=\[)/
+RELOCATION.2: /(\d+|fun)@\w+\(([^();\n]|\([^();\n]*\))*\)/
+DIMENSION.2: /[123]D\b/
+NUMBER: /[+-]?(0x[0-9a-fA-F]+|\d+(\.\d*)?([eE][+-]?\d+)?|INF|QNAN|SNAN)(?![\w@])/
+LABEL_REFERENCE: /`\([^()\n]*\)/
+ANNOTATION: /\(\*[^\n]*?\*\)/
+SUFFIX: /\.[A-Za-z0-9_]+/
+NAME: /[A-Za-z_]\w*/
+
+%ignore /[ \t\r\n\f]+/
+%ignore /\/\/[^\n]*/
+"""
+
+_SAYS = {"ADDRESS": "an address such as /*0010*/", "SEMICOLON": "';'", "NAME": "a name",
+         "REGISTER": "a register", "NUMBER": "a number", "RSQB": "']'", "LSQB": "'['",
+         "FUNCTION": "'Function : NAME'", "ENCODING": "a machine word", "DOTS": "'....'",
+         "$END": "the end", "LABEL": "a label", "COMMA": "','", "VBAR": "'|'"}
+
+
+class SassError(ValueError):
+    """What is wrong with a listing, with line and column."""
+
+
+class _Builder(Transformer):
+    """Kernels from the grammar's tree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels: list[tuple[Kernel, bool, int]] = []
+
+    def register(self, found: list[Token]) -> Register:
+        return Register(str(found[0]))
+
+    def number(self, found: list[Token]) -> Word:
+        return Word(str(found[0]))
+
+    def word(self, found: list[Token]) -> Word:
+        return Word("".join(map(str, found)))
+
+    def target(self, found: list[Token]) -> Target:
+        return Target(None, str(found[0])[2:-1])
+
+    def sign(self, found: list[Token]) -> None:
+        return None
+
+    def operand(self, found: list) -> object:
+        return found[-1]
+
+    def absolute(self, found: list) -> object:
+        return found[0]
+
+    def terms(self, found: list) -> list:
+        return found
+
+    def constant(self, found: list) -> Constant:
+        _, bank, offset = found[:3]
+        return Constant(_sum(bank), _sum(offset))
+
+    def memory(self, found: list) -> Memory:
+        terms = [each for each in found if isinstance(each, list)][-1]
+        registers = tuple(each.name for each in terms if isinstance(each, Register))
+        return Memory(registers, _sum([each for each in terms if not isinstance(each, Register)])
+                      or 0)
+
+    def descriptor(self, found: list) -> Word:
+        return Word(str(found[0]))
+
+    def guard(self, found: list[Token]) -> Guard:
+        return Guard(str(found[-1]), len(found) == 2)
+
+    def opcode(self, found: list[Token]) -> tuple[Token, tuple[str, ...]]:
+        return found[0], tuple(str(each)[1:] for each in found[1:])
+
+    def operands(self, found: list) -> tuple:
+        return tuple(each for each in found if not isinstance(each, Token))
+
+    def instruction(self, found: list) -> Instruction:
+        address = int(found[0][2:-2], 16)
+        guard = next((each for each in found if isinstance(each, Guard)), None)
+        opcode, modifiers = next(each for each in found if isinstance(each, tuple)
+                                 and each and isinstance(each[0], Token))
+        operands = next((each for each in found if isinstance(each, tuple)
+                         and not (each and isinstance(each[0], Token))), ())
+        return Instruction(opcode.line, address, str(opcode), modifiers, operands, guard)
+
+
+def _sum(terms: list) -> int | None:
+    """The value of an offset, or None if a register is in it."""
+    total = 0
+    for term in terms:
+        if not isinstance(term, Word):
+            return None
+        try:
+            total += int(term.text, 0)
+        except ValueError:
+            return None
+    return total
+
+
+@functools.cache
+def _parser() -> Lark:
+    return Lark(_GRAMMAR, parser="lalr", propagate_positions=False, maybe_placeholders=False)
+
+
+def parse_sass(text: str) -> tuple[Kernel, ...]:
+    """All kernels of a listing.
+
+    Raises
+    ------
+    SassError
+        With line and column: not a listing, an instruction that is none, an address that is
+        missing or out of order, a branch out of its kernel, a listing that was cut off, an
+        architecture that is not known.
+    """
+    if len(text) > _LARGEST:
+        raise SassError(f"a listing has at most {_LARGEST} characters, not {len(text)}; "
+                        "cuobjdump -fun NAME writes one function")
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as error:
+        raise SassError(_unexpected(error, text)) from None
+    builder = _Builder()
+    kernels, architecture, header = [], "", False
+    for child in builder.transform(tree).children:
+        if isinstance(child, Token):
+            header = True
+            if child.type == "ARCHITECTURE":
+                architecture = "sm_" + str(child).rpartition("sm_")[2]
+                if architecture not in _ARCHITECTURES:
+                    raise SassError(f"line {child.line}: architecture must be one of "
+                                    f"{', '.join(_ARCHITECTURES)}, not {architecture}")
+        else:
+            kernels.append(_kernel(child.children, architecture, header))
+    if not kernels:
+        raise SassError("line 1: no 'Function : NAME' in it: not the output of cuobjdump -sass")
+    names = [kernel.name for kernel in kernels]
+    for kernel in kernels:
+        if names.count(kernel.name) > 1 and len({
+                each.architecture for each in kernels if each.name == kernel.name}) == 1:
+            raise SassError(f"line {kernel.line}: function {kernel.name} is there "
+                            f"{names.count(kernel.name)} times")
+    return tuple(kernels)
+
+
+def _kernel(parts: list, architecture: str, header: bool) -> Kernel:
+    """A function's parts as a kernel, once its addresses and branches are consistent."""
+    first = parts[0]
+    name = str(first).partition(":")[2].strip()
+    if not name:
+        raise SassError(f"line {first.line}: a function must have a name")
+    instructions: list[Instruction] = []
+    labels: dict[str, int] = {}
+    for part in parts[1:]:
+        if isinstance(part, Instruction):
+            expected = len(instructions) * BYTES
+            if part.address != expected:
+                raise SassError(f"line {part.line}: the address must be {expected:04x}, as "
+                                f"instructions have {BYTES} bytes, not {part.address:04x}")
+            instructions.append(part)
+        elif part.type == "LABEL":
+            label = str(part)[:-1]
+            if label in labels:
+                raise SassError(f"line {part.line}: label {label} is there twice")
+            labels[label] = len(instructions) * BYTES
+    if not instructions:
+        raise SassError(f"line {first.line}: function {name} has no instruction")
+    last = instructions[-1]
+    ended = isinstance(parts[-1], Token) and parts[-1].type == "DOTS"
+    if header and not ended:
+        raise SassError(f"line {last.line}: function {name} ends after {last.name} without the "
+                        "line of dots: the listing was cut off")
+    return Kernel(name, architecture, first.line, tuple(instructions), labels)
+
+
+def _unexpected(error: UnexpectedInput, text: str) -> str:
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        where = f"line {text.count(chr(10)) + 1}"
+        return f"{where}: the listing ends within an instruction: it was cut off"
+    where = f"line {error.line}, column {error.column}"
+    wanted = set(error.accepts or error.expected if isinstance(error, UnexpectedToken)
+                 else error.allowed if isinstance(error, UnexpectedCharacters) else ())
+    known = sorted(_SAYS[each] for each in wanted if each in _SAYS)
+    found = repr(str(error.token))[:40] if isinstance(error, UnexpectedToken) else repr(
+        text[error.pos_in_stream:error.pos_in_stream + 1])
+    return f"{where}: {found} where {' or '.join(known) or 'an instruction'} must be"
