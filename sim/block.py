@@ -151,8 +151,9 @@ class Property:
     declares : mapping
         For each bound that it proves (`Observed.what`), from an instance's parameters the kinds of
         requests that the proof is about, as requesters declare them; one proof of all of them.
-    depth : int
-        Cycles of the bounded check.
+    depth : int or callable
+        Cycles of the bounded check, in which each of the checker's `Cover`s is reached; or what
+        gives them, from an instance.
     induction : int or None
         Greatest depth of the induction step; None: the property is only checked to ``depth``.
     top : callable or None
@@ -166,6 +167,9 @@ class Property:
         for widths that no solver multiplies. The checker assumes what it needs to know of products.
     quick : int or None
         How many of the instances, from the first, the quick level proves; None: all of them.
+    covered : mapping or None
+        The instance in which the `Cover`s are looked for, where that would take too long in the
+        others; None: in each.
     """
 
     name: str
@@ -175,12 +179,17 @@ class Property:
     independent: Mapping[str, str] = field(default_factory=dict)
     declares: Mapping[str, Callable[[Mapping[str, object]], Mapping[str, int]]] = field(
         default_factory=dict)
-    depth: int = 12
+    depth: int | Callable[[Mapping[str, object]], int] = 12
     induction: int | None = 12
     top: Make | None = None
     anywhere: bool = False
     any_product: bool = False
     quick: int | None = None
+    covered: Mapping[str, object] | None = None
+
+    def depth_of(self, instance: Mapping[str, object]) -> int:
+        """Cycles of the bounded check of an instance."""
+        return self.depth(instance) if callable(self.depth) else self.depth
 
 
 @dataclass(frozen=True)

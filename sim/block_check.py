@@ -79,8 +79,17 @@ def _numbers(block: Block) -> Iterator[str]:
                 yield (f"{name} of testbench {bench.name} must be at least 1, "
                        f"not {getattr(bench, name)}")
     for claim in block.properties:
-        if claim.depth < 1 or (claim.induction is not None and claim.induction < 1):
-            yield f"depth and induction of property {claim.name} must be at least 1"
+        for instance in claim.instances:
+            try:
+                depth = claim.depth_of(instance)
+            except Exception:  # whatever a user's function does
+                depth = None
+            if wrong := misfit(depth, int, f"depth of property {claim.name}"):
+                yield wrong
+            elif depth < 1:
+                yield f"depth of property {claim.name} must be at least 1, not {depth}"
+        if claim.induction is not None and claim.induction < 1:
+            yield f"induction of property {claim.name} must be at least 1, not {claim.induction}"
     for name, configuration in block.configurations.items():
         for parameter, values in configuration.domain.items():
             if not values or (isinstance(values, range) and values.step != 1):

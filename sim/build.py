@@ -181,17 +181,17 @@ def library_path() -> dict[str, str]:
     return {name: os.pathsep.join([str(cocotb_tools.config.libs_dir), *before])}
 
 
-def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] = (),
+def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str, ...] = (),
                     trace: str | None = None, checked: bool = True, identity: str | None = None,
                     stages: dict[str, float] | None = None) -> Build:
     """A simulator of ``top``, from the cache if its content has been compiled before.
 
     Parameters
     ----------
-    top : Elaboratable
-        The design; its ports become those of module ``top``.
+    top : Elaboratable or str
+        The design; its ports become those of module ``top``. Or RTLIL that has a module ``top``.
     ports : list
-        Its ports.
+        Its ports besides clock and reset; of RTLIL, their names.
     visible : tuple[str, ...]
         Further signals for VPI, as ``module:signal``.
     trace : None, "fst" or "vcd"
@@ -212,10 +212,12 @@ def build_verilator(top: Elaboratable, *, ports: list, visible: tuple[str, ...] 
 
     @functools.cache
     def rtlil() -> str:
+        if isinstance(top, str):
+            return top
         with _timed(stages, "rtlil"):
             return to_rtlil(top, name="top", ports=ports, shares=shares)
 
-    names = ["clk", "rst", *(port.name for port in ports)]
+    names = ["clk", "rst", *(getattr(port, "name", port) for port in ports)]
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
     control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
                        for item in visible)

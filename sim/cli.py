@@ -363,6 +363,7 @@ def _add_commands(words: list[str]) -> None:
     """Import the modules that add commands; of a family's, only if the command line names it."""
     importlib.import_module("cyclebound.sim.cli_run")
     importlib.import_module("cyclebound.sim.cli_evidence")
+    importlib.import_module("cyclebound.sim.cli_mutate")
     for name, (module, says) in GROUPS.items():
         if name in words:
             importlib.import_module(module)

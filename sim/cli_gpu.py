@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.gpu.compute_capability import CAPABILITIES, capability
+from cyclebound.golden.gpu.heterogeneous import Cell, best_mapping, table_of
 from cyclebound.golden.gpu.occupancy import (
     BlockResources,
     calculator_tables,
@@ -56,6 +58,7 @@ from cyclebound.sim.gpu_files import (
 from cyclebound.sim.gpu_page import Grid, Page
 from cyclebound.sim.gpu_trace import trace_of
 from cyclebound.tools.gpu.annotate import missing_opcodes, thesis_steps
+from cyclebound.tools.gpu.layer_file import LAYER_EXAMPLE, parse_system
 from cyclebound.tools.gpu.listing import SYNTAXES, listing_of_steps
 from cyclebound.tools.gpu.stream_file import EXAMPLES, parse_streams
 from cyclebound.tools.gpu.stream_search import search
@@ -621,4 +624,71 @@ def show_streams(
         page.figures.append(figure(device, run))
     deliver(page, data, as_json=as_json, html=html, picture=picture)
     if exceeded or bounds.problem:
+        raise typer.Exit(1)
+
+
+def _cell(cell: Cell, chosen: bool) -> str:
+    if cell.cycles is None:
+        return "none"
+    return f"{'* ' if chosen else ''}{cell.time_ps / 1e6:,.2f} ({cell.cycles:,})"
+
+
+@gpu.command("mapping")
+def show_mapping(
+    file: Annotated[str, typer.Argument(
+        metavar="FILE", help="Layers and resources in TOML, or `example`.")],
+    show: Annotated[bool, typer.Option("--show", help="Print the example, to begin with.")] = False,
+    html: Html = None, as_json: AsJson = False,
+) -> None:
+    """One bound for layers across systolic array, GPU, CPU tile and others, and the best mapping.
+
+    cyclebound gpu mapping example --show > mine.toml; cyclebound gpu mapping mine.toml
+
+    Layers run one after the other. A layer whose resource is not the one before's gets its input
+    through DRAM. The table says which numbers hardware of this project keeps (RTL), which are a
+    model's alone, and which were given. Exit status 1: a layer has no bound on any resource.
+    """
+    check_files(html)
+    if show:
+        print(LAYER_EXAMPLE)
+        return
+    system = parse_system(LAYER_EXAMPLE) if file == "example" else reading(Path(file), parse_system)
+    rows = table_of(system.layers, system.resources)
+    sizes = [layer.convolution.height * layer.convolution.width * layer.convolution.channels
+             for layer in system.layers]
+    moves = [system.transfer.time_ps(size) for size in sizes]
+    try:
+        best, problem = best_mapping(rows, moves), None
+    except NotCovered as error:
+        best, problem = None, str(error)
+    page = Page("Layers across resources")
+    page.grids.append(Grid("Bounds in microseconds (cycles); * is the best mapping", (
+        "layer", *(f"{each.name} [{each.kind}]" for each in system.resources), "input by DRAM"), [
+        (row[0].layer, *(
+            _cell(cell, best is not None and best.resources[place] == number)
+            for number, cell in enumerate(row)),
+         f"{moves[place] / 1e6:,.2f}" if place else "")
+        for place, row in enumerate(rows)]))
+    page.grids.append(Grid("What stands behind the numbers", ("resource", "kind", "clock", "is"), [
+        (each.name, each.kind, f"{each.clock_ps} ps", each.evidence) for each in system.resources]
+        + [("DRAM", "RTL", f"{system.transfer.part.tck_ps} ps", system.transfer.evidence)]))
+    left = dict.fromkeys(f"{cell.resource}: {cell.problem}" for row in rows for cell in row
+                         if cell.problem)
+    page.sentences += [
+        f"Best mapping: {best.time_ps / 1e6:,.2f} us, of which {sum(best.transfers_ps) / 1e6:,.2f} "
+        "us in DRAM between resources." if best else f"No mapping: {problem}.",
+        ("RTL: this project's hardware keeps the formula, though it did not run these layers here; "
+        "model: a model alone."), *left]
+    deliver(page, {
+        "layers": [{
+            "layer": row[0].layer, "input_bytes": size, "transfer_ps": move if place else None,
+            "bounds": [{"resource": cell.resource, "kind": cell.kind, "cycles": cell.cycles,
+                        "time_ps": cell.time_ps, "problem": cell.problem} for cell in row]}
+            for place, (row, size, move) in enumerate(zip(rows, sizes, moves, strict=True))],
+        "evidence": {each.name: each.evidence for each in system.resources},
+        "best": None if best is None else {
+            "time_ps": best.time_ps, "transfers_ps": best.transfers_ps,
+            "resources": [system.resources[number].name for number in best.resources]},
+        "problem": problem}, as_json=as_json, html=html)
+    if best is None:
         raise typer.Exit(1)

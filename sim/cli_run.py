@@ -56,7 +56,7 @@ def _simulator(name: str) -> str:
     return name
 
 
-def _new_folder() -> Path:
+def new_folder() -> Path:
     """A folder for a new run, named by the time."""
     stem = datetime.datetime.now().strftime("%Y-%m-%d_%H%M%S")
     for suffix in ("", *(f"-{n}" for n in range(2, 100))):
@@ -191,7 +191,7 @@ def regress(
                 **({"workers": workers} if workers else {})}
     # a mistake shows before a folder is made
     plans.check(plans.Plan(folder=Path("."), **options))
-    plan = plans.Plan(folder=resume or output or _new_folder(), **options)
+    plan = plans.Plan(folder=resume or output or new_folder(), **options)
     with stopping.on_sigterm() as terminated:
         try:
             with progress_bars() as report:
@@ -297,7 +297,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
                 testbenches=[bench.name], waves=waves,
                 simulator=_simulator(simulator), wall_limit=wall_limit, pages=tuple(cli.pages))
     plans.check(plan)
-    folder = output or _new_folder()
+    folder = output or new_folder()
     job, *_ = plans.jobs_of(plans.Plan(**{**vars(plan), "folder": folder}))
     job = type(job)(**{**vars(job), "test": test})
     known = name in the_catalogue().find(block).configurations
@@ -379,7 +379,7 @@ def picture(block: BlockName,
     found = the_catalogue().find(block)
     wanted = found.picture(name)
     if wanted.kept and kept is None:
-        plan = plans.Plan([found], _new_folder(), seed=seed, testbenches=wanted.testbenches,
+        plan = plans.Plan([found], new_folder(), seed=seed, testbenches=wanted.testbenches,
                     configurations=[configuration] if configuration else (),
                     wall_limit=wall_limit, pages=tuple(cli.pages))
         plans.check(plan)

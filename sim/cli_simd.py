@@ -12,6 +12,7 @@ from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars
+from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
 from cyclebound.sim.simd_run import SimdRun, grid_of, run_kernel
@@ -160,6 +161,11 @@ def run(
         "DIR/buffer-N.npy: floats.")] = None,
     integers: Annotated[list[int] | None, typer.Option(
         "--integers", metavar="BUFFER", help="Write this buffer as integers.")] = None,
+    chart: Annotated[Path | None, typer.Option(
+        "--chart", metavar="FILE", help="Draw which slot occupies which resource when (--model "
+        "cycle): .svg, .png or .pdf.")] = None,
+    until: Annotated[int | None, typer.Option(
+        "--until", metavar="CYCLE", min=1, help="The last cycle of the chart.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a kernel: its result and, on the cycle model, its time.
@@ -168,6 +174,10 @@ def run(
 
     Exit status 1: it differs from its reference; 2: it cannot be run, or was stopped by a fault.
     """
+    if chart is not None and chart.suffix not in FORMATS:
+        raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
+    if chart is not None and model != "cycle":
+        raise UserError("--chart shows when each phase runs, which only --model cycle knows")
     program = load_program(kernel)
     source = Path(kernel).parent if kernel.endswith(".sas") else None
     try:
@@ -191,6 +201,12 @@ def run(
                          check=check, tell=tell)
     written = [] if output is None else write_results(ran.memory, ran.written, integers or (),
                                                       output)
+    if chart is not None and ran.timed is not None:
+        from cyclebound.sim.pictures.simd_occupation import figure  # matplotlib takes a second
+
+        write(figure(ran.timed.phases, min(until or ran.timed.cycles, ran.timed.cycles),
+                     f"{program.name}, policy {policy}"), chart, "--chart")
+        written.append(str(chart))
     if as_json:
         print(json.dumps({
             "kernel": program.name, "model": model, "policy": policy, "machine": machine,

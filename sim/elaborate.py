@@ -219,10 +219,11 @@ class Claim:
 
 
 class ProofTop(FlatTop):
-    """A `FlatTop` for a model checker: every input is free in every cycle, and reset is never set.
+    """A `FlatTop` for a model checker: every input is free in every cycle, and so is reset.
 
-    A proof begins in the reset values of all registers, which is the state that a reset leaves;
-    what happens during a reset in mid-run is not part of it.
+    A proof begins in the reset values of all registers. Reset may come back in any cycle, to the
+    component, its checker and its probes; what a reset leaves alone (memories, registers without
+    reset) is then as it was.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ class ProofTop(FlatTop):
         ``explain(m, probes)`` may say more of those `ProbeCounter`s, by what they count.
     """
 
-    def __init__(self, component: wiring.Component, checker: wiring.Component,
+    def __init__(self, component: wiring.Component, checker: wiring.Component | None,
                  claims: Sequence[Claim] = ()):
         super().__init__(component, checker)
         self._domain = ClockDomain("sync")
@@ -240,7 +241,6 @@ class ProofTop(FlatTop):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.domains.sync = self._domain
-        m.d.comb += self._domain.rst.eq(0)
         counters = {}
         for claim in self._claims:
             # an age of more than the limit, at least by one, is told from a small one
@@ -255,7 +255,7 @@ class ProofTop(FlatTop):
 
     @property
     def ports(self) -> list[Signal]:
-        return [self._domain.clk, *super().ports]
+        return [self._domain.clk, self._domain.rst, *super().ports]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:
@@ -297,12 +297,13 @@ class SharedModules:
 
 
 def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
-             shares: SharedModules | None = None) -> str:
+             shares: SharedModules | None = None, lines: bool = False) -> str:
     """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text.
 
-    With ``shares``, equal components are one module, and that is where their names are kept.
+    With ``shares``, equal components are one module, and that is where their names are kept. With
+    ``lines``, each cell has the file and line that it comes from, as attribute ``src``.
     """
-    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=False)
+    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=lines)
     return "\n".join([text, *(shares.modules.values() if shares else ())])
 
 

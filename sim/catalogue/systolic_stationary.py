@@ -85,6 +85,8 @@ BLOCKS = (
                      "double_buffer": double_buffer}
                     for rows, columns in ((2, 3), (4, 4), (3, 5), (8, 8), (16, 16))
                     for double_buffer in (True, False)),
+                # weights, a row of operands, and its sums: r + (r + c + 1) steps, and two cycles
+                depth=lambda instance: max(12, 2 * instance["rows"] + instance["columns"] + 3),
                 induction=3,
             ),
             Property(
@@ -96,7 +98,7 @@ BLOCKS = (
                     {"rows": 2, "columns": columns, "operand_width": 2, "accumulator_width": 6,
                      "double_buffer": double_buffer}
                     for columns in (2, 3) for double_buffer in (True, False)),
-                depth=8,
+                depth=lambda instance: 2 * instance["rows"] + instance["columns"] + 3,
                 induction=1,
             ),
             Property(
@@ -107,7 +109,7 @@ BLOCKS = (
                 checker=WeightStationaryPECheck,
                 instances=tuple({"double_buffer": double_buffer}
                                 for double_buffer in (True, False)),
-                depth=4,
+                depth=6,
                 induction=2,
                 top=WeightStationaryPE,
             ),

@@ -51,6 +51,13 @@ class Scene:
         self._offered: tuple[Burst | None, int] = (None, 0)
         self._line: deque[Burst] = deque()  # taken and not yet entered
 
+    async def reset(self) -> None:
+        """Reset the generator, whatever is under way, and begin anew."""
+        await self.bench.reset()
+        self.model = CommandGeneratorCycleModel(self.part)
+        self._line.clear()
+        self._gap = 0
+
     def _offer(self, burst: Burst) -> int:
         """A burst on the bus of inputs."""
         if self._offered[0] is not burst:
@@ -229,6 +236,28 @@ async def fifos_that_fill(bench: Bench) -> None:
         for offers in (1.0, 0.6):
             await scene.play(scene.some(15), offers=offers, pops=pops)
     assert min(scene.counts[name] for name in ("blocked", "full")) > 100, scene.counts
+
+
+@testbench
+async def reset_in_mid_run(bench: Bench) -> None:
+    """Reset at random cycles, with banks open, bursts under way and FIFOs filled."""
+    scene, rng = Scene(bench), bench.rng
+    opened = 0
+    for _ in range(30):
+        bursts = iter(scene.some(3))
+        offer = next(bursts)
+        for _ in range(rng.randrange(1, 40)):
+            gone = sum(1 << bank for bank, queue in enumerate(scene.model.queues)
+                       if queue and rng.random() < 0.5)
+            if offer is not None and await scene.cycle(offer, gone):
+                offer = next(bursts, None)
+            elif offer is None:
+                await scene.cycle(None, gone)
+        opened += any(scene.model.queues)
+        await scene.cycle(offer)  # its inputs stay for a cycle of reset, and a head goes once
+        await scene.reset()
+    await scene.play(scene.some(5), pops=lambda waiting: True)
+    assert opened > 10
 
 
 @testbench

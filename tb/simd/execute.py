@@ -12,16 +12,17 @@ __all__ = ["measure", "play"]
 Bits = NDArray[np.uint32]
 Evaluate = Callable[..., Bits]  # selector and operands, arrays of patterns
 
+_ONE_BY_ONE = 1000  # operations
 _FIRST = 0x1234_5678, 0x9E37_79B9, 0x0F1E_2D3C
 _STRIDE = 0x9E37_79B1, 0x61C8_8647, 0x85EB_CA6B  # odd, and no multiples of each other
 
 
 async def play(bench: Bench, names: Sequence[str], operations: Iterable[Sequence[int] | None],
-               evaluate: Evaluate) -> list[tuple[int, int]]:
+               evaluate: Evaluate) -> int:
     """Operations, each a value for each input of ``names``, selector first; None: an idle cycle.
 
     Every cycle, ``done`` and ``result`` are compared with what must come ``stages`` cycles later.
-    Returns for each operation the cycles of its operands and of its result.
+    Returns how many results there were.
     """
     stages = bench.parameters["stages"]
     valid, done, result = bench.inputs["valid"], bench.outputs["done"], bench.outputs["result"]
@@ -30,24 +31,23 @@ async def play(bench: Bench, names: Sequence[str], operations: Iterable[Sequence
     taken = [step for step in steps if step is not None]
     wanted = {select: iter(evaluate(select, *_columns(taken, select)))
               for select in {step[0] for step in taken}}
-    under_way: list[tuple[int, int] | None] = [None] * stages
-    times = []
+    under_way: list[int | None] = [None] * stages
+    shown = 0
     for step in [*steps, *[None] * stages]:
         word = 0
         if step is not None:
             word = valid.mask | sum(field.to(value)
                                     for field, value in zip(fields, step, strict=True))
-        now = bench.cycle
         seen = await bench.step(word)
         due = under_way.pop(0)
         if due is None:
             bench.check(seen, 0, done.mask)
         else:
-            bench.check(seen, done.mask | result.to(due[1]), done.mask | result.mask)
-            times.append((due[0], now))
-        under_way.append(None if step is None else (now, int(next(wanted[step[0]]))))
-    assert len(times) == len(taken)
-    return times
+            bench.check(seen, done.mask | result.to(due), done.mask | result.mask)
+            shown += 1
+        under_way.append(None if step is None else int(next(wanted[step[0]])))
+    assert shown == len(taken)
+    return shown
 
 
 def _columns(steps: Sequence[Sequence[int]], select: int) -> list[Bits]:
@@ -57,21 +57,26 @@ def _columns(steps: Sequence[Sequence[int]], select: int) -> list[Bits]:
 
 async def measure(bench: Bench, select: int, count: int, evaluate: Evaluate, *,
                   operands: int = 1) -> None:
-    """So many operations by the harness, one in each cycle; observes all of their latencies."""
-    stages = bench.parameters["stages"]
+    """So many operations by the harness, one in each cycle.
+
+    They are observed as one stream, and if there are few, one by one too: a simulator would print
+    two lines for each.
+    """
     values = [_progression(number, count) for number in range(operands)]
     results = evaluate(select, *values).astype(np.uint64)
+    if count <= _ONE_BY_ONE:
+        bench.declare("result")
+    bench.declare("stream", operations=count)
     outputs = await _run(bench, select, count, operands)
+    bench.undeclare("result")
+    bench.undeclare("stream")
     if (outputs["sum"], outputs["weighted"]) != _sums(results):
         place = await _first_wrong(bench, select, results, operands)
         arguments = ", ".join(f"{int(value[place]):#010x}" for value in values)
         raise AssertionError(f"operation {select} of {arguments}: not {int(results[place]):#010x}")
     assert not outputs["fault"], "a result without an operation"
     assert outputs["results"] == count, f"{outputs['results']} results of {count} operations"
-    # all between the least and the greatest, which are the same unless a bound is violated
-    bench.observe_counted("result", outputs["maximum"], count, stages=stages)
     assert outputs["minimum"] == outputs["maximum"], "latencies differ"
-    bench.observe_counted("stream", outputs["cycles"], 1, operations=count, stages=stages)
     bench.compared += count
 
 

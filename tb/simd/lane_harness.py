@@ -5,10 +5,11 @@ from cyclebound.golden.simd.lane_operations import LaneOperation
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.simd.execute import measure
 
-COUNT = 10_000
+COUNTS = (1, 100, 10_000)
 
 
 @testbench
 async def every_operation(bench: Bench) -> None:
     for operation in LaneOperation:
-        await measure(bench, operation, COUNT, evaluate, operands=3)
+        for count in COUNTS:
+            await measure(bench, operation, count, evaluate, operands=3)

@@ -5,7 +5,7 @@ from cyclebound.golden.simd.special_tables import SpecialFunction
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.simd.execute import measure
 
-COUNTS = (1, 2, 100_000)
+COUNTS = (1, 2, 1000, 100_000)
 
 
 @testbench

@@ -96,14 +96,15 @@ class Scene:
         """Words in so many bytes."""
         return -(-nbytes // self.word_bytes)
 
-    def declare(self, nbytes: int, requesters: int, at: tuple[int, int] | None = None) -> None:
+    def declare(self, nbytes: int, requesters: int, at: tuple[int, int] | None = None,
+                **more: int) -> None:
         """From now on, transactions on a path (on all) are of so many bytes, and its bank's
-        requesters so many.
+        requesters so many; ``more`` says in which state they find it.
         """
         where = at and dict(zip("rb", at, strict=True))
         for what in ("transaction", "read"):
             self.bench.declare(what, at=where, words=self.words_of(nbytes),
-                               transaction_bytes=nbytes, requesters=requesters)
+                               transaction_bytes=nbytes, requesters=requesters, **more)
 
     def undeclare(self) -> None:
         """What begins from now on is no measurement."""
@@ -167,12 +168,14 @@ async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbyt
     """
     await scene.clear()
     scene.undeclare()
-    alone = [scene.transaction(bank, scene.word_bytes)]
+    # a write: the answer to a read would come when the measurement has begun
+    alone = [scene.transaction(bank, scene.word_bytes, write=True)]
     scene.place(last_served, bank, lambda: alone.pop() if alone else None)
     await scene.cycle()
     for rival in rivals:
         scene.place(rival, bank, lambda: scene.transaction(bank, scene.word_bytes))
-    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank))
+    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank),
+                  last_served=[victim, *rivals].index(last_served))
     ours = [scene.transaction(bank, nbytes, write=write) for write in (True, False)]
     path = scene.place(victim, bank, lambda: ours.pop() if ours else None)
     await scene.cycle()
@@ -195,15 +198,19 @@ async def every_size_and_state_under_the_adversary(bench: Bench) -> None:
 
 @testbench
 async def everybody_asks_at_once_after_reset(bench: Bench) -> None:
-    """The arbiter's first order; writes only, since nobody knows yet what the memory holds."""
-    scene = Scene(bench)
-    scene.declare(scene.word_bytes, scene.requesters)
-    for requester in range(scene.requesters):
-        for bank in range(scene.banks):
-            scene.place(requester, bank, lambda bank=bank: scene.transaction(
-                bank, scene.word_bytes, write=True))
-    for _ in range(3 * scene.requesters):
-        await scene.cycle()
+    """The arbiter's first order, also after a reset in mid-run; writes only, since nobody knows yet
+    what the memory holds.
+    """
+    for cycles in (1, 2, *(bench.rng.randrange(3, 20) for _ in range(10)), 20):
+        scene = Scene(bench)
+        scene.declare(scene.word_bytes, scene.requesters)
+        for requester in range(scene.requesters):
+            for bank in range(scene.banks):
+                scene.place(requester, bank, lambda scene=scene, bank=bank: scene.transaction(
+                    bank, scene.word_bytes, write=True))
+        for _ in range(cycles + 2 * scene.requesters):
+            await scene.cycle()
+        await bench.reset()
 
 
 @testbench

@@ -8,7 +8,7 @@ travel with the operands. `OutputStationaryProductCheck` computes the products: 
 Ref: the thesis on AI accelerators, chapter 5.2 (Eq. 5.2 to 5.6, Table 5.1).
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from cyclebound.tb.watcher import Watcher
@@ -295,6 +295,8 @@ class OutputStationaryProof(_ArrayWatcher):
 
         m.submodules.check = self.check
         m.d.sync += [Assert(fact, text) for fact, text in self.timing()]
+        m.d.sync += Cover(self.results.valid & self.results.ready & (self.check.rows_left == 1),
+                          "the last row of a product leaves")
         if self.product is not None:
             m.submodules.product = self.product
             m.d.sync += [Assert(fact, text) for fact, text in self.values(m)]

@@ -3,7 +3,7 @@
 Nothing here depends on the array around it, nor on how many elements there are.
 """
 
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal, signed
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, signed
 
 from cyclebound.tb.watcher import Watcher
 
@@ -61,6 +61,7 @@ class OutputStationaryPECheck(Watcher):
             Assert((self.product <= self.most) & (self.product >= -self.most), "product too great"),
             Assert((self.exact <= reach) & (self.exact >= -reach), "sum too great"),
             Assert(self.sum == self.exact, "the sum overflows"),
+            Cover(self.accumulate & ~self.first & (self.sum != 0), "a second product is added"),
         ]
         return m
 
@@ -93,11 +94,11 @@ class WeightStationaryPECheck(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        target, right = self.target, Signal.like(self.right)
+        target, right, added = self.target, Signal.like(self.right), Signal()
         product, total = Signal.like(target.product), Signal.like(self.sum)
         with m.If(self.load):
             m.d.sync += [right.eq(self.left), product.eq(self.right * target.held),
-                         total.eq(self.above + target.product)]
+                         total.eq(self.above + target.product), added.eq(target.product != 0)]
             with m.If(self.write):
                 m.d.sync += (self.written if target.double_buffer else self.used).eq(self.weight)
             if target.double_buffer:
@@ -108,6 +109,7 @@ class WeightStationaryPECheck(Watcher):
             Assert(target.held == self.used, "not the weight"),
             Assert(target.product == product, "not the product of operand and weight"),
             Assert(self.sum == total, "not the sum"),
+            Cover(added & (self.sum != 0), "a product is in the sum"),
         ]
         if target.double_buffer:
             m.d.sync += Assert(target.spare == self.written, "not the weight to come")

@@ -4,7 +4,7 @@ It numbers the tiles by two counters, column by column, and says of each number 
 to be. Since no number is left out and none comes twice, each tile is visited once.
 """
 
-from amaranth.hdl import Assert, Assume, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 
 from cyclebound.tb.watcher import Watcher
 
@@ -105,7 +105,11 @@ class TileSequencerProof(TileSequencerCheck):
         m = super().elaborate(platform)
         t = self.target
         row, column = self.i * self.rows, self.j * self.columns
-        m.d.sync += Assert(t.busy == self.walking, "busy")
+        m.d.sync += [
+            Assert(t.busy == self.walking, "busy"),
+            Cover(self.tiles.valid & self.tiles.ready & self.tiles.payload.final
+                  & (self.i != 0) & (self.j != 0), "the last of several rows and columns of tiles"),
+        ]
         with m.If(self.walking):
             m.d.sync += [
                 Assert((t.row == row) & (t.column == column), "position"),

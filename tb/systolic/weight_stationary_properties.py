@@ -10,7 +10,7 @@ Ref: the thesis on AI accelerators, chapter 5.2 (Table 5.2).
 
 import itertools
 
-from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from cyclebound.tb.watcher import Watcher
@@ -203,5 +203,6 @@ class WeightStationaryProof(WeightStationaryCheck):
             Assert(t.in_fold == self.in_fold, "in fold"),
             Assert(t.wave_valid == self.history, "wavefront"),
             Assert(self.ahead <= self.rows, "no more weights than rows"),
+            Cover(self.results.valid & self.results.ready, "a row of sums leaves"),
         ]
         return m

@@ -59,7 +59,14 @@ def of(mesh, ends, lengths, delta, depth):
 SHARED = of(Mesh(2, 3), [((1, 1), (0, 0)), ((0, 1), (1, 0)), ((1, 2), (1, 0))], [5] * 3, 2, 4)
 
 
+LINE = of(Mesh(1, 4), [((0, 0), (0, 2)), ((0, 1), (0, 2)), ((0, 3), (0, 2))], [4, 15, 15], 2, 3)
+
+
 @pytest.mark.parametrize(("network", "plan", "stream", "latency", "before"), [
+    # Packets of 4 and of 15 flits, by an annealed search of plans: 15 flits from the tile in front
+    # of the target, while packets of 4 come from the one before and of 15 from the other side.
+    (LINE, {(0, 0): [(29, "0"), (31, "0")], (0, 1): [(begin, "1") for begin in (15, 43, 44, 51)],
+            (0, 3): [(begin, "2") for begin in (8, 9, 17, 32, 33, 34, 36, 36, 40)]}, "1", 69, 55),
     # Stream 0 finds the channel to the west taken by a second packet of stream 2, whose first
     # one waits in the FIFO behind for the last of stream 1's.
     (SHARED, {(1, 1): [(13, "0")], (0, 1): [(3, "1"), (3, "1")], (1, 2): [(4, "2"), (4, "2")]},
@@ -71,7 +78,8 @@ def test_an_input_that_was_idle_finds_a_full_fifo(network, plan, stream, latency
                for tile, each in plan.items()}
     worst = max(last - first + 1 for name, first, last in play(network, packets) if name == stream)
     assert before < worst == latency <= bound_of(network).bound(stream)
-    assert latency <= alike_bound_of(network).bound(stream)
+    alike = alike_bound_of(network)
+    assert alike is None or latency <= alike.bound(stream)
 
 
 def test_the_rest_of_a_long_packet_is_in_the_way():

@@ -194,3 +194,22 @@ EQUIVALENT = (
     Mutant(MEMORY, "SRAM reads while nobody asks",
            "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(reads)"),
 )
+
+TOKENS, GENERATOR = "dataflow.token_buffer", "dram.command_generator"
+RESET = (  # kept over a reset in mid-run
+    Mutant(TOKENS, "present is not reset",
+           'Signal(depth, name=f"present_{k}")',
+           'Signal(depth, name=f"present_{k}", reset_less=True)',
+           "nothing waits that is not needed"),
+    Mutant(TOKENS, "complete is not reset",
+           "self.complete = Signal(depth)", "self.complete = Signal(depth, reset_less=True)",
+           "is in its entry or in the output"),
+    Mutant(GENERATOR, "is_open is not reset",
+           "self.is_open = Signal(part.banks)",
+           "self.is_open = Signal(part.banks, reset_less=True)"),
+    Mutant(GENERATOR, "within is not reset",
+           "self.within = Signal(), Signal(), Signal()",
+           "self.within = Signal(), Signal(), Signal(reset_less=True)",
+           "within a request"),
+)
+"""What survives unless reset comes in mid-run."""

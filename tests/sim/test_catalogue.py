@@ -125,7 +125,7 @@ def test_bounds_say_where_they_come_from(block):
         assert found.formula
         assert found.source
         assert len(found.derivation) > 20
-        assert found.parameters
+        assert found.environment or found.kind != "bound" or observed.probe is None
         if "this project" in found.source:  # then the docstring holds the derivation
             assert len(found.derivation) > 80
 

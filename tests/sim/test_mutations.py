@@ -7,6 +7,7 @@ bound checker; and the bound checkers in a bounded proof, without any testbench 
 import re
 
 import pytest
+from amaranth.hdl import Const, Cover
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
@@ -28,6 +29,7 @@ from .mutants import (
     EQUIVALENT,
     MEMORY,
     MUTANTS,
+    RESET,
     Mutant,
     component_of,
     with_fault,
@@ -43,6 +45,18 @@ CHECKS = {  # checker, parameters, cycles of the bounded proof; invariants are l
     ARRAY: ((OutputStationaryCheck, ARRAY_SHAPE, 10),
             (OutputStationaryProductCheck, ARRAY_SHAPE, 10)),
 }
+
+
+def covering(checker):
+    """A checker that covers something: that it is reached is proved with the block's properties."""
+
+    class Covering(checker):
+        def elaborate(self, platform):
+            m = super().elaborate(platform)
+            m.d.sync += Cover(Const(1), "a cycle")
+            return m
+
+    return Covering
 
 
 def regression(name, mutant, folder, *, watched, limit=LIMIT):
@@ -68,7 +82,7 @@ def test_there_are_mutants_of_every_block(name):
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("mutant", [*MUTANTS, *DRAM, *EQUIVALENT], ids=str)
+@pytest.mark.parametrize("mutant", [*MUTANTS, *DRAM, *EQUIVALENT, *RESET], ids=str)
 def test_edit_fits_the_rtl(mutant):
     assert component_of(catalogue.load().find(mutant.block), mutant) is not None
 
@@ -136,13 +150,32 @@ def test_bound_checker_stops_the_regression(tmp_path, mutant):
 
 
 @pytest.mark.proof
+@some([mutant for mutant in RESET if mutant.says], "complete is not reset")
+def test_reset_in_mid_run_is_part_of_proofs(tmp_path, mutant):
+    block = with_fault(catalogue.load().find(mutant.block), mutant, watched=True, max_cycles=LIMIT)
+    claim = block.properties[0]
+    found = prove(block, claim, claim.instances[0], folder=tmp_path)
+    assert found.status == "failed"
+    assert re.search(mutant.says, found.detail)
+
+
+@pytest.mark.cosim
+@some([mutant for mutant in RESET if not mutant.says], "is_open is not reset")
+def test_reset_in_mid_run_is_part_of_testbenches(tmp_path, mutant):
+    reason = regression(mutant.block, mutant, tmp_path, watched=True, limit=200_000)
+    assert re.match(r"reset_in_mid_run: cycle \d+: .* expected", reason), reason
+    assert regression(mutant.block, None, tmp_path, watched=True, limit=200_000) == ""
+
+
+@pytest.mark.proof
 @some(MUTANTS, "pointer lost when idle", "pointer off by one", "response to a write",
       "a row less of results")
 def test_bound_checkers_alone_find_what_breaks_a_claim(tmp_path, mutant):
     block = with_fault(catalogue.load().find(mutant.block), mutant, watched=True, max_cycles=LIMIT)
     found = []
     for checker, parameters, depth in CHECKS[mutant.block]:
-        claim = Property(checker.__name__, "", checker, (parameters,), depth=depth, induction=None)
+        claim = Property(checker.__name__, "", covering(checker), (parameters,), depth=depth,
+                         induction=None)
         found.append(prove(block, claim, parameters, folder=tmp_path))
         if found[-1].status == "failed":
             break

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -45,8 +45,13 @@ class Steps(wiring.Component):
 BLOCK = Block("test.steps", "a counter", Steps, {"small": Configuration({"top": 5})}, (), ())
 
 
-def claims(*statements, depth=8, induction=4):
-    """A property from functions of the checker, each of which makes a statement."""
+def claims(*statements, depth=8, induction=4, covers=True):
+    """A property from functions of the checker, each of which makes a statement.
+
+    It covers a count of 1, unless it is not to.
+    """
+    if covers:
+        statements = *statements, lambda c: Cover(c.count == 1, "one")
 
     class Check(wiring.Component):
         def __init__(self, target):
@@ -84,7 +89,7 @@ def test_anywhere_begins_in_any_state_that_is_assumed(tmp_path, least, status):
             m = Module()
             first = Signal(init=1)
             m.d.sync += [first.eq(0), Assume(~first | (self.count <= least), "high"),
-                         Assert(self.count <= 5, "above")]
+                         Assert(self.count <= 5, "above"), Cover(self.count == 1, "one")]
             return m
 
     step = dataclasses.replace(claims(up_to(5), depth=2, induction=None), checker=Check)
@@ -147,10 +152,62 @@ def test_checker_that_asserts_nothing_is_an_error():
 
 
 def test_contradictory_assumptions_are_an_error():
-    vacuous = claims(up_to(3), lambda c: Assume(c.go, "go"), lambda c: Assume(c.count < 3, "low"))
+    vacuous = claims(up_to(3), lambda c: Assume(c.go, "go"), lambda c: Assume(~c.go, "stop"))
     with pytest.raises(UserError, match=r"^test\.steps: property claim: its assumptions "
-                                        r"contradict each other in cycle 3: nothing is left"):
+                                        r"contradict each other in cycle 0: nothing is left"):
         prove(BLOCK, vacuous, {"top": 5})
+
+
+def test_checker_that_covers_nothing_is_an_error():
+    silent = claims(up_to(5), covers=False)
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: its checker covers "
+                                        r"nothing, so nothing shows that what it is about can "
+                                        r"happen$"):
+        prove(BLOCK, silent, {"top": 5})
+
+
+def test_depth_and_covers_may_depend_on_the_instance():
+    late = dataclasses.replace(
+        claims(up_to(5), lambda c: Cover(c.count == 3, "three"), induction=None),
+        depth=lambda instance: instance["top"] - 1)
+    assert prove(BLOCK, late, {"top": 5}).depth == 4
+    with pytest.raises(UserError, match=r"cannot happen within 2 cycles: three$"):
+        prove(BLOCK, late, {"top": 3})
+    assert prove(BLOCK, dataclasses.replace(late, covered={"top": 5}), {"top": 3}).depth == 2
+
+
+class Kept(Steps):
+    """The counter, which a reset does not clear."""
+
+    def __init__(self, *, top):
+        super().__init__(top=top)
+        self.kept = Signal.like(self.count, reset_less=True)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.If(self.go):
+            m.d.sync += self.kept.eq(Mux(self.kept == self.top, 0, self.kept + 1))
+        m.d.comb += self.count.eq(self.kept)
+        return m
+
+
+def test_reset_may_come_at_any_time(tmp_path):
+    class Follows(wiring.Component):
+        def __init__(self, target):
+            super().__init__({"go": In(1), "count": In(4)})
+
+        def elaborate(self, platform):
+            m = Module()
+            own = Signal(4)
+            with m.If(self.go):
+                m.d.sync += own.eq(Mux(own == 5, 0, own + 1))
+            m.d.sync += [Assert(own == self.count, "other"), Cover(own == 1, "one")]
+            return m
+
+    follows = dataclasses.replace(claims(up_to(5)), checker=Follows)
+    assert prove(BLOCK, follows, {"top": 5}).status == "proved"
+    found = prove(BLOCK, dataclasses.replace(follows, top=Kept), {"top": 5}, folder=tmp_path)
+    assert (found.status, found.detail) == ("failed", "other in cycle 1")
 
 
 def test_cover_that_is_not_reached_is_an_error():

@@ -37,10 +37,10 @@ def test_holds_every_module(wheel):
     tree = {f"cyclebound/{path.relative_to(ROOT)}" for folder in ("golden", "hdl", "sim", "tb",
                                                                      "tools")
             for path in (ROOT / folder).rglob("*")
-            if path.suffix in (".py", ".html") and "__pycache__" not in path.parts}
+            if path.suffix in (".py", ".html", ".sas") and "__pycache__" not in path.parts}
     assert tree
     assert not tree - held, "missing from the wheel; are their folders listed in pyproject.toml?"
-    modules = {name for name in held if name.endswith((".py", ".html"))}
+    modules = {name for name in held if name.endswith((".py", ".html", ".sas"))}
     assert not modules - tree, "in the wheel and not in the tree"
 
 

@@ -153,3 +153,12 @@ def test_what_needs_an_installed_kernel(call, tmp_path):
 def test_installed_kernels_are_listed(call):
     said = call("simd", "kernels").stdout
     assert "compute_phi_mag      2048 x 1  (Sim-D, Table 4: MRI-Q computePhiMag)" in said
+
+
+def test_a_chart_of_phases(call, tmp_path):
+    said = call("simd", "run", "compute_phi_mag", "--model", "cycle", "--chart", "c.svg")
+    assert said.returncode == 0, said.stderr
+    text = (tmp_path / "c.svg").read_text()
+    assert text.count("<path") > 20
+    assert "--chart shows when" in call("simd", "run", "saxpy", "--chart", "c.svg").stderr
+    assert "--chart takes a file" in call("simd", "run", "saxpy", "--chart", "c.txt").stderr

@@ -143,7 +143,7 @@ class _Unit:
             return type("Field", (), {"mask": 0})
 
     def __init__(self, values, more):
-        self.parameters, self.compared, self.seen = {"stages": 5}, 0, []
+        self.compared, self.seen = 0, []
         self.inputs, self.outputs = self._Inputs(), self._Outputs()
         self.results, self.more = values, more
 
@@ -158,8 +158,11 @@ class _Unit:
         return {"sum": total, "weighted": weighted, "results": self.count, "fault": 0,
                 "minimum": 5, "maximum": 5, "cycles": self.count + 4} | self.more
 
-    def observe_counted(self, *what, **parameters):
-        self.seen.append((*what, parameters))
+    def declare(self, what, **parameters):
+        self.seen.append((what, parameters))
+
+    def undeclare(self, what):
+        self.seen.append((what, None))
 
 
 def measured(count=1000, wrong=None, **more):
@@ -174,11 +177,13 @@ def measured(count=1000, wrong=None, **more):
 
 
 @unit
-def test_a_measurement_observes_all_of_its_operations():
-    bench = measured()
-    assert bench.seen == [("result", 5, 1000, {"stages": 5}),
-                          ("stream", 1004, 1, {"operations": 1000, "stages": 5})]
-    assert bench.compared == 1000
+@pytest.mark.parametrize(("count", "alone"), [(1000, True), (1001, False)])
+def test_a_measurement_observes_its_operations(count, alone):
+    bench = measured(count)
+    assert bench.seen[:alone] == [("result", {})][:alone]
+    assert bench.seen[alone:] == [
+        ("stream", {"operations": count}), ("result", None), ("stream", None)]
+    assert bench.compared == count
 
 
 @unit

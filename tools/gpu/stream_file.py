@@ -23,7 +23,7 @@
 from collections.abc import Mapping
 
 from cyclebound.golden.gpu.streams import Gpu, Operation, Stream, check_streams
-from cyclebound.tools.gpu.toml_text import line_of, load_toml, shown
+from cyclebound.tools.gpu.toml_text import Reader, load_toml
 
 __all__ = ["EXAMPLES", "parse_streams"]
 
@@ -62,57 +62,9 @@ EXAMPLES = {
 """Files that come with the command, by name."""
 
 
-class _Reader:
-    """Values with their lines."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def refuse(self, path: list, must: str, value: object) -> ValueError:
-        name = ".".join(str(each + 1) if isinstance(each, int) else each for each in path)
-        return ValueError(f"line {line_of(self._text, path)}: {name} must be {must}, not "
-                          f"{shown(value)}")
-
-    def table(self, path: list, value: object, known: tuple[str, ...]) -> Mapping:
-        if not isinstance(value, dict):
-            raise self.refuse(path, "a table", value)
-        for name in value:
-            if name not in known:
-                raise self.refuse([*path, name], f"one of {', '.join(known)}", name)
-        return value
-
-    def tables(self, path: list, value: object) -> list:
-        if not isinstance(value, list) or not value:
-            raise self.refuse(path, "at least one table", value)
-        return value
-
-    def number(self, path: list, table: Mapping, default: int | None = None) -> int:
-        value = table.get(path[-1], default)
-        if isinstance(value, bool) or not isinstance(value, int):
-            where = path if path[-1] in table else path[:-1]
-            raise self.refuse(where, "a whole number" if path[-1] in table else
-                              f"a table with {path[-1]}", value if path[-1] in table else table)
-        return value
-
-    def text(self, path: list, table: Mapping, among: tuple[str, ...] | None = None,
-             default: str | None = None) -> str:
-        value = table.get(path[-1], default)
-        if not isinstance(value, str) or not value or (among and value not in among):
-            where = path if path[-1] in table else path[:-1]
-            raise self.refuse(where, f"one of {', '.join(among)}" if among else
-                              f"a text for {path[-1]}", value)
-        return value
-
-    def at(self, path: list, make, *arguments: object, **named: object) -> object:
-        try:
-            return make(*arguments, **named)
-        except ValueError as error:
-            raise ValueError(f"line {line_of(self._text, path)}: {error}") from None
-
-
 def parse_streams(text: str) -> tuple[Gpu, tuple[Stream, ...]]:
     """The device and its streams. Raises `ValueError` with the line of what is wrong."""
-    found, reader = load_toml(text), _Reader(text)
+    found, reader = load_toml(text), Reader(text)
     reader.table([], found, ("device", "stream"))
     device = reader.table(["device"], found.get("device", {}), (*_DEVICE, "default_stream"))
     gpu = reader.at(["device"], Gpu, **{
@@ -126,7 +78,7 @@ def parse_streams(text: str) -> tuple[Gpu, tuple[Stream, ...]]:
     return gpu, tuple(streams)
 
 
-def _streams(reader: _Reader, place: int, entry: object, *, per_thread: bool) -> list[Stream]:
+def _streams(reader: Reader, place: int, entry: object, *, per_thread: bool) -> list[Stream]:
     """A stream; of a null stream in per-thread mode, one for each thread of the host."""
     path = ["stream", place]
     table = reader.table(path, entry, ("name", "priority", "null", "period", "operation"))
@@ -147,7 +99,7 @@ def _streams(reader: _Reader, place: int, entry: object, *, per_thread: bool) ->
         each for operations in by_thread.values() for each in operations]), high, null, period)]
 
 
-def _operation(reader: _Reader, path: list, entry: object, *, null: bool
+def _operation(reader: Reader, path: list, entry: object, *, null: bool
                ) -> tuple[int, Operation]:
     known = ("kernel", "copy", "time", "release", *_KERNEL, *(["thread"] if null else []))
     table = reader.table(path, entry, known)

@@ -1,9 +1,9 @@
 """TOML from users, with the line of a value for messages."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["line_of", "load_toml", "shown"]
+__all__ = ["Reader", "line_of", "load_toml", "shown"]
 
 
 def load_toml(text: str) -> dict[str, object]:
@@ -32,3 +32,57 @@ def shown(value: object) -> str:
     """A value for a message, in at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class Reader:
+    """Checks values of a file and names their lines."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def refuse(self, path: list, must: str, value: object) -> ValueError:
+        """The error for a value; numbers in a path count from 1 in the message."""
+        name = ".".join(str(each + 1) if isinstance(each, int) else each for each in path)
+        return ValueError(f"line {line_of(self._text, path)}: {name} must be {must}, not "
+                          f"{shown(value)}")
+
+    def table(self, path: list, value: object, known: tuple[str, ...]) -> Mapping:
+        """A table with no other names than these."""
+        if not isinstance(value, dict):
+            raise self.refuse(path, "a table", value)
+        for name in value:
+            if name not in known:
+                raise self.refuse([*path, name], f"one of {', '.join(known)}", name)
+        return value
+
+    def tables(self, path: list, value: object) -> list:
+        """An array of tables that is not empty."""
+        if not isinstance(value, list) or not value:
+            raise self.refuse(path, "at least one table", value)
+        return value
+
+    def number(self, path: list, table: Mapping, default: int | None = None) -> int:
+        """A whole number under the path's last name; needed where there is no default."""
+        value = table.get(path[-1], default)
+        if isinstance(value, bool) or not isinstance(value, int):
+            where = path if path[-1] in table else path[:-1]
+            raise self.refuse(where, "a whole number" if path[-1] in table else
+                              f"a table with {path[-1]}", value if path[-1] in table else table)
+        return value
+
+    def text(self, path: list, table: Mapping, among: tuple[str, ...] | None = None,
+             default: str | None = None) -> str:
+        """A text under the path's last name, maybe one of a few."""
+        value = table.get(path[-1], default)
+        if not isinstance(value, str) or not value or (among and value not in among):
+            where = path if path[-1] in table else path[:-1]
+            raise self.refuse(where, f"one of {', '.join(among)}" if among else
+                              f"a text for {path[-1]}", value)
+        return value
+
+    def at(self, path: list, make: Callable, *arguments: object, **named: object) -> object:
+        """What ``make`` returns; what it refuses, with the line of a path."""
+        try:
+            return make(*arguments, **named)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"line {line_of(self._text, path)}: {error}") from None

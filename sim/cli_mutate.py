@@ -1,0 +1,142 @@
+"""The command that mutates a block, to see what its testbenches and proofs find."""
+
+import datetime
+import json
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cyclebound.sim import cli
+from cyclebound.sim.cli import (
+    AsJson,
+    BlockName,
+    ConfigurationName,
+    Workers,
+    app,
+    console,
+    progress_bars,
+    the_catalogue,
+)
+from cyclebound.sim.cli_run import new_folder
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.lazy import lazy
+
+mutants = lazy("cyclebound.sim.mutate")
+rows = lazy("cyclebound.sim.mutant_rows")
+run_results = lazy("cyclebound.sim.results")
+stopping = lazy("cyclebound.sim.stop")
+tools = lazy("cyclebound.sim.toolchain")
+
+_MOST = 100_000
+
+
+@app.command()
+def mutate(
+    block: BlockName, configuration: ConfigurationName = None,
+    count: Annotated[int, typer.Option(
+        "-n", metavar="N", min=1, max=_MOST, help="How many mutants; the RTL may have fewer.")
+    ] = 100,
+    seed: Annotated[int, typer.Option(
+        "--seed", metavar="S", min=0, max=(1 << 31) - 1, help="Which of them.")] = 1,
+    testbenches: Annotated[list[str] | None, typer.Option(
+        "--testbench", metavar="T", help="Only this testbench; may be repeated. The default is "
+        "all that simulate the block itself within seconds.")] = None,
+    at_least: Annotated[float | None, typer.Option(
+        "--at-least", metavar="PERCENT", min=0, max=100,
+        help="Exit status 1 if the score is below.")] = None,
+    workers: Workers = None,
+    output: Annotated[Path | None, typer.Option(
+        "--output", "-o", metavar="DIR", help="The run's folder; the default is runs/<time>. "
+        "Of the same mutants in it, those that are settled are not run again.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Change the block's RTL in many small ways: does anything fail?
+
+    Each mutant runs on the block's testbenches with its bound checker, then against its bounds and
+    properties, until the first failure. What none of these finds is either proved equivalent to
+    the block, or has survived. The score is the percentage killed of all not proved equivalent.
+    docs/mutation.md says how to read it.
+    """
+    found = the_catalogue().find(block)
+    name, _ = found.configuration(configuration)
+    benches = [found.testbench(each) for each in dict.fromkeys(testbenches or ())]
+    _check(found.name, name, benches)
+    if not benches:
+        mutants.benches_of(found, name)  # a mistake shows before a folder is made
+    folder = output or new_folder()
+    _note(folder)
+    with stopping.on_sigterm() as terminated:
+        try:
+            with progress_bars() as report:
+                campaign = mutants.mutate(
+                    found, name, run=folder, count=count, seed=seed, testbenches=benches,
+                    workers=workers or 1, pages=tuple(cli.pages), report=report,
+                    tell=(lambda row: None) if as_json else
+                    lambda row: _tell(report.console, row))
+        except KeyboardInterrupt:
+            again = shlex.join(["cyclebound", "mutate", found.name, "-c", name, "-n", str(count),
+                                "--seed", str(seed), "-o", str(folder)])
+            cli.fail(f"{'terminated' if terminated else 'interrupted'}; what was settled is kept, "
+                     f"continue with `{again}`", 143 if terminated else 130)
+    if as_json:
+        print(json.dumps({
+            "block": found.name, "configuration": name, "seed": seed, "tally": campaign.tally,
+            "score": campaign.score,
+            "mutants": [asdict(row) for _, row in sorted(campaign.rows.items())]}, indent=2))
+    else:
+        _summary(campaign, folder)
+    return 1 if at_least is not None and (campaign.score or 0) < at_least else 0
+
+
+def _check(block: str, configuration: str, benches: list) -> None:
+    """Raise `UserError` for a testbench that cannot run mutants."""
+    for bench in benches:
+        if not bench.runs_on(configuration):
+            raise UserError(f"testbench {bench.name} of {block} does not run on configuration "
+                            f"{configuration}")
+        if bench.top is not None:
+            raise UserError(f"testbench {bench.name} of {block} simulates a top of its own; only "
+                            "those that simulate the block itself run mutants")
+
+
+def _note(folder: Path) -> None:
+    """Make the folder a run, unless it is one already."""
+    results = run_results.Results(folder, create=True)
+    try:
+        if "command" not in results.meta:
+            results.note(command=shlex.join(["cyclebound", *sys.argv[1:]]), jobs=0,
+                         created=datetime.datetime.now().isoformat(timespec="seconds"),
+                         versions=tools.versions())
+    finally:
+        results.close()
+
+
+def _tell(screen, row) -> None:
+    """What needs a look, as soon as it is known."""
+    if row.fate in ("survived", "unknown", "timeout"):
+        screen.print(_line(row), soft_wrap=True, highlight=False)
+
+
+def _line(row) -> str:
+    said = "; ".join(filter(None, [row.by, row.detail]))
+    return f"{row.fate:10} {row.source or '-'}: {row.mutation}" + (f" ({said})" if said else "")
+
+
+def _summary(campaign, folder: Path) -> None:
+    screen = console()
+    killers: dict[str, int] = {}
+    for row in campaign.rows.values():
+        if row.fate in ("killed", "timeout"):
+            killers[row.by] = killers.get(row.by, 0) + 1
+    by = ", ".join(f"{killer} {number}" for killer, number in killers.items())
+    tally = ", ".join(f"{number} {fate}" for fate, number in campaign.tally.items() if number)
+    score = "no score" if campaign.score is None else f"score {campaign.score:.1f} %"
+    screen.print(f"{campaign.block} {campaign.configuration}: {score} of "
+                 f"{len(campaign.rows)} mutants: {tally}", soft_wrap=True)
+    if by:
+        screen.print(f"killed by: {by}", soft_wrap=True)
+    screen.print(f"folder {folder}; `cyclebound report {folder}` shows all", soft_wrap=True)

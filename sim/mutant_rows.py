@@ -1,0 +1,174 @@
+"""What became of a block's mutants: a file in a run's folder, a line of JSON for each.
+
+A line is written as soon as its mutant is settled, so that a run that is interrupted keeps it. Like
+the results of a run (`cyclebound.sim.results`) the file may come from anywhere: whatever does not
+fit is a `UserError`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.folders import inside
+from cyclebound.sim.shape import cleaned, row_misfit, shown
+
+__all__ = ["FATES", "Campaign", "MutantRow", "read_campaigns", "score"]
+
+FOLDER = "mutants"
+FATES = ("killed", "timeout", "survived", "equivalent", "unknown")
+
+
+@dataclass(frozen=True)
+class MutantRow:
+    """A mutant and its fate.
+
+    Attributes
+    ----------
+    mutation : str
+        What was changed.
+    source : str
+        The file and line of the RTL.
+    fate : str
+        ``killed``: a testbench, a bound checker, a bound or a proof failed. ``timeout``: a
+        testbench did not end. ``survived``: nothing failed, and it can be told from the block.
+        ``equivalent``: it is proved that it cannot. ``unknown``: nothing failed, and whether it
+        can be told is not known.
+    by : str
+        What killed it: ``testbench NAME`` and its seed, ``bound NAME``, ``property NAME``.
+    detail : str
+        What that said; of a survivor, when it differs at the earliest.
+    seconds : float
+        What it took.
+    """
+
+    number: int
+    mutation: str
+    source: str
+    fate: str
+    by: str = ""
+    detail: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Head:
+    block: str
+    configuration: str
+    seed: int
+    count: int
+    design: str
+
+
+class Campaign:
+    """All mutants of one configuration of a block.
+
+    Attributes
+    ----------
+    block, configuration : str
+        Of what.
+    seed, count : int
+        How they were listed; there may be fewer.
+    design : str
+        Stands for all that they were made from.
+    rows : dict of int to MutantRow
+        Those that are settled, by number.
+    """
+
+    def __init__(self, run: Path, block: str, configuration: str, seed: int, count: int,
+                 design: str) -> None:
+        self.block, self.configuration = block, configuration
+        self.seed, self.count, self.design = seed, count, design
+        self.rows: dict[int, MutantRow] = {}
+        self._path = inside(run, run / FOLDER / f"{block}-{configuration}.jsonl")
+
+    def begin(self) -> None:
+        """Go on where a run of the same mutants was interrupted, or begin anew."""
+        if self._path.exists():
+            before = _read(self._path)
+            if _head(before) == _head(self):
+                self.rows = before.rows
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lines = [json.dumps(asdict(each)) for each in (_head(self), *self.rows.values())]
+            self._path.write_text("".join(f"{line}\n" for line in lines))
+        except OSError as error:
+            raise UserError(f"cannot write {self._path}: {error.strerror or error}") from error
+
+    def settle(self, row: MutantRow) -> None:
+        """Keep a mutant's fate."""
+        self.rows[row.number] = row
+        try:
+            with self._path.open("a") as file:
+                file.write(json.dumps(asdict(row)) + "\n")
+        except OSError as error:
+            raise UserError(f"cannot write {self._path}: {error.strerror or error}; "
+                            "what was settled before is kept") from error
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """How many there are of each fate."""
+        found = Counter(row.fate for row in self.rows.values())
+        return {fate: found[fate] for fate in FATES}
+
+    @property
+    def score(self) -> float | None:
+        """Of those not proved equivalent, the percentage killed; None if there are none."""
+        return score(self.rows.values())
+
+
+def score(rows: Iterable[MutantRow]) -> float | None:
+    """Of the mutants not proved equivalent, the percentage killed; None if there are none."""
+    fates = [row.fate for row in rows if row.fate != "equivalent"]
+    killed = sum(fate in ("killed", "timeout") for fate in fates)
+    return 100 * killed / len(fates) if fates else None
+
+
+def _head(campaign: Campaign) -> _Head:
+    return _Head(campaign.block, campaign.configuration, campaign.seed, campaign.count,
+                 campaign.design)
+
+
+def read_campaigns(run: Path) -> list[Campaign]:
+    """All that a run's folder holds of mutants, by name. Raises `UserError`."""
+    folder = run / FOLDER
+    return [_read(inside(run, path)) for path in sorted(folder.glob("*.jsonl"))]
+
+
+def _read(path: Path) -> Campaign:
+    def refuse(wrong: str) -> UserError:
+        return UserError(f"{path} is no list of mutants of this cyclebound: {wrong}")
+
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {path}: {error}") from error
+    rows: list[object] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(cleaned(json.loads(line)))
+        except (ValueError, RecursionError):
+            if number == len(lines):  # its writer was killed
+                break
+            raise refuse(f"line {number} must be JSON, not {shown(line)}") from None
+    if not rows:
+        raise refuse("it is empty")
+    if wrong := row_misfit(rows[0], _Head, "line 1"):
+        raise refuse(wrong)
+    campaign = Campaign(path.parents[1], **rows[0])
+    if path.name != campaign._path.name:
+        raise refuse(f"it must be called {campaign._path.name}")
+    for number, row in enumerate(rows[1:], 2):
+        thing = f"line {number}"
+        wrong = row_misfit(row, MutantRow, thing)
+        if not wrong and row["fate"] not in FATES:
+            wrong = f"fate of {thing} must be one of {', '.join(FATES)}, not {shown(row['fate'])}"
+        if not wrong and not 1 <= row["number"] <= campaign.count:
+            wrong = (f"number of {thing} must be from 1 to {campaign.count}, "
+                     f"not {shown(row['number'])}")
+        if wrong:
+            raise refuse(wrong)
+        campaign.rows[row["number"]] = MutantRow(**row)
+    return campaign

@@ -1,0 +1,36 @@
+"""Which slot occupies which resource, over time: Sim-D's Figure 4."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from cyclebound.golden.simd.cycle import Phase
+
+__all__ = ["RESOURCES", "figure"]
+
+RESOURCES = ("compute", "dram", "scratchpad")
+_COLOURS = ("#4477aa", "#cc6677")  # by slot
+_LABELLED = 0.03  # of the time: shorter phases have no room for a number
+
+
+def figure(phases: Sequence[Phase], cycles: int, title: str) -> Figure:
+    """A row for each resource and slot; a bar is a phase, with its work-group's number."""
+    drawn = Figure(figsize=(11, 3.2), layout="constrained")
+    axes = drawn.subplots()
+    rows = [(resource, slot) for resource in RESOURCES for slot in range(len(_COLOURS))]
+    for phase in phases:
+        if phase.start >= cycles:
+            continue
+        row = rows.index((phase.resource, phase.slot))
+        length = min(phase.end, cycles) - phase.start
+        axes.barh(row, length, left=phase.start, height=0.8, color=_COLOURS[phase.slot],
+                  edgecolor="white", linewidth=0.4)
+        if length > _LABELLED * cycles:
+            axes.text(phase.start + length / 2, row, str(phase.work_group), ha="center",
+                      va="center", color="white", fontsize="small")
+    axes.set_yticks(range(len(rows)), [f"{resource}, slot {slot}" for resource, slot in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlim(0, cycles)
+    axes.set_xlabel("compute cycles")
+    axes.set_title(title)
+    return drawn

@@ -1,0 +1,244 @@
+"""Layers and resources from a TOML file.
+
+    [dram]
+    part = "ddr4-3200aa-x16"  # between resources
+
+    [[layer]]                 # a convolution, int8
+    name = "conv1"
+    height = 32
+    width = 32
+    channels = 3
+    filters = 16
+    kernel = 3
+    stride = 1
+    padding = 1
+    window = 1                # of the pooling
+
+    [[layer]]                 # a product: rows x inputs by inputs x outputs
+    name = "fc"
+    rows = 1
+    inputs = 4096
+    outputs = 10
+
+    [[resource]]
+    name = "array"
+    kind = "systolic"         # size, delay, interval
+    clock_ps = 10000
+
+    [[resource]]
+    name = "gpu"
+    kind = "gpu"              # capability, sms, threads, global_latency, sectors_per_cycle
+
+    [[resource]]
+    name = "tile"
+    kind = "cpu"              # links
+
+    [[resource]]
+    name = "simd"
+    kind = "simd"             # has no analysis yet: left out, with a message
+
+    [[resource]]
+    name = "other"
+    kind = "given"            # cycles of each layer, and where they are from
+    clock_ps = 1000
+    evidence = "datasheet"
+    cycles = { conv1 = 1234 }
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.gpu.compute_capability import capability
+from cyclebound.golden.gpu.heterogeneous import (
+    CpuTile,
+    Given,
+    Gpu,
+    Resource,
+    SimD,
+    Systolic,
+    Transfer,
+)
+from cyclebound.golden.gpu.safe_bound import Machine
+from cyclebound.golden.systolic.accelerator import Memory
+from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
+from cyclebound.golden.systolic.accelerator_plan import Device
+from cyclebound.golden.systolic.layers import Convolution, Product
+from cyclebound.tools.gpu.toml_text import Reader, load_toml
+
+__all__ = ["LAYER_EXAMPLE", "System", "parse_system"]
+
+_CONVOLUTION = ("height", "width", "channels", "filters", "kernel")
+_DEFAULTS = {"stride": 1, "padding": 0, "window": 1}
+_PRODUCT = ("rows", "inputs", "outputs")
+_MOST_SIZE = 1 << 20
+_KINDS = {"systolic": ("size", "delay", "interval"),
+          "gpu": ("capability", "sms", "threads", "global_latency", "sectors_per_cycle"),
+          "cpu": ("links",), "simd": (), "given": ("cycles", "evidence")}
+
+LAYER_EXAMPLE = """# A small network on four resources
+[[layer]]
+name = "conv1"
+height = 16
+width = 16
+channels = 3
+filters = 16
+kernel = 3
+padding = 1
+
+[[layer]]
+name = "conv2"
+height = 16
+width = 16
+channels = 16
+filters = 32
+kernel = 3
+stride = 2
+padding = 1
+
+[[layer]]
+name = "fc"
+rows = 1
+inputs = 2048
+outputs = 10
+
+[[resource]]
+name = "array"
+kind = "systolic"
+size = 8
+clock_ps = 10000
+
+[[resource]]
+name = "gpu"
+kind = "gpu"
+sms = 108
+sectors_per_cycle = 34
+clock_ps = 710
+
+[[resource]]
+name = "tile"
+kind = "cpu"
+clock_ps = 16667
+
+[[resource]]
+name = "simd"
+kind = "simd"
+"""
+
+
+@dataclass(frozen=True)
+class System:
+    """What a file says."""
+
+    layers: tuple[Layer, ...]
+    resources: tuple[Resource, ...]
+    transfer: Transfer
+
+
+def parse_system(text: str) -> System:
+    """Layers, resources and the DRAM between. Raises `ValueError` with line and reason."""
+    found, reader = load_toml(text), Reader(text)
+    reader.table([], found, ("dram", "layer", "resource"))
+    dram = reader.table(["dram"], found.get("dram", {}), ("part",))
+    name = reader.text(["dram", "part"], dram, None, "ddr4-3200aa-x16")
+    part = reader.at(["dram", "part"], part_named, name)
+    layers = [_layer(reader, ["layer", number], each) for number, each in enumerate(
+        reader.tables(["layer"], found.get("layer")))]
+    resources = [_resource(reader, ["resource", number], each) for number, each in enumerate(
+        reader.tables(["resource"], found.get("resource")))]
+    for thing, names in (("layer", [each.name for each in layers]),
+                         ("resource", [each.name for each in resources])):
+        for number, each in enumerate(names):
+            if each in names[:number]:
+                raise reader.refuse([thing, number, "name"], "a name of its own", each)
+    for number, each in enumerate(resources):
+        if isinstance(each, Given):
+            for name in each.wcets:
+                if name not in [layer.name for layer in layers]:
+                    raise reader.refuse(["resource", number, "cycles", name], "a layer's name",
+                                        name)
+    return System(tuple(layers), tuple(resources), Transfer(part))
+
+
+def _layer(reader: Reader, path: list, entry: object) -> Layer:
+    table = reader.table(path, entry, ("name", *_CONVOLUTION, *_DEFAULTS, *_PRODUCT))
+    name = reader.text([*path, "name"], table)
+    is_product = any(each in table for each in _PRODUCT)
+    needed = _PRODUCT if is_product else _CONVOLUTION
+    for each in table:
+        if each not in ("name", *needed, *(() if is_product else _DEFAULTS)):
+            raise reader.refuse([*path, each], "left out of a product", table[each])
+    sizes = {each: reader.number([*path, each], table) for each in needed}
+    more = {} if is_product else {each: reader.number([*path, each], table, default)
+                                  for each, default in _DEFAULTS.items()}
+    for each, value in (sizes | more).items():
+        if value > _MOST_SIZE:
+            raise reader.refuse([*path, each], f"at most {_MOST_SIZE}", value)
+    if is_product:
+        product = reader.at(path, Product, name, *sizes.values())
+        return reader.at(path, product_layer, product)
+    convolution = reader.at(path, Convolution, name, *sizes.values(), more["stride"],
+                            more["padding"])
+    return reader.at(path, Layer, convolution, window=more["window"])
+
+
+def _resource(reader: Reader, path: list, entry: object) -> Resource:
+    every = tuple(dict.fromkeys(each for names in _KINDS.values() for each in names))
+    table = reader.table(path, entry, ("name", "kind", "clock_ps", *every))
+    kind = reader.text([*path, "kind"], table, tuple(_KINDS))
+    for each in table:
+        if each not in ("name", "kind", "clock_ps", *_KINDS[kind]):
+            raise reader.refuse([*path, each], f"left out of a {kind} resource", table[each])
+    name = reader.text([*path, "name"], table)
+    made = _MAKERS[kind](reader, path, table, name)
+    if "clock_ps" in table:
+        clock = reader.number([*path, "clock_ps"], table)
+        if not 1 <= clock <= 10**9:
+            raise reader.refuse([*path, "clock_ps"], "1 to 1000000000", clock)
+        made = replace(made, clock_ps=clock)
+    elif kind == "given":
+        raise reader.refuse(path, "a table with clock_ps", table)
+    return made
+
+
+def _systolic(reader: Reader, path: list, table: Mapping, name: str) -> Systolic:
+    device = reader.at([*path], Device, reader.number([*path, "size"], table, 8))
+    memory = reader.at([*path], Memory, reader.number([*path, "delay"], table, 1),
+                       reader.number([*path, "interval"], table, 1))
+    return Systolic(name, device, memory)
+
+
+def _gpu(reader: Reader, path: list, table: Mapping, name: str) -> Gpu:
+    limits = reader.at(path, capability, reader.text([*path, "capability"], table, None, "8.0"))
+    numbers = {each: reader.number([*path, each], table, default) for each, default in (
+        ("sms", 108), ("threads", 128), ("global_latency", 290), ("sectors_per_cycle", 1))}
+    for each, most in (("sms", 1024), ("threads", limits.threads_per_block)):
+        if not 1 <= numbers[each] <= most:
+            raise reader.refuse([*path, each], f"1 to {most}", numbers[each])
+    machine = reader.at(path, Machine, global_latency=numbers["global_latency"],
+                        sectors_per_cycle=Fraction(numbers["sectors_per_cycle"]))
+    return Gpu(name, limits, machine, numbers["sms"], numbers["threads"])
+
+
+def _cpu(reader: Reader, path: list, table: Mapping, name: str) -> CpuTile:
+    links = reader.number([*path, "links"], table, 0)
+    if not 0 <= links <= 1000:
+        raise reader.refuse([*path, "links"], "0 to 1000", links)
+    return CpuTile(name, links)
+
+
+def _given(reader: Reader, path: list, table: Mapping, name: str) -> Given:
+    cycles = table.get("cycles")
+    if not isinstance(cycles, dict):
+        raise reader.refuse([*path, "cycles"] if "cycles" in table else path,
+                            "a table of cycles by layer", cycles)
+    found = {each: reader.number([*path, "cycles", each], cycles) for each in cycles}
+    for each, value in found.items():
+        if not 0 <= value <= 10**15:
+            raise reader.refuse([*path, "cycles", each], "0 to 10^15 cycles", value)
+    return Given(name, found, 1, reader.text([*path, "evidence"], table))
+
+
+_MAKERS = {"systolic": _systolic, "gpu": _gpu, "cpu": _cpu, "given": _given,
+           "simd": lambda reader, path, table, name: SimD(name)}

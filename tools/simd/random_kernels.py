@@ -1,0 +1,282 @@
+"""Valid kernels at random: loops, divergence, calls, scratchpads, indexed transfers.
+
+A kernel is made as a tree of statements, and its source is written from the tree (`source_of`), so
+that a check may follow the tree without masks or a control stack. Work-groups do not depend on each
+other: each writes its own part of two buffers, and reads two that nothing writes.
+"""
+
+import random
+from dataclasses import dataclass
+
+from cyclebound.golden.simd.machine import Machine
+
+__all__ = ["CONDITIONS", "DATA", "INDEXED", "SOURCE", "TABLE", "Call", "Exit", "If", "Loop", "Move",
+           "Node", "Op", "RandomKernel", "random_kernel", "source_of"]
+
+SOURCE, TABLE, DATA, INDEXED = range(4)
+"""Buffers: a tile's source, a table for indexes, the results by tile, and by index."""
+
+_VALUES = 8       # v0 to v7; v8 and v9 are for the writer, v10 is 0
+_FIRST_MARK = 11  # v11 and on: which lanes ran the first side of a condition, by level
+_INTEGERS = ("iadd", "isub", "imul", "imin", "imax", "and", "or", "xor")
+_FLOATS = ("add", "add.neg", "mul", "mul.neg", "min", "max")
+_UNARY = ("abs", "not", "rcp", "rsqrt", "sin", "cos", "cvt.i2f", "cvt.f2i")
+CONDITIONS = ("ez", "nz", "g", "ge", "l", "le")
+_DEEPEST = 3  # of nested statements: a predicate for each level
+
+
+@dataclass(frozen=True)
+class Op:
+    """``name`` into v``target`` of v``a`` and ``b``: a register's number, or bits if ``constant``.
+    Without ``b``, of ``a`` alone."""
+
+    name: str
+    target: int
+    a: int
+    b: int | None = None
+    constant: bool = False
+
+
+@dataclass(frozen=True)
+class If:
+    """``body`` in lanes where the condition on v``value`` does not hold, ``other`` in the rest."""
+
+    condition: str
+    value: int
+    body: tuple
+    other: tuple = ()
+
+
+@dataclass(frozen=True)
+class Loop:
+    """``body`` ``times`` times; lanes for which the condition, if any, holds before it leave."""
+
+    times: int
+    body: tuple
+    condition: str = ""
+    value: int = 0
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function: ``first``, a return of lanes where the condition holds, ``then``."""
+
+    first: tuple
+    condition: str
+    value: int
+    then: tuple
+
+
+@dataclass(frozen=True)
+class Exit:
+    """Lanes where the condition holds end."""
+
+    condition: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """A transfer by ``way``, of v``value``; ``index`` is the register that indexes are made of."""
+
+    way: str
+    value: int
+    index: int = 0
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The lanes that come here are noted; only the writer makes these."""
+
+    depth: int
+
+
+Node = Op | If | Loop | Call | Exit | Move
+
+_WAYS = ("load", "store", "snoop", "gather", "scatter", "put", "get", "pick")
+# tile from SOURCE, to DATA; snoopy from TABLE, index by index; index by index to INDEXED; to the
+# scratchpad, from it with a shift, and by index
+
+
+@dataclass(frozen=True)
+class RandomKernel:
+    """A kernel and the tree that it was made of."""
+
+    text: str
+    tree: tuple[Node, ...]
+    table: int  # words of TABLE, a power of two
+
+
+class _Maker:
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+
+    def block(self, depth: int, most: int = 4) -> tuple[Node, ...]:
+        return tuple(self._node(depth) for _ in range(self._rng.randint(1, most)))
+
+    def _node(self, depth: int) -> Node:
+        rng = self._rng
+        kinds = ["op"] * 5 + ["move"] * 2
+        if depth < _DEEPEST:
+            kinds += ["if", "if", "loop"]
+        if depth == 0:
+            kinds += ["call", "exit"]
+        kind = rng.choice(kinds)
+        value, condition = rng.randrange(_VALUES), rng.choice(CONDITIONS)
+        if kind == "move":
+            return Move(rng.choice(_WAYS), value, rng.randrange(_VALUES), rng.randint(-70, 70))
+        if kind == "if":
+            other = self.block(depth + 1, 3) if rng.random() < 0.5 else ()
+            return If(condition, value, self.block(depth + 1, 3), other)
+        if kind == "loop":
+            divergent = rng.random() < 0.6
+            return Loop(rng.randint(1, 4), self.block(depth + 1, 3), condition if divergent else "",
+                        value)
+        if kind == "call":
+            return Call(self.block(1, 2), condition, value, self.block(1, 2))
+        return Exit(condition, value) if kind == "exit" else self._op()
+
+    def _op(self) -> Op:
+        rng = self._rng
+        target, a = rng.randrange(_VALUES), rng.randrange(_VALUES)
+        if rng.random() < 0.25:
+            return Op(rng.choice(_UNARY), target, a)
+        constant = rng.random() < 0.4
+        name = rng.choice(_INTEGERS + _FLOATS)
+        if name in _INTEGERS:
+            b = rng.choice((0, 1, 7, 0xFFFF_FFFF, rng.getrandbits(32)))
+        else:
+            b = rng.choice((0, 0x3F80_0000, 0xC000_0000, 0x7F80_0000, rng.getrandbits(32)))
+        return Op(name, target, a, b if constant else rng.randrange(_VALUES), constant)
+
+
+class _Writer:
+    """Source text from a tree."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.functions: list[tuple[str, Call]] = []
+        self._labels = 0
+
+    def _say(self, *lines: str) -> None:
+        self.lines.extend(lines)
+
+    def _label(self) -> str:
+        self._labels += 1
+        return f"l{self._labels}"
+
+    def block(self, nodes: tuple[Node, ...], depth: int) -> None:
+        for node in nodes:
+            getattr(self, f"_{type(node).__name__.lower()}")(node, depth)
+
+    def _op(self, node: Op, depth: int) -> None:
+        second = "" if node.b is None else f", {node.b:#x}" if node.constant else f", v{node.b}"
+        self._say(f"{node.name} v{node.target}, v{node.a}{second}")
+
+    def _masked(self, nodes: tuple[Node, ...], depth: int) -> None:
+        end = self._label()
+        self._say(f"cpush.if {end}", f"cmask p{depth}")
+        self.block(nodes, depth + 1)
+        self._say("cpop", f"{end}:")
+
+    def _if(self, node: If, depth: int) -> None:
+        self._say(f"itest.{node.condition} p{depth}, v{node.value}")
+        if node.other and depth == 0:  # every lane has its predicate: one branch for both sides
+            end, other = self._label(), self._label()
+            self._say(f"cpush.if {end}", f"bra {other}, p0")
+            self.block(node.body, depth + 1)
+            self._say("cpop", f"{other}:")
+            self.block(node.other, depth + 1)
+            self._say("cpop", f"{end}:")
+            return
+        # Which lanes are to run the other side must outlive the first, in a register of the level.
+        self._say(f"iadd v{_FIRST_MARK + depth}, v10, 0")
+        self._masked((Mark(depth), *node.body), depth)
+        if node.other:
+            self._say(f"itest.nz p{depth}, v{_FIRST_MARK + depth}")
+            self._masked(node.other, depth)
+
+    def _mark(self, node: Mark, depth: int) -> None:
+        self._say(f"mov v{_FIRST_MARK + node.depth}, 1")
+
+    def _loop(self, node: Loop, depth: int) -> None:
+        again, end = self._label(), self._label()
+        if node.condition:
+            self._say(f"cpush.brk {end}")
+        self._say(f"smov s{8 + depth}, {node.times}", f"{again}:")
+        if node.condition:
+            self._say(f"itest.{node.condition} p{depth}, v{node.value}", f"brk p{depth}")
+        self.block(node.body, depth + 1)
+        self._say(f"sisub s{8 + depth}, s{8 + depth}, 1",
+                  f"#bound branchcycle {node.times - 1} 1", f"sicj.g {again}, s{8 + depth}")
+        if node.condition:
+            self._say("cpop", f"{end}:")
+
+    def _call(self, node: Call, depth: int) -> None:
+        name = self._label()
+        self.functions.append((name, node))
+        self._say(f"call {name}")
+
+    def _exit(self, node: Exit, depth: int) -> None:
+        self._say(f"itest.{node.condition} p0, v{node.value}", "exit p0")
+
+    def _move(self, node: Move, depth: int) -> None:
+        index, value = f"v{node.index}", f"v{node.value}"
+        if node.way in ("load", "store"):
+            self._say(f"ldglin {value}, {SOURCE}, {node.shift}" if node.way == "load"
+                      else f"stglin {value}, {DATA}")
+        elif node.way in ("put", "get"):
+            self._say(f"stsplin {value}, 0" if node.way == "put"
+                      else f"ldsplin {value}, 0, {node.shift}")
+        else:
+            mask = "s1" if node.way == "scatter" else "s2" if node.way == "pick" else "s0"
+            self._say(f"and v8, {index}, {mask}")
+            if node.way == "scatter":
+                self._say("iadd v8, v8, s3")
+            self._say("movvsp vc.mem_idx, v8")
+            self._say(*{"snoop": (f"ldgbidx {TABLE}", f"mov {value}, vc.mem_data"),
+                        "gather": (f"ldgidxit {value}, {TABLE}",),
+                        "scatter": (f"stgidxit {value}, {INDEXED}",),
+                        "pick": ("ldspbidx 0", f"mov {value}, vc.mem_data")}[node.way])
+
+
+def source_of(tree: tuple[Node, ...], machine: Machine, words: int, table: int) -> str:
+    """The source of a kernel; ``words`` of its grid, ``table`` of the table.
+
+    In the end every lane's values are combined and stored. If the grid does not fill its
+    work-groups, the scratchpad has words that nothing has written.
+    """
+    writer = _Writer()
+    items = machine.items
+    writer._say("smov s0, " + str(table - 1), f"smov s1, {items - 1}", f"smov s2, {items - 1}",
+                "smov s3, sc.wg_off_x", "mov v10, vc.zero")
+    for number in range(_VALUES):
+        writer._say(f"mov v{number}, vc.{('lid_x', 'tid_x', 'one', 'zero')[number % 4]}")
+    # What the scratchpad holds at first is not defined.
+    writer._say("stsplin v0, 0", f"ldglin v0, {SOURCE}", f"ldglin v4, {SOURCE}, 1")
+    writer.block(tree, 0)
+    writer._say(*(line for number in range(_VALUES)
+                  for line in (f"iadd v9, v{number}, 0", "xor v10, v10, v9")),
+                f"stglin v10, {DATA}", "exit")
+    done = 0
+    while done < len(writer.functions):
+        name, node = writer.functions[done]
+        done += 1
+        writer._say(f"{name}:")
+        writer.block(node.first, 1)
+        writer._say(f"itest.{node.condition} p0, v{node.value}", "ret p0")
+        writer.block(node.then, 1)
+        writer._say("cpop")
+    size = 1 << 16
+    buffers = [f"{number} {number * size:#x} {length} 1" for number, length in
+               enumerate((words, table, words, -(-words // items) * items))]
+    return "\n".join([".data", *buffers, ".sp_data", f"0 0 {items} 1", ".text", *writer.lines, ""])
+
+
+def random_kernel(seed: int, machine: Machine, words: int) -> RandomKernel:
+    """A kernel for a grid of ``words`` items in one line; the same for the same seed."""
+    rng = random.Random(seed)
+    tree = _Maker(rng).block(0, 8)
+    table = rng.choice((16, 64, 128))
+    return RandomKernel(source_of(tree, machine, words, table), tree, table)
