@@ -79,14 +79,14 @@ def test_dual_port_speed_ups():
 
 @unit
 def test_what_the_bounds_do_not_cover():
-    with pytest.raises(NotCovered, match=r"^after_write must be a whole number, 0 to 1, not 2$"):
+    with pytest.raises(NotCovered, match=r"^after_write must be a whole number of 0 to 1, not 2$"):
         bounds.read_lifetime(links=0, after_write=2)
     for bound in (bounds.instruction, bounds.pipelined_instruction):
-        with pytest.raises(NotCovered, match=r"^operation must be a whole number, 0 to 2, not 3$"):
+        with pytest.raises(NotCovered, match=r"^operation must be a whole number of 0 to 2, not 3$"):
             bound(bypass=0, operation=3, links=1)
-    with pytest.raises(NotCovered, match=r"^links must be a whole number, at least 0, not -1$"):
+    with pytest.raises(NotCovered, match=r"^links must be a whole number of at least 0, not -1$"):
         bounds.read_lifetime(links=-1)
-    with pytest.raises(NotCovered, match=r"^sharing must be a whole number, at least 1, not 0$"):
+    with pytest.raises(NotCovered, match=r"^sharing must be a whole number of at least 1, not 0$"):
         bounds.shared_read(links=1, sharing=0, inputs=1)
 
 
@@ -98,7 +98,7 @@ def test_shared_write():
     assert by_inputs(1, 1) == [32, 54, 84, 114]
     assert by_inputs(2, 1) == [45, 73, 113, 153]
     assert by_inputs(1, 3) == [92, 138, 208, 278]
-    with pytest.raises(NotCovered, match=r"^inputs must be a whole number, at least 1, not 0$"):
+    with pytest.raises(NotCovered, match=r"^inputs must be a whole number of at least 1, not 0$"):
         bounds.shared_write(links=1, sharing=1, inputs=0)
 
 

@@ -71,7 +71,7 @@ def test_bounds():
     assert bounds.handshake_accept(contenders=1) == 11
     assert bounds.pipelined_hop(contenders=5) == 8
     for bound in (bounds.handshake_hop, bounds.handshake_accept, bounds.pipelined_hop):
-        with pytest.raises(NotCovered, match=r"^contenders must be a whole number, at least 1"):
+        with pytest.raises(NotCovered, match=r"^contenders must be a whole number of at least 1"):
             bound(contenders=0)
 
 

@@ -29,7 +29,7 @@ def test_harness_refuses(wrong, says):
 
 @unit
 def test_converts_alone():
-    assert "attribute \top 1" in rtlil.convert(MeshHarness(**TWO, longest=4))
+    assert "attribute \\top 1" in rtlil.convert(MeshHarness(**TWO, longest=4))
 
 
 # What a sink finds

@@ -30,5 +30,5 @@ def test_transfer_is_made_of_its_parts():
     alone = transfer(words=5, routers=3, delta=1, **known)
     assert alone == bounds.injection(words=5, crossing=0, **known) + 6 + 8 - 1
     assert transfer(words=6, routers=3, delta=1, **known) > alone
-    with pytest.raises(NotCovered, match=r"^delta must be a whole number, at least 1, not 0$"):
+    with pytest.raises(NotCovered, match=r"^delta must be a whole number of at least 1, not 0$"):
         transfer(words=5, routers=3, delta=0, **known)

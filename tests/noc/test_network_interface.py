@@ -131,9 +131,9 @@ def test_the_model_keeps_the_bounds_from_reset_on(seed):
 
 @unit
 @pytest.mark.parametrize(("wrong", "says"), [
-    ({"offset": -1}, "offset must be a whole number, at least 0, not -1"),
+    ({"offset": -1}, "offset must be a whole number of at least 0, not -1"),
     ({"offset": 1024}, "offset must be less than the period of 1024, not 1024"),
-    ({"offset": 0, "opened": 2}, "opened must be a whole number, 0 to 1, not 2")])
+    ({"offset": 0, "opened": 2}, "opened must be a whole number of 0 to 1, not 2")])
 def test_offsets_without_a_bound(wrong, says):
     for bound, size in ((bounds.window_wait, {"flits": 66}),
                         (bounds.injection, {"words": 64, "payload": 64})):
@@ -143,10 +143,10 @@ def test_offsets_without_a_bound(wrong, says):
 
 @unit
 @pytest.mark.parametrize(("wrong", "says"), [
-    ({"period": 0}, "period must be a whole number, at least 1, not 0"),
-    ({"length": 0}, "length must be a whole number, at least 1, not 0"),
-    ({"flits": 0}, "flits must be a whole number, at least 1, not 0"),
-    ({"crossing": -1}, "crossing must be a whole number, at least 0, not -1"),
+    ({"period": 0}, "period must be a whole number of at least 1, not 0"),
+    ({"length": 0}, "length must be a whole number of at least 1, not 0"),
+    ({"flits": 0}, "flits must be a whole number of at least 1, not 0"),
+    ({"crossing": -1}, "crossing must be a whole number of at least 0, not -1"),
     ({"length": 1025}, "length must be at most the period of 1024, not 1025"),
     ({"length": 89}, "a packet of 66 flits never fits a window of 89 cycles")])
 def test_windows_without_a_bound(wrong, says):
@@ -169,7 +169,7 @@ def test_first_header():
 def test_reception():
     assert bounds.reception(words=4, before=0) == 7
     assert bounds.reception(words=1, before=64) == 66
-    with pytest.raises(NotCovered, match=r"^words must be a whole number, at least 1, not 0$"):
+    with pytest.raises(NotCovered, match=r"^words must be a whole number of at least 1, not 0$"):
         bounds.reception(words=0, before=0)
 
 

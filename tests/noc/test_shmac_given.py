@@ -85,7 +85,8 @@ def measured(name, **given):
         else:
             found += [("read", {"links": 0}, *life)
                       for life in zip(begun, at["fetched"], strict=True)]
-    return [("cycle", Group(what, kind, last - first + 1, 1, first, last, "pysim"))
+    job = f"{name}/{CONFIGURATION[name]}/cycle/1"
+    return [(job, Group(what, kind, last - first + 1, 1, first, last, "pysim"))
             for what, kind, first, last in found]
 
 
@@ -95,7 +96,7 @@ def verdicts(name, **given):
     configuration = block.configurations[CONFIGURATION[name]]
     entries = {entry.what.removesuffix("_given"): entry for entry in block.bounds}
     return {what: judge_bound(block, CONFIGURATION[name], configuration, entries[what],
-                              [each for each in groups if each[1].what == what], {})
+                              [each for each in groups if each[1].what == what], ())
             for what in (*LIVES.values(), "instruction")}
 
 

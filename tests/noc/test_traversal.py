@@ -183,7 +183,7 @@ def test_crowds_have_bounds():
         assert bounds.crowd_traversal(**known, crowd=5, stream=int(name)) == direct.bound(name)
     with pytest.raises(NotCovered, match=r"^stream must be one of 0, .*, not '99' \(crowd 5\)$"):
         bounds.crowd_traversal(**known, crowd=5, stream=99)
-    with pytest.raises(NotCovered, match=r"^crowd must be a whole number, at least 0, not -1$"):
+    with pytest.raises(NotCovered, match=r"^crowd must be a whole number of at least 0, not -1$"):
         bounds.crowd_traversal(**known, crowd=-1, stream=0)
     with pytest.raises(ValueError, match=r"^longest packet must be at least 2, not 1$"):
         crowd(Mesh(2, 3), 5, 1)
