@@ -91,8 +91,6 @@ class Bench:
             self._in.value = 0
         if self._declared.width:  # what the test before declared
             self.dut.declared.value = 0
-        if self._declared.fields:  # else the test before would speak of this one's requests
-            self.dut.declared.value = 0
         await self.reset()
 
     async def reset(self) -> None:
