@@ -42,7 +42,7 @@ class Run:
 
     @property
     def problems(self) -> list[str]:
-        """Every reason why the run is no success, a line each; of void claims, their jobs say it."""
+        """Every reason why the run is no success, a line each; void claims have their jobs."""
         lines = [f"{job.name}: {job.reason}" for job in self.jobs if not job.passed]
         lines += [f"{row.block} {row.configuration}: {row.verdict}: {row.detail}"
                   for row in self.verdicts if row.failed and row.verdict != "void"]
