@@ -211,7 +211,7 @@ def write_job(folder: Path, job: Job, configuration: Configuration, testbench: T
                    for name, values in configuration.domain.items()},
         "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes},
-        "declared": top.declared_fields(), **more}))
+        "declared": top.declared_fields(), "observes": testbench.observes, **more}))
 
 
 def job_environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
@@ -276,7 +276,8 @@ def outcome_of(job: Job, folder: Path, status: int | None, top: FlatTop) -> Outc
     with (folder / "log.txt").open("a") as log:
         log.writelines(others)
     _read_observed(folder, outcome, seen)
-    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit)
+    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
+           observes=json.loads((folder / "job.json").read_text())["observes"])
     return outcome
 
 
@@ -314,7 +315,8 @@ def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> None
 _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)", re.MULTILINE)
 
 
-def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float) -> None:
+def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
+           observes: bool) -> None:
     """Fill in whether the job passed, and if not, why."""
     text = log.read_text(errors="replace")
     reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
@@ -342,8 +344,8 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
                        f"see {log}")
     if not reasons:
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
-    if not reasons and not outcome.groups:
-        reasons.append("0 requests observed")
+    if not reasons and not outcome.groups and (observes or not outcome.compared):
+        reasons.append("0 requests observed" if observes else "0 cycles compared")
     outcome.reason = "; ".join(reasons)
     outcome.passed = not reasons
 

@@ -114,7 +114,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",)),
             Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
-                      configurations=("thesis",), thorough=True),
+                      configurations=("thesis",), thorough=True, observes=False),
         ),
         bounds=(
             Observed("read_given", bounds.read_lifetime, probe=_READ),
