@@ -148,7 +148,8 @@ def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
     probed = testbench.probed(component) if testbench.probed else (
         None if testbench.top else component)
     return component, FlatTop(component, watches(component) if watches else None,
-                              probes=probes_of(block) if probed is not None else None,
+                              probes=(probes_of(block, job.configuration)
+                                      if probed is not None else None),
                               probed=probed, classed=_classed(block, parameters))
 
 
@@ -161,9 +162,10 @@ def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:
                 yield entry.what
 
 
-def probes_of(block: Block) -> dict[str, Probe]:
-    """The probes of the block's bounds, by what they see."""
-    return {entry.what: entry.probe for entry in block.bounds if entry.probe is not None}
+def probes_of(block: Block, configuration: str) -> dict[str, Probe]:
+    """The probes of the bounds on what this configuration does, by what they see."""
+    return {entry.what: entry.probe for entry in block.bounds if entry.probe is not None
+            and (not entry.configurations or configuration in entry.configurations)}
 
 
 def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
