@@ -503,6 +503,9 @@ def show_bound(
     = False,
     balanced: Annotated[bool, typer.Option(
         "--balanced", help="No SM runs more blocks than its share of the waves.")] = False,
+    spread: Annotated[bool, typer.Option(
+        "--spread", help="The warps of an SM are spread evenly over its schedulers; else one may "
+        "have them all.")] = False,
     latencies: Latencies = None,
     settings: Annotated[list[str] | None, typer.Option(
         "--set", metavar="NAME=VALUE", help="A number of the machine: "
@@ -531,7 +534,8 @@ def show_bound(
         found = checked(
             kernel_bound, kernel, launch, BlockResources(launch.threads, taken, shared),
             checked(capability, cc), machine=machine, loops=_loops(loops), coalesced=coalesced,
-            reconverges=not diverged, balanced=balanced, carve_out=carve_out, opcodes=own.opcodes,
+            reconverges=not diverged, balanced=balanced, spread=spread, carve_out=carve_out,
+            opcodes=own.opcodes,
             delays=own.delays)
     except NotSafe as error:
         page = Page(f"No safe bound for {kernel.name}", [
