@@ -239,7 +239,7 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
         if resident:
             found.append(_total(kernel, launch, block, limits, machine, work, resident, size,
                                 barriers=barriers, balanced=balanced, coalesced=coalesced,
-                                reconverges=reconverges, loops=loops))
+                                reconverges=reconverges, loops=loops, delays=delays or {}))
     if not found:
         raise NotSafe(((f"a block of {block.threads} threads with {block.registers} registers and "
                        f"{block.shared} bytes of shared memory does not launch"),))
@@ -303,7 +303,7 @@ def _bytes_of(instruction: Instruction) -> int:
 def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
            machine: Machine, work: tuple[InstructionWork, ...], resident: int, carve_out: int, *,
            barriers: bool, balanced: bool, coalesced: bool, reconverges: bool,
-           loops: Mapping[int, int]) -> KernelBound:
+           loops: Mapping[int, int], delays: Mapping[str, int]) -> KernelBound:
     places = launch.sms * resident
     waves = -(-launch.blocks // places)
     code = len(kernel.instructions) * _INSTRUCTION_BYTES
@@ -329,10 +329,12 @@ def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: Comput
             "several": waves > 1, "coalesced": coalesced, "reconverges": reconverges,
             "loops": bool(loops), "cached": code <= machine.instruction_cache}
     return KernelBound(machine.overhead + chain + issue + unit + memory, waves, chain, issue, unit,
-                       memory, resident, carve_out, work, _assumptions(machine, launch, used))
+                       memory, resident, carve_out, work,
+                       _assumptions(machine, launch, used, delays))
 
 
-def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool]) -> tuple[str, ...]:
+def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool],
+                 delays: Mapping[str, int]) -> tuple[str, ...]:
     """Every sentence that the number depends on; NVIDIA promises none of them."""
     found = [
         (f"The kernel is alone on the device, all {launch.sms} SMs take blocks, and the clock of "
@@ -354,6 +356,9 @@ def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool]) -> 
         (f"From launch to first instruction, and from the last to the measured end, "
         f"{machine.overhead} cycles."),
     ]
+    if delays:
+        found.append("Latencies that were given: " + ", ".join(
+            f"{name} {cycles}" for name, cycles in sorted(delays.items())) + " cycles.")
     if used["cached"]:
         found.append(f"Code of up to {machine.instruction_cache} bytes stays in an SM once it was "
                      "fetched, and each line is fetched once in each wave.")

@@ -1,22 +1,26 @@
-"""Bounds of the systolic family.
+"""Predictions of the systolic family: a product takes exactly so many cycles.
+
+The first MAC is always that of PE (0, 0), and the last that of PE (r - 1, c - 1).
 
 Ref: the thesis on AI accelerators, chapter 5.2.2. For operands that stay: stationary_bounds.py.
 """
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from typing import Annotated
 
-__all__ = ["check_shape", "completion", "eq5_5", "eq5_6"]
+from cyclebound.golden.bound import NotCovered, Range, prediction
+
+__all__ = ["Columns", "K", "M", "N", "Rows", "completion", "eq5_5", "eq5_6"]
+
+Rows = Annotated[int, Range(1, says="rows of the array")]
+Columns = Annotated[int, Range(1, says="columns of the array")]
+M = Annotated[int, Range(1, says="rows of A and of C")]
+K = Annotated[int, Range(1, says="columns of A, rows of B")]
+N = Annotated[int, Range(1, says="columns of B and of C")]
 
 
-def check_shape(rows: int, columns: int, m: int, k: int, n: int) -> None:
-    """Raise `NotCovered` unless all of them are counts."""
-    for thing, value in (("rows", rows), ("columns", columns), ("m", m), ("k", k), ("n", n)):
-        check_count(thing, value)
-
-
-@bound(formula="r + c + k - 2, where m <= r and n <= c",
-       source="thesis on AI accelerators, Eq. 5.5")
-def eq5_5(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="r + c + k - 2, where m <= r and n <= c",
+            source="thesis on AI accelerators, Eq. 5.5")
+def eq5_5(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """MAC steps of one matrix product that fits the array, output stationary.
 
     Unit: MAC steps; the array performs one per cycle. Counted: from the cycle of the first MAC in
@@ -26,15 +30,14 @@ def eq5_5(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     Eq. 5.5 is the sum of element streaming k [Eq. 5.2], delay streaming r - 1 [Eq. 5.3] and
     propagation streaming c - 1 [Eq. 5.4]. A product smaller than the array takes as long.
     """
-    check_shape(rows, columns, m, k, n)
     if m > rows or n > columns:
         raise NotCovered(f"a product of {m} x {n} must fit an array of {rows} x {columns}")
     return rows + columns + k - 2
 
 
-@bound(formula="(r + c + k - 2) ceil(m / r) ceil(n / c)",
-       source="thesis on AI accelerators, Eq. 5.6")
-def eq5_6(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(r + c + k - 2) ceil(m / r) ceil(n / c)",
+            source="thesis on AI accelerators, Eq. 5.6")
+def eq5_6(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """MAC steps of a matrix product of any size, output stationary.
 
     Unit: MAC steps; the array performs one per cycle. Counted: from the cycle of the first MAC of
@@ -43,12 +46,11 @@ def eq5_6(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
 
     Eq. 5.5 once for each of the ceil(m / r) ceil(n / c) folds, partial ones included.
     """
-    check_shape(rows, columns, m, k, n)
     return (rows + columns + k - 2) * -(-m // rows) * -(-n // columns)
 
 
-@bound(formula="(r + c + k - 2) ceil(m / r) ceil(n / c) + r + 3", source="this project")
-def completion(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(r + c + k - 2) ceil(m / r) ceil(n / c) + r + 3", source="this project")
+def completion(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """Cycles from the first operand to the last row of the result, output stationary.
 
     Unit: cycles. Counted: from the cycle in which the first operands are accepted to the cycle in

@@ -7,9 +7,9 @@ arithmetic, in golden/dataflow/floating.py.
 from collections import deque
 from collections.abc import Sequence
 
-from cyclebound.golden.bound import bound
+from cyclebound.golden.bound import prediction
 from cyclebound.golden.dataflow.floating import fused
-from cyclebound.golden.systolic.bounds import check_shape
+from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows
 from cyclebound.golden.systolic.float_layout import STAGES
 from cyclebound.golden.systolic.mapping import Dataflow, ceil_div, map_product
 
@@ -33,14 +33,13 @@ def _apart(rows: int, columns: int, k: int) -> int:
 
 
 def _sets(rows: int, columns: int, m: int, k: int, n: int) -> int:
-    check_shape(rows, columns, m, k, n)
     mapped = map_product(Dataflow.OUTPUT, rows=rows, columns=columns, m=m, k=k, n=n)
     return ceil_div(mapped.folds, STAGES)
 
 
-@bound(formula="(G - 1) L max(k, 2 + r + ceil((r + c - 1) / L)) + L k + r + c - 2, L = 9, "
-               "G = ceil(F / L), F = ceil(m / r) ceil(n / c)", source="this project")
-def turns_macs(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(G - 1) L max(k, 2 + r + ceil((r + c - 1) / L)) + L k + r + c - 2, L = 9, "
+                    "G = ceil(F / L), F = ceil(m / r) ceil(n / c)", source="this project")
+def turns_macs(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """Cycles from the first MAC to the one in which the last begins.
 
     Unit: cycles. Counted: from the cycle in which the first MAC of the first fold begins to the one
@@ -58,9 +57,9 @@ def turns_macs(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     return (sets - 1) * STAGES * _apart(rows, columns, k) + STAGES * k + rows + columns - 2
 
 
-@bound(formula="(G - 1) L max(k, 2 + r + ceil((r + c - 1) / L)) + L (k + r + 1) + r + c - 1, "
-               "L = 9, G = ceil(F / L), F = ceil(m / r) ceil(n / c)", source="this project")
-def turns_completion(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(G - 1) L max(k, 2 + r + ceil((r + c - 1) / L)) + L (k + r + 1) + r + c - 1, "
+                    "L = 9, G = ceil(F / L), F = ceil(m / r) ceil(n / c)", source="this project")
+def turns_completion(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """Cycles from the first operands to the last row of sums.
 
     Unit: cycles. Counted: from the cycle in which the first operands are accepted to the cycle in

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.bound import bound
+from cyclebound.golden.bound import prediction
 from cyclebound.golden.dataflow.floating import fused
-from cyclebound.golden.systolic.bounds import check_shape
+from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows
 from cyclebound.golden.systolic.float_layout import STAGES, rows_under_way
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
 
@@ -40,9 +40,9 @@ def _apart(rows: int, columns: int, time: int) -> int:
     return max(time, STAGES * (rows - 1) + columns + rows)
 
 
-@bound(formula="(F - 1) max(m, L (r - 1) + c + r) + L r + r + c + m - L, L = 9, "
-               "F = ceil(k / r) ceil(n / c)", source="this project")
-def float_steps(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(F - 1) max(m, L (r - 1) + c + r) + L r + r + c + m - L, L = 9, "
+                    "F = ceil(k / r) ceil(n / c)", source="this project")
+def float_steps(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """Cycles from the first row of weights to the cycle in which the last MAC begins.
 
     Unit: cycles. Counted: from the cycle in which the first row of weights is accepted to the one
@@ -55,15 +55,14 @@ def float_steps(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     of A is m - 1 cycles behind the first, and the last PE begins 1 + L (r - 1) + c - 1 cycles
     behind that.
     """
-    check_shape(rows, columns, m, k, n)
     mapped = map_product(Dataflow.WEIGHT, rows=rows, columns=columns, m=m, k=k, n=n)
     return ((mapped.folds - 1) * _apart(rows, columns, m) + rows + m
             + STAGES * (rows - 1) + columns)
 
 
-@bound(formula="(F - 1) max(m, L (r - 1) + c + r) + L r + r + c + m + 1, L = 9, "
-               "F = ceil(k / r) ceil(n / c)", source="this project")
-def float_completion(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(F - 1) max(m, L (r - 1) + c + r) + L r + r + c + m + 1, L = 9, "
+                    "F = ceil(k / r) ceil(n / c)", source="this project")
+def float_completion(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """Cycles from the first row of weights to the last row of sums.
 
     Unit: cycles. Counted: from the cycle in which the first row of weights is accepted to the cycle

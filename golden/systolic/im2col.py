@@ -12,16 +12,21 @@ import itertools
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.bound import Range, check_count, prediction
 from cyclebound.golden.systolic.mapping import ceil_div
 
 __all__ = ["Im2colModel", "Word", "command_of", "gather", "im2col_cycles", "image_words", "walk"]
 
 Tensor = NDArray[np.integer]
+Lanes = Annotated[int, Range(1, says="elements of a word")]
+Extent = Annotated[int, Range(1, says="rows or columns of pixels")]
+Count = Annotated[int, Range(1, says="channels, planes or strips")]
+Padding = Annotated[int, Range(0, says="pixels beyond each edge")]
 
 
 @dataclass(frozen=True)
@@ -91,11 +96,12 @@ def gather(words: Sequence[Word], memory: NDArray[np.int64],
     return rows
 
 
-@bound(formula="strips planes kernel ceil(kernel channels / size) windows + 2, windows = "
-               "(floor((height + 2 padding - kernel) / stride) + 1) (the same of width)",
-       source="this project")
-def im2col_cycles(*, size: int, height: int, width: int, channels: int, kernel: int,
-                  stride: int = 1, padding: int = 0, planes: int = 1, strips: int = 1) -> int:
+@prediction(formula="strips planes kernel ceil(kernel channels / size) windows + 2, windows = "
+                    "(floor((height + 2 padding - kernel) / stride) + 1) (the same of width)",
+            source="this project")
+def im2col_cycles(*, size: Lanes, height: Extent, width: Extent, channels: Count, kernel: Extent,
+                  stride: Extent = 1, padding: Padding = 0, planes: Count = 1,
+                  strips: Count = 1) -> int:
     """Cycles of a command, until its last word.
 
     Unit: cycles. Counted: from the cycle in which the command is accepted to the cycle in which
@@ -105,11 +111,6 @@ def im2col_cycles(*, size: int, height: int, width: int, channels: int, kernel: 
     first word is made, and on offer in the next (1). From then on there is another in each
     cycle: one for each tile of each row of the kernel, in each plane, and each window.
     """
-    for thing, value in (("size", size), ("height", height), ("width", width), ("stride", stride),
-                         ("channels", channels), ("kernel", kernel), ("planes", planes),
-                         ("strips", strips)):
-        check_count(thing, value)
-    check_count("padding", padding, least=0)
     high, wide = height + 2 * padding - kernel, width + 2 * padding - kernel
     check_count("kernel's room", min(high, wide), least=0)
     windows = (high // stride + 1) * (wide // stride + 1)

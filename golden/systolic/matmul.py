@@ -13,7 +13,8 @@ the memories and the sequencer add.
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.bound import bound
+from cyclebound.golden.bound import prediction
+from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows
 from cyclebound.golden.systolic.output_stationary import wrap
 from cyclebound.golden.systolic.stationary_bounds import weight_completion
 from cyclebound.golden.systolic.tile_sequencer import walk
@@ -55,10 +56,10 @@ def product_of(results: list[list[int]], m: int, n: int) -> NDArray[np.int64]:
     return np.hstack(strips)[:, :n]
 
 
-@bound(formula="W + 4, W = F (2r + c + m - 2) + 2 serially, "
-               "(F - 1) max(m, r) + 2r + c + m + 1 double-buffered; F = ceil(k / r) ceil(n / c)",
-       source="this project")
-def matmul_cycles(*, rows: int, columns: int, m: int, k: int, n: int,
+@prediction(formula="W + 4, W = F (2r + c + m - 2) + 2 serially, "
+                    "(F - 1) max(m, r) + 2r + c + m + 1 double-buffered; "
+                    "F = ceil(k / r) ceil(n / c)", source="this project")
+def matmul_cycles(*, rows: Rows, columns: Columns, m: M, k: K, n: N,
                   double_buffer: bool = True) -> int:
     """Cycles of a product, from the command to the last row of C.
 

@@ -4,13 +4,16 @@ Ref: the thesis on AI accelerators, chapter 2.3 (pooling layers).
 """
 
 from collections import deque
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.bound import NotCovered, Range, prediction
 
 __all__ = ["MaxPoolingModel", "max_pool", "pool_cycles"]
+
+Extent = Annotated[int, Range(1, says="rows or columns of pixels")]
 
 
 def max_pool(image: NDArray[np.integer], window: int) -> NDArray[np.integer]:
@@ -21,9 +24,9 @@ def max_pool(image: NDArray[np.integer], window: int) -> NDArray[np.integer]:
     return whole.reshape(down, window, across, window, channels).max(axis=(1, 3))
 
 
-@bound(formula="(floor(height / window) window - 1) width + floor(width / window) window + 3",
-       source="this project")
-def pool_cycles(*, height: int, width: int, window: int) -> int:
+@prediction(formula="(floor(height / window) window - 1) width + floor(width / window) window + 3",
+            source="this project")
+def pool_cycles(*, height: Extent, width: Extent, window: Extent) -> int:
     """Cycles of an image, a pixel in each.
 
     Unit: cycles. Counted: from the cycle in which the first pixel is accepted to the cycle in which
@@ -35,8 +38,6 @@ def pool_cycles(*, height: int, width: int, window: int) -> int:
     window's register one cycle later, beside what memory holds of the rows above in the next,
     and compared with that in the one after (3).
     """
-    for thing, value in (("height", height), ("width", width), ("window", window)):
-        check_count(thing, value)
     if window > min(height, width):
         raise NotCovered(f"window must be at most {min(height, width)}, the image, not {window}")
     return (height // window * window - 1) * width + width // window * window + 3

@@ -8,16 +8,16 @@ from collections import deque
 
 import numpy as np
 
-from cyclebound.golden.bound import bound
-from cyclebound.golden.systolic.bounds import check_shape
+from cyclebound.golden.bound import prediction
+from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows
 from cyclebound.golden.systolic.mapping import ceil_div
 from cyclebound.golden.systolic.output_stationary import wrap
 
 __all__ = ["NoLocalReuseModel", "reuse_free_cycles", "reuse_free_words"]
 
 
-@bound(formula="m ceil(k / r) ceil(n / c) + ceil(log2(r)) + 2", source="this project")
-def reuse_free_cycles(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="m ceil(k / r) ceil(n / c) + ceil(log2(r)) + 2", source="this project")
+def reuse_free_cycles(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """Cycles of a product, from the first operands to the last sums.
 
     Unit: cycles. Counted: from the cycle in which the first operands are accepted to the cycle in
@@ -31,7 +31,6 @@ def reuse_free_cycles(*, rows: int, columns: int, m: int, k: int, n: int) -> int
     Sums over k come back as operands, so that there must be ceil(log2(r)) + 2 rows between those
     that add up.
     """
-    check_shape(rows, columns, m, k, n)
     return m * ceil_div(k, rows) * ceil_div(n, columns) + (rows - 1).bit_length() + 2
 
 

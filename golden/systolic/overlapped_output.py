@@ -7,17 +7,17 @@ from collections import deque
 
 import numpy as np
 
-from cyclebound.golden.bound import bound
-from cyclebound.golden.systolic.bounds import check_shape
+from cyclebound.golden.bound import prediction
+from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.golden.systolic.output_stationary import Outputs, wrap
 
 __all__ = ["OverlappedOutputModel", "overlapped_completion", "overlapped_macs"]
 
 
-@bound(formula="(F - 1) max(k, r) + r + c + k - 2, F = ceil(m / r) ceil(n / c)",
-       source="this project; Eq. 5.5 once, and not for each fold")
-def overlapped_macs(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(F - 1) max(k, r) + r + c + k - 2, F = ceil(m / r) ceil(n / c)",
+            source="this project; Eq. 5.5 once, and not for each fold")
+def overlapped_macs(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """MAC steps of a product of any size, with folds that overlap.
 
     Unit: MAC steps, one per cycle. Counted: from the cycle of the first MAC in any PE to the cycle
@@ -29,14 +29,13 @@ def overlapped_macs(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     (F - 1) max(k, r) later than the first one's, and PE (r - 1, c - 1) executes them
     (r - 1) + (c - 1) steps after PE (0, 0): Eq. 5.5, once.
     """
-    check_shape(rows, columns, m, k, n)
     folds = map_product(Dataflow.OUTPUT, rows=rows, columns=columns, m=m, k=k, n=n).folds
     return (folds - 1) * max(k, rows) + rows + columns + k - 2
 
 
-@bound(formula="(F - 1) max(k, r) + 2 r + c + k + 1, F = ceil(m / r) ceil(n / c)",
-       source="this project")
-def overlapped_completion(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(F - 1) max(k, r) + 2 r + c + k + 1, F = ceil(m / r) ceil(n / c)",
+            source="this project")
+def overlapped_completion(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """Cycles from the first operands to the last row of the result.
 
     Unit: cycles. Counted: from the cycle in which the first operands are accepted to the cycle in

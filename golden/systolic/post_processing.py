@@ -6,11 +6,12 @@ over a power of two, which this project chose.
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.bound import Range, prediction
 from cyclebound.golden.systolic.sizes import whole
 
 __all__ = ["STAGES", "PostProcessingModel", "Scale", "post_process", "requantise"]
@@ -61,8 +62,8 @@ def requantise(sums: NDArray[np.integer], bias: NDArray[np.integer], scale: Scal
     return np.clip(rounded + shortcut, scale.low, scale.high)
 
 
-@bound(formula="rows + 6", source="this project")
-def post_process(*, rows: int) -> int:
+@prediction(formula="rows + 6", source="this project")
+def post_process(*, rows: Annotated[int, Range(1, says="rows of sums")]) -> int:
     """Cycles of a number of rows, one behind the other.
 
     Unit: cycles. Counted: from the cycle in which the first row is accepted to the cycle in which
@@ -72,7 +73,6 @@ def post_process(*, rows: int) -> int:
     rounding, limits. Each takes a row in each cycle, so that the last is accepted rows - 1 cycles
     after the first, and there 6 cycles later.
     """
-    check_count("rows", rows)
     return rows + STAGES
 
 

@@ -6,14 +6,20 @@ project's.
 """
 
 from collections import deque
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.bound import NotCovered, Range, prediction
+from cyclebound.golden.systolic.bounds import Rows
 from cyclebound.golden.systolic.output_stationary import wrap
 
 __all__ = ["RowStationaryModel", "convolve", "row_completion", "row_macs"]
+
+Taps = Annotated[int, Range(1, says="rows and columns of the filter")]
+Width = Annotated[int, Range(1, says="columns of the image, at least those of the filter")]
+Passes = Annotated[int, Range(1, says="filters, each with an image")]
 
 
 def convolve(image: NDArray[np.integer], weights: NDArray[np.integer]) -> NDArray[np.int64]:
@@ -23,15 +29,13 @@ def convolve(image: NDArray[np.integer], weights: NDArray[np.integer]) -> NDArra
     return np.tensordot(windows, weights.astype(np.int64), axes=2)
 
 
-def _check(rows: int, taps: int, width: int, passes: int) -> None:
-    for thing, value in (("rows", rows), ("taps", taps), ("width", width), ("passes", passes)):
-        check_count(thing, value)
+def _check(taps: int, width: int) -> None:
     if width < taps:
         raise NotCovered(f"width must be at least {taps}, that of the filter, not {width}")
 
 
-@bound(formula="passes (width - taps + 3) taps - 2 taps + r - 1", source="this project")
-def row_macs(*, rows: int, taps: int, width: int, passes: int = 1) -> int:
+@prediction(formula="passes (width - taps + 3) taps - 2 taps + r - 1", source="this project")
+def row_macs(*, rows: Rows, taps: Taps, width: Width, passes: Passes = 1) -> int:
     """Cycles from the first MAC of some passes to the last.
 
     Unit: cycles. Counted: from the cycle of the first MAC in any PE to the cycle of the last, both
@@ -43,12 +47,12 @@ def row_macs(*, rows: int, taps: int, width: int, passes: int = 1) -> int:
     PEs busy for ``taps`` cycles, (width - taps + 1) taps in all. The first row is r - 1
     cycles behind.
     """
-    _check(rows, taps, width, passes)
+    _check(taps, width)
     return passes * (width - taps + 3) * taps - 2 * taps + rows - 1
 
 
-@bound(formula="passes (width - taps + 3) taps + r + 1", source="this project")
-def row_completion(*, rows: int, taps: int, width: int, passes: int = 1) -> int:
+@prediction(formula="passes (width - taps + 3) taps + r + 1", source="this project")
+def row_completion(*, rows: Rows, taps: Taps, width: Width, passes: Passes = 1) -> int:
     """Cycles of some passes, each with a filter of its own and an image of ``width`` columns.
 
     Unit: cycles. Counted: from the cycle in which the first weights are accepted to the cycle in
@@ -62,7 +66,7 @@ def row_completion(*, rows: int, taps: int, width: int, passes: int = 1) -> int:
     in the cycle after. Together, taps (1 + 1 + width - taps + 1). The first row is r - 1 cycles
     behind the last one, and behind its last MAC come a product (1) and the sum (1).
     """
-    _check(rows, taps, width, passes)
+    _check(taps, width)
     return passes * (width - taps + 3) * taps + rows + 1
 
 

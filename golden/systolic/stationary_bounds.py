@@ -10,8 +10,8 @@ Ref: the thesis on AI accelerators, chapter 5.2.2; Samajdar et al., ISPASS 2020,
 counts F (2r + c + T - 2).
 """
 
-from cyclebound.golden.bound import NotCovered, bound
-from cyclebound.golden.systolic.bounds import check_shape, eq5_6
+from cyclebound.golden.bound import NotCovered, prediction
+from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows, eq5_6
 from cyclebound.golden.systolic.mapping import Dataflow, Mapping, map_product
 
 __all__ = ["eq5_6_printed", "input_completion", "input_fold", "input_steps", "weight_completion",
@@ -23,9 +23,9 @@ _COMPLETION = ("F (2r + c + T - 2) + 2 serially, (F - 1) max(T, r) + 2r + c + T 
                "double-buffered; T = {time}, F = ceil(k / r) ceil({across} / c)")
 
 
-@bound(formula="(r + c + k - 2) ceil(m / r) ceil(n / c)",
-       source="thesis on AI accelerators, 5.2.2, the paragraph behind Eq. 5.6")
-def eq5_6_printed(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="(r + c + k - 2) ceil(m / r) ceil(n / c)",
+            source="thesis on AI accelerators, 5.2.2, the paragraph behind Eq. 5.6")
+def eq5_6_printed(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """What the thesis says of weight and input stationary arrays: Eq. 5.6, unchanged.
 
     Unit: MAC steps. It does not hold: see `weight_fold` for the least product that shows it.
@@ -34,7 +34,6 @@ def eq5_6_printed(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
 
 
 def _mapped(dataflow: Dataflow, rows: int, columns: int, m: int, k: int, n: int) -> Mapping:
-    check_shape(rows, columns, m, k, n)
     return map_product(dataflow, rows=rows, columns=columns, m=m, k=k, n=n)
 
 
@@ -52,9 +51,9 @@ def _steps(mapping: Mapping, rows: int, columns: int, double_buffer: bool) -> in
     return mapping.folds * (2 * rows + columns + mapping.time - 2)
 
 
-@bound(formula="r + c + m - 2, where k <= r and n <= c",
-       source="this project; Eq. 5.5 with the dimension that streams")
-def weight_fold(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="r + c + m - 2, where k <= r and n <= c",
+            source="this project; Eq. 5.5 with the dimension that streams")
+def weight_fold(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """MAC steps of a product whose weights fit the array, weight stationary.
 
     Unit: MAC steps, one per cycle. Counted: from the cycle of the first MAC in any PE to the cycle
@@ -69,8 +68,9 @@ def weight_fold(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     return _fold(_mapped(Dataflow.WEIGHT, rows, columns, m, k, n), rows, columns)
 
 
-@bound(formula=_STEPS.format(time="m", across="n"), source="this project; serially: ISPASS 2020")
-def weight_steps(*, rows: int, columns: int, m: int, k: int, n: int,
+@prediction(formula=_STEPS.format(time="m", across="n"),
+            source="this project; serially: ISPASS 2020")
+def weight_steps(*, rows: Rows, columns: Columns, m: M, k: K, n: N,
                  double_buffer: bool = True) -> int:
     """Cycles from the first row of weights to the last MAC, weight stationary.
 
@@ -93,8 +93,8 @@ def weight_steps(*, rows: int, columns: int, m: int, k: int, n: int,
     return _steps(mapping, rows, columns, double_buffer)
 
 
-@bound(formula=_COMPLETION.format(time="m", across="n"), source="this project")
-def weight_completion(*, rows: int, columns: int, m: int, k: int, n: int,
+@prediction(formula=_COMPLETION.format(time="m", across="n"), source="this project")
+def weight_completion(*, rows: Rows, columns: Columns, m: M, k: K, n: N,
                       double_buffer: bool = True) -> int:
     """Cycles from the first row of weights to the last row of sums, weight stationary.
 
@@ -108,9 +108,9 @@ def weight_completion(*, rows: int, columns: int, m: int, k: int, n: int,
     return _steps(mapping, rows, columns, double_buffer) + 2
 
 
-@bound(formula="r + c + n - 2, where k <= r and m <= c",
-       source="this project; Eq. 5.5 with the dimension that streams")
-def input_fold(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
+@prediction(formula="r + c + n - 2, where k <= r and m <= c",
+            source="this project; Eq. 5.5 with the dimension that streams")
+def input_fold(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """MAC steps of a product whose inputs fit the array, input stationary.
 
     Unit: MAC steps, one per cycle. Counted: from the cycle of the first MAC in any PE to the cycle
@@ -121,8 +121,9 @@ def input_fold(*, rows: int, columns: int, m: int, k: int, n: int) -> int:
     return _fold(_mapped(Dataflow.INPUT, rows, columns, m, k, n), rows, columns)
 
 
-@bound(formula=_STEPS.format(time="n", across="m"), source="this project; serially: ISPASS 2020")
-def input_steps(*, rows: int, columns: int, m: int, k: int, n: int,
+@prediction(formula=_STEPS.format(time="n", across="m"),
+            source="this project; serially: ISPASS 2020")
+def input_steps(*, rows: Rows, columns: Columns, m: M, k: K, n: N,
                 double_buffer: bool = True) -> int:
     """Cycles from the first row of inputs to the last MAC, input stationary.
 
@@ -135,8 +136,8 @@ def input_steps(*, rows: int, columns: int, m: int, k: int, n: int,
     return _steps(_mapped(Dataflow.INPUT, rows, columns, m, k, n), rows, columns, double_buffer)
 
 
-@bound(formula=_COMPLETION.format(time="n", across="m"), source="this project")
-def input_completion(*, rows: int, columns: int, m: int, k: int, n: int,
+@prediction(formula=_COMPLETION.format(time="n", across="m"), source="this project")
+def input_completion(*, rows: Rows, columns: Columns, m: M, k: K, n: N,
                      double_buffer: bool = True) -> int:
     """Cycles from the first row of inputs to the last row of sums, input stationary.
 

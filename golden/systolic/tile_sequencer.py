@@ -6,11 +6,15 @@ the order: down a column of tiles first, since the sums of these accumulate.
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Annotated
 
-from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.bound import Range, prediction
+from cyclebound.golden.systolic.bounds import Columns, Rows
 from cyclebound.golden.systolic.mapping import ceil_div
 
 __all__ = ["TileSequencerModel", "Visit", "walk", "walk_cycles"]
+
+Extent = Annotated[int, Range(1, says="rows or columns of the matrix")]
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ def walk(down: int, across: int, rows: int, columns: int) -> list[Visit]:
             for column in range(0, across, columns) for row in range(0, down, rows)]
 
 
-@bound(formula="ceil(down / r) ceil(across / c) + 1", source="this project")
-def walk_cycles(*, rows: int, columns: int, down: int, across: int) -> int:
+@prediction(formula="ceil(down / r) ceil(across / c) + 1", source="this project")
+def walk_cycles(*, rows: Rows, columns: Columns, down: Extent, across: Extent) -> int:
     """Cycles of a walk, from the command to the last tile.
 
     Unit: cycles. Counted: from the cycle in which the command is accepted to the cycle in which
@@ -44,8 +48,6 @@ def walk_cycles(*, rows: int, columns: int, down: int, across: int) -> int:
     Derivation: the command is in registers in the cycle after it was accepted, and the first tile
     on offer (1). From then on there is another tile in each cycle.
     """
-    for thing, value in (("down", down), ("across", across)):
-        check_count(thing, value)
     return ceil_div(down, rows) * ceil_div(across, columns) + 1
 
 

@@ -20,6 +20,7 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryCheck,
     OutputStationaryProof,
@@ -35,6 +36,27 @@ _SMALL = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5)}
 _QUICK = ("2x3", "3x3", "4x4", "3x5", "8x8", "16x16")
 
 LONG = 50_000_000  # cycles of the tests of a long run, at most
+
+
+def until(begins: str, starts: str, ends_with: str, ends: str, **more: object) -> Probe:
+    """From the first of a product's declared number of events to the last of others.
+
+    Nothing is counted while no product is declared.
+    """
+    return Probe(start=f"{begins} & (declared.{starts} > 0)", starts=f"declared.{starts}",
+                 end=f"{ends_with} & (declared.{ends} > 0)", ends=f"declared.{ends}", **more)
+
+
+def the_array(harness):
+    """What is measured in a harness."""
+    return harness.array
+
+
+# From the first MAC to the last: PE (0, 0) begins, and the PE farthest from it ends.
+MACS = until("active[0]", "operands", "active[-1:]", "operands")
+# The sink is always ready, so that a row is taken in the cycle in which it is offered. The next
+# product may begin while the last rows leave.
+TO_LAST_ROW = until(taken("left"), "operands", taken("results"), "tile_rows", in_flight=4)
 
 BLOCKS = (
     Block(
@@ -55,22 +77,19 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.systolic.output_stationary", configurations=_QUICK,
                       quick=("2x3",)),
             Testbench("harness", "cyclebound.tb.systolic.output_stationary_harness",
-                      top=OutputStationaryHarness, configurations=_QUICK, quick=("2x3",)),
+                      top=OutputStationaryHarness, probed=the_array, configurations=_QUICK,
+                      quick=("2x3",)),
             Testbench("wide", "cyclebound.tb.systolic.output_stationary_harness",
-                      top=OutputStationaryHarness, thorough=True,
+                      top=OutputStationaryHarness, probed=the_array, thorough=True,
                       configurations=("8x32", "32x32")),
             Testbench("long", "cyclebound.tb.systolic.output_stationary_long",
-                      top=OutputStationaryHarness, thorough=True, max_cycles=LONG,
+                      top=OutputStationaryHarness, probed=the_array, thorough=True, max_cycles=LONG,
                       configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
         ),
-        # `timing` says Eq. 5.5 of each fold; that the next one begins as soon as it is over, so
-        # that folds add up to Eq. 5.6; and that r rows follow the capture without a gap. With
-        # operands always on offer and a sink always ready, these are all three bounds, for any
-        # m, k and n.
         bounds=(
-            Observed("fold", bounds.eq5_5, proved_by=("timing",), exhaustive=True),
-            Observed("macs", bounds.eq5_6, proved_by=("timing",), exhaustive=True),
-            Observed("product", bounds.completion, proved_by=("timing",), exhaustive=True),
+            Observed("fold", bounds.eq5_5, MACS, exhaustive=True),
+            Observed("macs", bounds.eq5_6, MACS, exhaustive=True),
+            Observed("product", bounds.completion, TO_LAST_ROW, exhaustive=True),
         ),
         properties=(
             Property(
@@ -130,16 +149,17 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.overlapped_output", quick=("2x3",)),
             Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
-                      top=OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5"),
-                      quick=("2x3",)),
+                      top=OverlappedOutputHarness, probed=the_array,
+                      configurations=("2x3", "4x4", "3x5"), quick=("2x3",)),
             Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",
-                      top=OverlappedOutputHarness, thorough=True, max_cycles=LONG,
+                      top=OverlappedOutputHarness, probed=the_array, thorough=True, max_cycles=LONG,
                       configurations=("8x8", "16x16")),
         ),
         bounds=(
-            Observed("fold", bounds.eq5_5, exhaustive=True),
-            Observed("macs", overlapped_output.overlapped_macs, exhaustive=True),
-            Observed("product", overlapped_output.overlapped_completion, exhaustive=True),
+            Observed("fold", bounds.eq5_5, MACS, exhaustive=True),
+            Observed("macs", overlapped_output.overlapped_macs, MACS, exhaustive=True),
+            Observed("product", overlapped_output.overlapped_completion, TO_LAST_ROW,
+                     exhaustive=True),
         ),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
@@ -158,8 +178,11 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary",
                                quick=("2x3x2",)),),
         bounds=(
-            Observed("pass", row_stationary.row_completion, exhaustive=True),
-            Observed("macs", row_stationary.row_macs, exhaustive=True),
+            Observed("pass", row_stationary.row_completion, until(
+                taken("weights"), "weights", taken("results"), "windows"), exhaustive=True),
+            # the last row of PEs begins, and the first ends
+            Observed("macs", row_stationary.row_macs, until(
+                "active[-1:]", "steps", "active[0]", "steps"), exhaustive=True),
         ),
         fpga=FpgaTarget("3x4x3"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
@@ -181,7 +204,8 @@ BLOCKS = (
             Testbench("long", "cyclebound.tb.systolic.no_local_reuse_long", thorough=True,
                       configurations=("8x8", "16x16")),
         ),
-        bounds=(Observed("product", no_local_reuse.reuse_free_cycles, exhaustive=True),),
+        bounds=(Observed("product", no_local_reuse.reuse_free_cycles, until(
+            taken("operands"), "operands", taken("results"), "operands"), exhaustive=True),),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.operands__valid", "top.dut.active", "top.dut.results__valid",
                  "top.dut.results__payload"),

@@ -17,6 +17,8 @@ from cyclebound.sim.block import (
     Picture,
     Testbench,
 )
+from cyclebound.sim.catalogue.systolic import until
+from cyclebound.tb.probe import Probe, taken
 
 BLOCKS = (
     Block(
@@ -31,7 +33,8 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.post_processing",
                                quick=("tiny",)),),
-        bounds=(Observed("rows", post_process, exhaustive=True),),
+        bounds=(Observed("rows", post_process, until(
+            taken("sums"), "rows", taken("results"), "rows"), exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.sums__valid", "top.dut.sums__ready", "top.dut.results__valid",
                  "top.dut.results__ready", "top.dut.results__payload"),
@@ -48,7 +51,10 @@ BLOCKS = (
             "8": Configuration({"size": 8}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.im2col", quick=("2",)),),
-        bounds=(Observed("words", im2col_cycles, exhaustive=True),),
+        # the next command is accepted before the last word has left
+        bounds=(Observed("words", im2col_cycles, Probe(
+            start=taken("command"), end=f"{taken('words')} & words.payload.final", in_flight=2),
+            exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.command__valid", "top.dut.words__valid", "top.dut.words__ready",
                  "top.dut.words__payload"),
@@ -64,7 +70,8 @@ BLOCKS = (
             "8": Configuration({"columns": 8}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.max_pooling", quick=("2",)),),
-        bounds=(Observed("image", pool_cycles, exhaustive=True),),
+        bounds=(Observed("image", pool_cycles, until(
+            taken("pixels"), "pixels", taken("results"), "windows"), exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.pixels__valid", "top.dut.pixels__ready", "top.dut.results__valid",
                  "top.dut.results__payload"),

@@ -11,7 +11,8 @@ from cyclebound.hdl.systolic.weight_stationary_harness import (
     WeightStationaryHarness,
 )
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
-from cyclebound.sim.catalogue.systolic import LONG
+from cyclebound.sim.catalogue.systolic import LONG, MACS, TO_LAST_ROW, the_array, until
+from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
 from cyclebound.tb.systolic.weight_stationary_properties import (
     WeightStationaryCheck,
@@ -46,6 +47,16 @@ def _floats() -> dict[str, Configuration]:
                                 domain=_UP_TO_9) for name in _SMALL}
 
 
+def _to_last_mac(stays: str) -> Probe:
+    """From the first row of the operand that stays to the last MAC."""
+    return until(taken(stays), "tile_rows", "active[-1:]", "operands")
+
+
+def _to_last_row(stays: str) -> Probe:
+    """From the first row of the operand that stays to the last row of sums."""
+    return until(taken(stays), "tile_rows", taken("results"), "operands")
+
+
 _QUICK = tuple(name for name in _configurations() if name not in _WIDE)
 
 
@@ -61,15 +72,17 @@ BLOCKS = (
             Testbench("wide", "cyclebound.tb.systolic.weight_stationary", thorough=True,
                       configurations=_WIDE),
             Testbench("harness", "cyclebound.tb.systolic.weight_stationary_harness",
-                      top=WeightStationaryHarness, configurations=_SMALL_ONES, quick=("2x3",)),
+                      top=WeightStationaryHarness, probed=the_array, configurations=_SMALL_ONES,
+                      quick=("2x3",)),
             Testbench("long", "cyclebound.tb.systolic.weight_stationary_long",
-                      top=WeightStationaryHarness, thorough=True, max_cycles=LONG,
+                      top=WeightStationaryHarness, probed=the_array, thorough=True, max_cycles=LONG,
                       configurations=(*_LARGE_ONES, *_WIDE)),
         ),
         bounds=(
-            Observed("fold", bounds.weight_fold, proved_by=("timing",), exhaustive=True),
-            Observed("steps", bounds.weight_steps, proved_by=("timing",), exhaustive=True),
-            Observed("product", bounds.weight_completion, proved_by=("timing",), exhaustive=True),
+            Observed("fold", bounds.weight_fold, MACS, exhaustive=True),
+            Observed("steps", bounds.weight_steps, _to_last_mac("weights"), exhaustive=True),
+            Observed("product", bounds.weight_completion, _to_last_row("weights"),
+                     exhaustive=True),
         ),
         properties=(
             Property(
@@ -132,15 +145,16 @@ BLOCKS = (
             Testbench("wide", "cyclebound.tb.systolic.input_stationary", thorough=True,
                       configurations=("16x16_serial", *_WIDE)),
             Testbench("harness", "cyclebound.tb.systolic.input_stationary_harness",
-                      top=InputStationaryHarness, configurations=_SMALL_ONES, quick=("2x3",)),
+                      top=InputStationaryHarness, probed=the_array, configurations=_SMALL_ONES,
+                      quick=("2x3",)),
             Testbench("long", "cyclebound.tb.systolic.input_stationary_long",
-                      top=InputStationaryHarness, thorough=True, max_cycles=LONG,
+                      top=InputStationaryHarness, probed=the_array, thorough=True, max_cycles=LONG,
                       configurations=("8x8", *_PUBLIC)),
         ),
         bounds=(
-            Observed("fold", bounds.input_fold, exhaustive=True),
-            Observed("steps", bounds.input_steps, exhaustive=True),
-            Observed("product", bounds.input_completion, exhaustive=True),
+            Observed("fold", bounds.input_fold, MACS, exhaustive=True),
+            Observed("steps", bounds.input_steps, _to_last_mac("inputs"), exhaustive=True),
+            Observed("product", bounds.input_completion, _to_last_row("inputs"), exhaustive=True),
         ),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.inputs__valid", "top.dut.left__valid", "top.dut.active",
@@ -161,8 +175,10 @@ BLOCKS = (
             Testbench("wide", "cyclebound.tb.systolic.float_weight_stationary", thorough=True,
                       configurations=_SMALL)),
         bounds=(
-            Observed("steps", float_weight_stationary.float_steps, exhaustive=True),
-            Observed("product", float_weight_stationary.float_completion, exhaustive=True),
+            Observed("steps", float_weight_stationary.float_steps, _to_last_mac("weights"),
+                     exhaustive=True),
+            Observed("product", float_weight_stationary.float_completion,
+                     _to_last_row("weights"), exhaustive=True),
         ),
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
@@ -183,8 +199,9 @@ BLOCKS = (
             Testbench("wide", "cyclebound.tb.systolic.float_output_stationary", thorough=True,
                       configurations=_SMALL)),
         bounds=(
-            Observed("macs", float_output_stationary.turns_macs, exhaustive=True),
-            Observed("product", float_output_stationary.turns_completion, exhaustive=True),
+            Observed("macs", float_output_stationary.turns_macs, MACS, exhaustive=True),
+            Observed("product", float_output_stationary.turns_completion, TO_LAST_ROW,
+                     exhaustive=True),
         ),
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.active",

@@ -5,6 +5,8 @@ from cyclebound.golden.systolic.tile_sequencer import walk_cycles
 from cyclebound.hdl.systolic.matmul import Matmul
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.sim.catalogue.systolic import until
+from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
 
 _DOMAIN = {"down": range(1, 16), "across": range(1, 16)}  # all that 4 bits can say
@@ -20,7 +22,9 @@ BLOCKS = (
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.tile_sequencer", quick=("2x3",)),),
-        bounds=(Observed("walk", walk_cycles, proved_by=("once",), exhaustive=True),),
+        bounds=(Observed("walk", walk_cycles, Probe(
+            start=taken("command"), end=f"{taken('tiles')} & tiles.payload.final", classed=True,
+            request={name: f"command.payload.{name}" for name in _DOMAIN}), exhaustive=True),),
         properties=(
             Property(
                 name="once",
@@ -54,7 +58,9 @@ BLOCKS = (
             Testbench("layers", "cyclebound.tb.systolic.matmul_layers", thorough=True,
                       configurations=("8x8", "8x8_serial")),
         ),
-        bounds=(Observed("matmul", matmul_cycles, exhaustive=True),),
+        bounds=(Observed("matmul", matmul_cycles, until(
+            taken("command"), "commands", taken("results"), "rows_of_c",
+            request={name: f"command.payload.{name}" for name in "mkn"}), exhaustive=True),),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.command__valid", "top.dut.array.weights__valid",
                  "top.dut.array.left__valid", "top.dut.active", "top.dut.results__valid"),

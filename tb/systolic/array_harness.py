@@ -18,6 +18,7 @@ from cyclebound.golden.systolic.stationary_bounds import (
     weight_steps,
 )
 from cyclebound.tb.bench import Bench
+from cyclebound.tb.systolic.products import declared_product
 
 __all__ = ["ALWAYS", "Sweep", "expect", "input_sweep", "large_product", "measure", "output_sweep",
            "overlapped_sweep", "weight_sweep"]
@@ -50,14 +51,10 @@ async def measure(bench: Bench, *, checks: int, poll: int = 1000,
     return seen
 
 
-def expect(bench: Bench, seen: dict[str, int], prefix: str, what: str, cycles: int,
-           products: int, **shape: int) -> None:
-    """Observe a measurement in which every product took the same time, and compare that time."""
+def expect(seen: dict[str, int], prefix: str, what: str, cycles: int, **shape: int) -> None:
+    """Compare the recorder's times, of products that all have to take the same."""
     worst, least = seen[f"{prefix}maximum"], seen[f"{prefix}minimum"]
-    bench.observe_counted(what, least, 1 if worst != least else products, **shape)
-    if worst != least:
-        bench.observe_counted(what, worst, products - 1, **shape)
-    assert least == worst == cycles, f"{what} {shape}: {least} to {worst} cycles, bound {cycles}"
+    assert least == worst == cycles, f"{what} {shape}: {least} to {worst} cycles, not {cycles}"
 
 
 class Sweep:
@@ -70,7 +67,7 @@ class Sweep:
     dataflow : Dataflow
         Of its array.
     macs : str
-        What the time until the last MAC is observed as.
+        What the time until the last MAC is called.
     fold, to_macs, to_results : Bound
         From the first MAC to the last of a product that has one fold; the time of ``macs``; and
         the time until the last row of results.
@@ -99,21 +96,21 @@ class Sweep:
         macs, product = (bound.of({**self.bench.parameters, **shape})
                          for bound in (self.to_macs, self.to_results))
 
-        async def measured(macs_limit: int, **settings: int) -> dict[str, int]:
-            seen = await measure(
-                self.bench, checks=repetitions * self._checks(mapped.time, mapped.folds),
-                poll=repetitions * product + _CLEARING, apart=1, steps=mapped.time,
-                folds=mapped.folds, repetitions=repetitions, offers=ALWAYS, sink=ALWAYS,
-                limit=product, macs_limit=macs_limit, **settings)
-            expect(self.bench, seen, "", "product", product, repetitions, **shape)
-            return seen
+        async def measured(*what: str, macs_limit: int, **settings: int) -> None:
+            with declared_product(self.bench, ("product", *what), mapped, **shape):
+                seen = await measure(
+                    self.bench, checks=repetitions * self._checks(mapped.time, mapped.folds),
+                    poll=repetitions * product + _CLEARING, apart=1, steps=mapped.time,
+                    folds=mapped.folds, repetitions=repetitions, offers=ALWAYS, sink=ALWAYS,
+                    limit=product, macs_limit=macs_limit, **settings)
+            expect(seen, "", "product", product, **shape)
+            expect(seen, "macs_", what[0], macs_limit, **shape)
 
-        seen = await measured(macs)
-        expect(self.bench, seen, "macs_", self.macs, macs, repetitions, **shape)
-        if mapped.folds == 1:
-            fold = self.fold.of({**self.bench.parameters, **shape})
-            seen = await measured(fold, from_mac=1) if self.stays else seen
-            expect(self.bench, seen, "macs_", "fold", fold, repetitions, **shape)
+        single = ["fold"] if mapped.folds == 1 else []
+        await measured(self.macs, *([] if self.stays else single), macs_limit=macs)
+        if single and self.stays:  # the recorder times either
+            await measured("fold", from_mac=1,
+                           macs_limit=self.fold.of({**self.bench.parameters, **shape}))
         return macs
 
     async def shapes(self, shapes: Iterable[tuple[int, int, int]]) -> None:

@@ -1,11 +1,13 @@
 """Testbench of the output-stationary array in floating point: every output, in every cycle."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from numpy.typing import NDArray
 
 from cyclebound.golden.systolic.float_layout import STAGES
 from cyclebound.golden.systolic.float_output_stationary import FloatOutputStationaryModel
+from cyclebound.golden.systolic.mapping import Dataflow, Mapping, ceil_div, map_product
 from cyclebound.golden.systolic.output_stationary import folds
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.systolic.float_scene import FloatScene
@@ -14,7 +16,11 @@ from cyclebound.tb.systolic.float_scene import FloatScene
 class Scene(FloatScene):
     """Some folds at a time; the last ones together with folds of zeros."""
 
-    model, ports, macs, from_mac = FloatOutputStationaryModel, ("left", "top"), "macs", True
+    model, ports, macs = FloatOutputStationaryModel, ("left", "top"), "macs"
+
+    def mapped(self, m: int, k: int, n: int) -> Mapping:
+        mapped = map_product(Dataflow.OUTPUT, rows=self.rows, columns=self.columns, m=m, k=k, n=n)
+        return replace(mapped, folds=ceil_div(mapped.folds, STAGES) * STAGES)
 
     def cut(self, a: NDArray, b: NDArray) -> tuple[Sequence[Iterable], int]:
         k = len(b)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
+from cyclebound.golden.systolic.mapping import Mapping
 from cyclebound.tb.bench import Bench
-from cyclebound.tb.systolic.two_streams import Played, TwoStreams, shapes_of, sometimes
+from cyclebound.tb.systolic.products import declared_product
+from cyclebound.tb.systolic.two_streams import TwoStreams, shapes_of, sometimes
 
 __all__ = ["FloatScene"]
 
@@ -27,15 +29,12 @@ class FloatScene(ABC):
     ports : tuple of two str
         The streams of operands.
     macs : str
-        What the time until the last MAC is observed as.
-    from_mac : bool
-        It begins with the first MAC, and not with the first operands.
+        What the time until the last MAC is called.
     """
 
     model: type
     ports: tuple[str, str]
     macs: str
-    from_mac: bool
 
     def __init__(self, bench: Bench) -> None:
         self.bench, p = bench, bench.parameters
@@ -46,6 +45,10 @@ class FloatScene(ABC):
     @abstractmethod
     def cut(self, a: NDArray, b: NDArray) -> tuple[Sequence[Iterable], int]:
         """Both streams of a product, and how many rows of results there will be."""
+
+    @abstractmethod
+    def mapped(self, m: int, k: int, n: int) -> Mapping:
+        """How a product lies on the array, with all folds that are computed."""
 
     def _operands(self, rows: int, columns: int) -> NDArray:
         """Bits of random bfloat16: any, special ones, or numbers of about the same size."""
@@ -59,19 +62,17 @@ class FloatScene(ABC):
             bits = [rng.getrandbits(1) << 15 | rng.randint(0x3D00, 0x4200) for _ in range(count)]
         return np.array(bits).reshape(rows, columns)
 
-    async def _product(self, m: int, k: int, n: int, **chances: Iterable[bool]) -> Played:
+    async def _product(self, m: int, k: int, n: int, **chances: Iterable[bool]) -> None:
         """All folds of a product; sums over k are for who takes them."""
         streams, count = self.cut(self._operands(m, k), self._operands(k, n))
-        return await self._streams.play(streams, count, **chances)
+        await self._streams.play(streams, count, **chances)
 
     async def shapes(self, count: int, most: Sequence[int]) -> None:
         """Every product of the domain; where there is none, random ones."""
         for m, k, n in shapes_of(self.bench, count, most):
-            played = await self._product(m, k, n)
-            begin, end = played.macs[0][0], played.macs[-1][0]
-            self.bench.observe(self.macs, begin if self.from_mac else played.first, end,
-                               m=m, k=k, n=n)
-            self.bench.observe("product", played.first, played.last, m=m, k=k, n=n)
+            with declared_product(self.bench, (self.macs, "product"), self.mapped(m, k, n),
+                                  m=m, k=k, n=n):
+                await self._product(m, k, n)
 
     async def stalls(self, least: Sequence[int], most: Sequence[int]) -> None:
         """Operands that come late, sums that wait."""

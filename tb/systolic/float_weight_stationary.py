@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from numpy.typing import NDArray
 
 from cyclebound.golden.systolic.float_weight_stationary import FloatWeightStationaryModel
+from cyclebound.golden.systolic.mapping import Dataflow, Mapping, map_product
 from cyclebound.golden.systolic.weight_stationary import tiles_of
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.systolic.float_scene import FloatScene
@@ -13,7 +14,10 @@ from cyclebound.tb.systolic.float_scene import FloatScene
 class Scene(FloatScene):
     """Folds one behind the other."""
 
-    model, ports, macs, from_mac = FloatWeightStationaryModel, ("weights", "left"), "steps", False
+    model, ports, macs = FloatWeightStationaryModel, ("weights", "left"), "steps"
+
+    def mapped(self, m: int, k: int, n: int) -> Mapping:
+        return map_product(Dataflow.WEIGHT, rows=self.rows, columns=self.columns, m=m, k=k, n=n)
 
     def cut(self, a: NDArray, b: NDArray) -> tuple[Sequence[Iterable], int]:
         tiles = tiles_of(a, b, self.rows, self.columns)

@@ -41,10 +41,13 @@ class Scene:
                     observe: bool) -> None:
         """All commands, one behind the other; each is offered as early as it may be taken."""
         bench, waiting, words = self.bench, list(reversed(shapes)), 0
-        walking: list[tuple[int, Shape]] = []  # accepted when, and not all its words have left
+        walking = declared = 0  # commands with words to come; which was declared last
         while waiting or walking:
-            now, ready, values, offer = bench.cycle, next(sinks), {}, None
+            ready, values, offer = next(sinks), {}, None
             if waiting:
+                if observe and declared != len(waiting):
+                    bench.declare("words", **waiting[-1])
+                    declared = len(waiting)
                 offer = command_of(size=self.size, address_width=self.address_width,
                                    **waiting[-1])
                 values = {f"command.payload.{name}": value for name, value in offer.items()}
@@ -59,12 +62,10 @@ class Scene:
             bench.check(seen, bench.outputs.pack(expected), care)
             if word is not None and ready:
                 words += 1
-                if word.final:
-                    first, shape = walking.pop(0)
-                    if observe:
-                        bench.observe("words", first, now, **shape)
+                walking -= word.final
             if takes and offer is not None:
-                walking.append((now, waiting.pop()))
+                waiting.pop()
+                walking += 1
         assert words
 
 

@@ -31,11 +31,13 @@ class Scene:
         settings = bench.inputs.pack({"window": window, "image_width": width,
                                       "image_height": height, "across": width // window})
         valid, payload = bench.inputs["pixels.valid"].mask, bench.inputs["pixels.payload"]
-        ready_bit, taken, left, now, first = bench.inputs["results.ready"].mask, 0, 0, 0, 0
+        ready_bit, taken, left = bench.inputs["results.ready"].mask, 0, 0
         expected = count * (height // window) * (width // window)
+        if observe:
+            bench.declare("image", height=height, width=width, window=window, pixels=len(pixels),
+                          windows=expected)
         while left < expected or taken < len(pixels):
             offer, ready = taken < len(pixels) and next(offers), next(sinks)
-            now = bench.cycle
             seen = await bench.step(settings | (valid | payload.to(pixels[taken]) if offer else 0)
                                     | (ready_bit if ready else 0))
             takes, shown = model.step(offer, ready)
@@ -46,11 +48,10 @@ class Scene:
             for name in want:
                 care |= bench.outputs[name].mask
             bench.check(seen, bench.outputs.pack(want), care)
-            if shown is not None and observe and ready and left == expected:
-                bench.observe("image", first, now, height=height, width=width, window=window)
             if offer and takes:
-                first = now if taken == 0 else first
                 taken += 1
+        if observe:
+            bench.undeclare("image")
 
 
 @testbench

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.golden.systolic.output_stationary import (
     OutputStationaryModel,
     assemble,
@@ -13,6 +14,7 @@ from cyclebound.golden.systolic.output_stationary import (
     wrap,
 )
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.systolic.products import declared_product
 from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
 
 _RANDOM_SHAPES = 12
@@ -47,19 +49,16 @@ class Scene:
         a, b = (random_matrix(bench, self.operand_width, *shape) for shape in ((m, k), (k, n)))
         cut = folds(a, b, self.rows, self.columns)
         steps = [step for fold in cut for step in fold.steps()]
-        played = await self._streams.play(
-            [[step[:2] for step in steps], [step[2] for step in steps]], self.rows * len(cut),
-            offers=offers, sinks=sinks)
+        mapped = map_product(Dataflow.OUTPUT, rows=self.rows, columns=self.columns, m=m, k=k, n=n)
+        what = ("macs", "product", *(["fold"] if mapped.folds == 1 else [])) if observe else ()
+        with declared_product(bench, what, mapped, m=m, k=k, n=n):
+            played = await self._streams.play(
+                [[step[:2] for step in steps], [step[2] for step in steps]],
+                self.rows * mapped.folds, offers=offers, sinks=sinks)
         c = assemble(m, n, self.rows, self.columns, played.results)
         reference = wrap(a @ b, self.accumulator_width)
         assert np.array_equal(c, reference), f"{m} x {k} x {n}: the product is not numpy's"
-        begin, end = played.macs[0][0], played.macs[-1][0]
-        if observe:
-            bench.observe("macs", begin, end, m=m, k=k, n=n)
-            if m <= self.rows and n <= self.columns:
-                bench.observe("fold", begin, end, m=m, k=k, n=n)
-            bench.observe("product", played.first, played.last, m=m, k=k, n=n)
-        return [count for _, count in played.macs]
+        return played.macs
 
     async def stalls(self, count: int) -> None:
         """Operands that come late, results that wait: the same products, later."""

@@ -3,8 +3,10 @@
 import itertools
 
 from cyclebound.golden.systolic.bounds import completion, eq5_6
+from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.systolic.array_harness import ALWAYS, expect, measure, output_sweep
+from cyclebound.tb.systolic.products import declared_product
 
 CYCLES = 16_000  # of each measurement without stalls, about
 FOLDS = (1, 2, 7)
@@ -19,13 +21,14 @@ async def products_back_to_back(bench: Bench) -> None:
         macs = eq5_6(rows=rows, columns=columns, **shape)
         product = completion(rows=rows, columns=columns, **shape)
         products = max(2, CYCLES // macs)
-        seen = await measure(bench, checks=products * folds, steps=k, folds=folds,
-                             repetitions=products, offers=ALWAYS, sink=ALWAYS, limit=product,
-                             macs_limit=macs)
-        expect(bench, seen, "", "product", product, products, **shape)
-        expect(bench, seen, "macs_", "macs", macs, products, **shape)
-        if folds == 1:
-            expect(bench, seen, "macs_", "fold", macs, products, **shape)
+        mapped = map_product(Dataflow.OUTPUT, rows=rows, columns=columns, **shape)
+        what = ("macs", "product", *(["fold"] if folds == 1 else []))
+        with declared_product(bench, what, mapped, **shape):
+            seen = await measure(bench, checks=products * folds, steps=k, folds=folds,
+                                 repetitions=products, offers=ALWAYS, sink=ALWAYS, limit=product,
+                                 macs_limit=macs)
+        expect(seen, "", "product", product, **shape)
+        expect(seen, "macs_", "macs", macs, **shape)
 
 
 @testbench

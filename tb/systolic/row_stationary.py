@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from cyclebound.golden.systolic.output_stationary import wrap
 from cyclebound.golden.systolic.row_stationary import RowStationaryModel, convolve
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.two_streams import Played, TwoStreams, random_matrix, sometimes
+from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
 
 
 class Scene:
@@ -19,7 +19,7 @@ class Scene:
         model = RowStationaryModel(self.rows, self.columns, self.taps, self.widths[1])
         self._streams = TwoStreams(bench, model, ("weights", "left"), *self.widths)
 
-    async def passes(self, width: int, count: int = 1, **chances: Iterable[bool]) -> Played:
+    async def passes(self, width: int, count: int = 1, **chances: Iterable[bool]) -> None:
         """Some passes with random operands, one behind the other."""
         operand, accumulator = self.widths
         height = self.rows + self.columns - 1
@@ -32,7 +32,16 @@ class Scene:
                    for number, column in enumerate(image.T.tolist())]
         played = await self._streams.play([weights, columns], len(expected), **chances)
         assert played.results == expected, "the convolution is not numpy's"
-        return played
+
+    async def measured(self, width: int, passes: int) -> None:
+        """The same without stalls, by its probes: it begins and ends with an idle array."""
+        windows = passes * (width - self.taps + 1)
+        for what in ("pass", "macs"):
+            self.bench.declare(what, width=width, passes=passes, weights=passes * self.taps,
+                               windows=windows, steps=windows * self.taps)
+        await self.passes(width, passes)
+        for what in ("pass", "macs"):
+            self.bench.undeclare(what)
 
 
 @testbench
@@ -43,10 +52,7 @@ async def every_width(bench: Bench) -> None:
               (bench.domain.get(name, (1, most)) for name, most in (("width", 20), ("passes", 2)))]
     for width, passes in itertools.product(*ranges):
         if width >= scene.taps:
-            played = await scene.passes(width, passes)
-            bench.observe("pass", played.first, played.last, width=width, passes=passes)
-            bench.observe("macs", played.macs[0][0], played.macs[-1][0], width=width,
-                          passes=passes)
+            await scene.measured(width, passes)
 
 
 @testbench

@@ -17,6 +17,7 @@ from cyclebound.golden.systolic.weight_stationary import (
     tiles_of,
 )
 from cyclebound.tb.bench import Bench
+from cyclebound.tb.systolic.products import declared_product
 from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
 
 __all__ = ["StationaryScene"]
@@ -59,23 +60,18 @@ class StationaryScene:
         bench = self.bench
         a, b = (random_matrix(bench, self.operand_width, *shape) for shape in ((m, k), (k, n)))
         tiles = self._cut(a, b, self.rows, self.columns)
-        played = await self._streams.play(
-            [itertools.chain.from_iterable(tile.weights for tile in tiles),
-             itertools.chain.from_iterable(tile.steps() for tile in tiles)],
-            sum(len(tile.left) for tile in tiles), offers=offers, sinks=sinks)
+        mapped = map_product(self.dataflow, rows=self.rows, columns=self.columns, m=m, k=k, n=n)
+        what = ("steps", "product", *(["fold"] if mapped.folds == 1 else [])) if observe else ()
+        with declared_product(bench, what, mapped, m=m, k=k, n=n):
+            played = await self._streams.play(
+                [itertools.chain.from_iterable(tile.weights for tile in tiles),
+                 itertools.chain.from_iterable(tile.steps() for tile in tiles)],
+                mapped.time * mapped.folds, offers=offers, sinks=sinks)
         c = assemble(tiles, played.results, self.accumulator_width)
         reference = wrap(a @ b, self.accumulator_width)
         c = c.T if self.dataflow is Dataflow.INPUT else c
         assert np.array_equal(c, reference), f"{m} x {k} x {n}: the product is not numpy's"
-        begin, end = played.macs[0][0], played.macs[-1][0]
-        if observe:
-            mapped = map_product(self.dataflow, rows=self.rows, columns=self.columns,
-                                 m=m, k=k, n=n)
-            if mapped.folds == 1:
-                bench.observe("fold", begin, end, m=m, k=k, n=n)
-            bench.observe("steps", played.first, end, m=m, k=k, n=n)
-            bench.observe("product", played.first, played.last, m=m, k=k, n=n)
-        return [count for _, count in played.macs]
+        return played.macs
 
     async def random_products(self, count: int, most: int) -> None:
         """Products of random shapes up to ``most``, without stalls, each in its exact time."""

@@ -15,13 +15,13 @@ class Scene:
         self.model = TileSequencerModel(p["rows"], p["columns"])
         self.most = 2 ** p.get("dimension_width", 16) - 1
 
-    async def walks(self, commands: Iterable[tuple[int, int]], *, sinks: Iterator[bool],
-                    observe: bool) -> None:
+    async def walks(self, commands: Iterable[tuple[int, int]], *,
+                    sinks: Iterator[bool]) -> None:
         """All commands, one behind the other; each is offered as early as it may be taken."""
         bench = self.bench
-        waiting, walking, first, visited = list(reversed(list(commands))), None, 0, 0
-        while waiting or walking is not None:
-            now, ready = bench.cycle, next(sinks)
+        waiting, walking, visited = list(reversed(list(commands))), False, 0
+        while waiting or walking:
+            ready = next(sinks)
             offer = waiting[-1] if waiting else None
             values = {"command.valid": offer is not None, "tiles.ready": ready}
             if offer is not None:
@@ -36,13 +36,10 @@ class Scene:
             bench.check(seen, bench.outputs.pack(expected), care)
             if tile is not None and ready:
                 visited += 1
-                if tile.final:
-                    down, across = walking
-                    if observe:
-                        bench.observe("walk", first, now, down=down, across=across)
-                    walking = None
+                walking = not tile.final
             if takes and offer is not None:
-                walking, first = waiting.pop(), now
+                waiting.pop()
+                walking = True
         assert visited
 
 
@@ -57,7 +54,8 @@ async def every_matrix(bench: Bench) -> None:
     else:
         commands = [(bench.rng.randint(1, 200), bench.rng.randint(1, 200)) for _ in range(50)]
         commands += [(1, scene.most), (scene.most, 1)]
-    await scene.walks(commands, sinks=itertools.repeat(True), observe=True)
+    bench.declare("walk")
+    await scene.walks(commands, sinks=itertools.repeat(True))
 
 
 @testbench
@@ -66,5 +64,4 @@ async def tiles_that_wait(bench: Bench) -> None:
     scene = Scene(bench)
     most = min(scene.most, 40)
     commands = [(bench.rng.randint(1, most), bench.rng.randint(1, most)) for _ in range(30)]
-    await scene.walks(commands, observe=False,
-                      sinks=(bench.rng.random() < 0.4 for _ in itertools.count()))
+    await scene.walks(commands, sinks=(bench.rng.random() < 0.4 for _ in itertools.count()))

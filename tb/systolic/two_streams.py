@@ -19,16 +19,12 @@ class Played(NamedTuple):
     ----------
     results : list of list of int
         Rows of results, as they were taken.
-    first, last : int
-        The cycle in which the first operand was taken, and that of the last result.
-    macs : list of (int, int)
-        Cycles in which PEs were active, and how many were.
+    macs : list of int
+        How many PEs were active, in each cycle in which there were any.
     """
 
     results: list[list[int]]
-    first: int
-    last: int
-    macs: list[tuple[int, int]]
+    macs: list[int]
 
 
 class TwoStreams:
@@ -82,10 +78,9 @@ class TwoStreams:
         offers, sinks = _then_true(offers), _then_true(sinks)
         offered: list = [None, None]
         results: list[list[int]] = []
-        macs: list[tuple[int, int]] = []
-        first, now = -1, bench.cycle
+        macs: list[int] = []
         while len(results) < count:
-            now, sink = bench.cycle, next(sinks)
+            sink = next(sinks)
             for side in range(2):
                 if offered[side] is None and next(offers):
                     offered[side] = next(sides[side], None)
@@ -94,8 +89,7 @@ class TwoStreams:
             expected, care = self._active.to(active), self._care
             for side, ready in enumerate(self._ready):
                 expected |= ready if taken[side] else 0
-                if taken[side] and offered[side] is not None:
-                    first = now if first < 0 else first
+                if taken[side]:
                     offered[side] = None
             if result is not None:
                 expected |= self._result_valid | self._result.to(packed(result, self._widths[1]))
@@ -103,8 +97,8 @@ class TwoStreams:
                 results += [result] if sink else []
             bench.check(seen, expected, care)
             if active:
-                macs.append((now, active.bit_count()))
-        return Played(results, first, now, macs)
+                macs.append(active.bit_count())
+        return Played(results, macs)
 
 
 def packed(values: Iterable[int], width: int) -> int:

@@ -118,6 +118,14 @@ def test_threads_that_never_come_together():
         1, 1, 3, 3]
 
 
+def test_given_latencies_are_an_assumption():
+    kernel = kernel_of("IADD3 R1, R2, R3, RZ", "LDG.E R1, [R2.64]", "EXIT")
+    slow, quick = (bound(kernel, delays={"IADD3": cycles, "LDG": cycles}) for cycles in (500, 0))
+    assert slow.chain == bound(kernel).chain + 500 - 6 + 500 - 290
+    assert quick.chain == bound(kernel).chain - 6 + 2  # no less than pipeline and miss take
+    assert "Latencies that were given: IADD3 500, LDG 500 cycles." in slow.assumptions
+
+
 def test_waves_and_barriers():
     kernel = kernel_of("FFMA R1, R1, R1, R1", "EXIT")
     one, two = (bound(kernel, blocks=blocks, threads=1024) for blocks in (4, 5))
