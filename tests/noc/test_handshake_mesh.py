@@ -82,7 +82,7 @@ def test_what_the_bounds_do_not_cover():
     with pytest.raises(NotCovered, match=r"^after_write must be a whole number of 0 to 1, not 2$"):
         bounds.read_lifetime(links=0, after_write=2)
     for bound in (bounds.instruction, bounds.pipelined_instruction):
-        with pytest.raises(NotCovered, match=r"^operation must be a whole number of 0 to 2, not"):
+        with pytest.raises(NotCovered, match=r"^operation must be a whole number of 0 to 2"):
             bound(bypass=0, operation=3, links=1)
     with pytest.raises(NotCovered, match=r"^links must be a whole number of at least 0, not -1$"):
         bounds.read_lifetime(links=-1)
