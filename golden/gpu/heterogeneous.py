@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from cyclebound.golden.bound import NotCovered
-from cyclebound.golden.dram.anywhere_bounds import completion_anywhere
 from cyclebound.golden.dram.controller import MOST_OWED
-from cyclebound.golden.dram.pipeline_bounds import with_refreshes
+from cyclebound.golden.dram.pipeline_bounds import controller_completion, with_refreshes
 from cyclebound.golden.dram.request import BURST_WORDS, WORD_BYTES
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.gpu.compute_capability import ComputeCapability
@@ -182,19 +181,19 @@ class Transfer:
     """DRAM between two resources: the result is written, and read again.
 
     Requests of up to 32 bursts from a burst's first word on, one after the other, each by
-    `completion_anywhere`, which the RTL of dram.controller keeps; refreshes by `with_refreshes`,
+    `controller_completion`, which the RTL of dram.controller keeps; refreshes by `with_refreshes`,
     with as many put off before as the controller may.
     """
 
     part: Part
-    evidence: str = "completion_anywhere and with_refreshes, held by dram.controller's RTL"
+    evidence: str = "controller_completion and with_refreshes, held by dram.controller's RTL"
 
     def time_ps(self, count: int) -> int:
         """Picoseconds for ``count`` bytes."""
         bursts = -(-count // (BURST_WORDS * WORD_BYTES))
         whole, rest = divmod(bursts, _PIECE_BURSTS)
         clocks = sum(
-            times * completion_anywhere(part=self.part, bursts=size, write=write)
+            times * controller_completion(part=self.part, bursts=size, write=write)
             for times, size in ((whole, _PIECE_BURSTS), (1, rest)) if size and times
             for write in (1, 0))
         return clocks and self.part.tck_ps * with_refreshes(
