@@ -65,6 +65,9 @@ class Testbench:
     checker : callable or None
         Makes the bound checker that watches ``top``. The block's own checker watches the block
         itself only.
+    observes : bool
+        It makes requests that are measured: a run without any has failed. Else it only compares:
+        a run that has compared nothing has failed.
     searches : bool
         Its tests search for the request that comes closest to the bound, and a test shows that they
         find planted looseness.
@@ -84,6 +87,7 @@ class Testbench:
     quick: tuple[str, ...] | None = None
     thorough: bool = False
     checker: Callable[[wiring.Component], wiring.Component] | None = None
+    observes: bool = True
     searches: bool = False
     probed: Callable[[wiring.Component], wiring.Component] | None = None
 

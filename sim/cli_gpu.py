@@ -57,6 +57,7 @@ from cyclebound.sim.gpu_files import (
 )
 from cyclebound.sim.gpu_page import Grid, Page
 from cyclebound.sim.gpu_trace import trace_of
+from cyclebound.sim.shape import shown
 from cyclebound.tools.gpu.annotate import missing_opcodes, thesis_steps
 from cyclebound.tools.gpu.layer_file import LAYER_EXAMPLE, parse_system
 from cyclebound.tools.gpu.listing import SYNTAXES, listing_of_steps
@@ -121,6 +122,16 @@ Branch = Annotated[str | None, typer.Option(
     "--branch", metavar="B", help="Take the `saturated` or `unsaturated` branch without the test.")]
 
 
+def _fraction(option: str, text: str) -> Fraction:
+    """A number or a fraction; one with an exponent could be as long as a disk."""
+    try:
+        if len(text) > 20 or "e" in text.lower():
+            raise ValueError
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise UserError(f"{option} takes a number or a fraction, not {shown(text)}") from None
+
+
 def options_of(base: Options, *, constants: str | None, alpha: str | None, warps: str | None,
                saturated_memory: str | None, pipelines: str | None, read_only: str | None,
                branch: str | None, streaming: bool | None = None) -> Options:
@@ -131,12 +142,9 @@ def options_of(base: Options, *, constants: str | None, alpha: str | None, warps
     if pipelines is not None:
         changes["pipelines"] = tuple(name for name in pipelines.split(",") if name)
     if alpha is not None:
-        try:
-            changes["alpha"] = Fraction(alpha)
-        except (ValueError, ZeroDivisionError):
-            raise UserError(f"--alpha takes a number or a fraction, not {alpha!r}") from None
+        changes["alpha"] = _fraction("--alpha", alpha)
     if warps is not None:
-        changes["warps"] = int(warps) if warps.isdecimal() else warps
+        changes["warps"] = int(warps) if warps.isdecimal() and len(warps) < 12 else warps
     return checked(replace, base, **changes)
 
 
@@ -471,9 +479,10 @@ def _machine(given: list[str] | None) -> Machine:
         if name not in numbers:
             raise unknown("number of the machine", name, numbers)
         try:
-            changes[name] = Fraction(text) if name == "sectors_per_cycle" else int(text)
-        except (ValueError, ZeroDivisionError):
-            raise UserError(f"--set {name} takes a number, not {text!r}") from None
+            changes[name] = (_fraction(f"--set {name}", text) if name == "sectors_per_cycle"
+                             else int(text))
+        except ValueError:
+            raise UserError(f"--set {name} takes a number, not {shown(text)}") from None
     return checked(Machine, **changes)
 
 
@@ -494,6 +503,9 @@ def show_bound(
     = False,
     balanced: Annotated[bool, typer.Option(
         "--balanced", help="No SM runs more blocks than its share of the waves.")] = False,
+    spread: Annotated[bool, typer.Option(
+        "--spread", help="The warps of an SM are spread evenly over its schedulers; else one may "
+        "have them all.")] = False,
     latencies: Latencies = None,
     settings: Annotated[list[str] | None, typer.Option(
         "--set", metavar="NAME=VALUE", help="A number of the machine: "
@@ -522,7 +534,8 @@ def show_bound(
         found = checked(
             kernel_bound, kernel, launch, BlockResources(launch.threads, taken, shared),
             checked(capability, cc), machine=machine, loops=_loops(loops), coalesced=coalesced,
-            reconverges=not diverged, balanced=balanced, carve_out=carve_out, opcodes=own.opcodes,
+            reconverges=not diverged, balanced=balanced, spread=spread, carve_out=carve_out,
+            opcodes=own.opcodes,
             delays=own.delays)
     except NotSafe as error:
         page = Page(f"No safe bound for {kernel.name}", [
@@ -583,7 +596,7 @@ def show_streams(
         return
     device, streams = (parse_streams(EXAMPLES[file]) if file in EXAMPLES
                        else reading(Path(file), parse_streams))
-    run, bounds = simulate(device, streams), stream_bounds(device, streams)
+    run, bounds = checked(simulate, device, streams), stream_bounds(device, streams)
     limit: dict[tuple[str, str], int] = {}
     for each in bounds.operations:
         key = each.stream, each.operation
@@ -604,7 +617,7 @@ def show_streams(
             "rule": bounds.rule, "problem": bounds.problem, "search": None}
     exceeded = any(row[-1] is not None and row[-2] > row[-1] for row in rows)
     if tries and bounds.operations:
-        found = search(device, streams, bounds, tries=tries, seed=seed)
+        found = checked(search, device, streams, bounds, tries=tries, seed=seed)
         exceeded = exceeded or found.ratio > 1
         page.sentences.append(
             f"The worst of {found.tried} scenarios: {found.operation} of {found.stream} took "

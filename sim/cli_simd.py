@@ -11,7 +11,7 @@ import typer
 from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.references import REFERENCES
-from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars
+from cyclebound.sim.cli import GROUPS, AsJson, Progress, app, console, progress_bars
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
@@ -99,6 +99,43 @@ def kernels() -> None:
         paper = f"  (Sim-D, Table 4: {reference.paper})" if reference.paper else ""
         print(f"{name:20} {reference.x} x {reference.y}{paper}")
         print(f"{'':20} {kernel_path(name)}")
+
+
+@simd.command()
+def table(
+    names: Annotated[list[str] | None, typer.Argument(
+        metavar="[KERNEL]...", help="Installed kernels; the default is all of Table 4, which takes "
+        "minutes.")] = None,
+    policies: Annotated[list[str] | None, typer.Option(
+        "--policy", "-p", metavar="POLICY", help="Once for each column; the default is "
+        "unconstrained, access and compute.")] = None,
+) -> None:
+    """Cycles of installed kernels on the cycle model at full size, beside Sim-D's Table 4."""
+    chosen = names or [name for name in KERNELS if REFERENCES[name].cycles]
+    columns = policies or ["unconstrained", "access", "compute"]
+    print(f"| kernel | items | Table 4 | {' | '.join(columns)} | ratio |")
+    print("| --- | --- | --- |" + " --- |" * (len(columns) + 1))
+    with progress_bars() as tell:
+        for name in chosen:
+            found = [_full_size(name, policy, tell) for policy in columns]
+            reference = REFERENCES[name]
+            paper = f"{reference.cycles:,}" if reference.cycles else ""
+            ratio = f"{found[0] / reference.cycles:.2f}" if reference.cycles else ""
+            cycles = " | ".join(f"{each:,}" for each in found)
+            print(f"| `{name}` | {reference.x} x {reference.y} | {paper} | {cycles} | {ratio} |",
+                  flush=True)
+
+
+def _full_size(name: str, policy: str, tell: Progress) -> int:
+    """Cycles of an installed kernel at its full size, on random content."""
+    program = load_program(name)
+    items = grid_of(program, None, None, "paper")
+    memory = load_memory(program, {})
+    fill(name, memory, items, np.random.default_rng(1))
+    ran = run_kernel(program, items, memory, model="cycle", policy=policy, keep=False,
+                     tell=lambda step, done, total: tell(f"{name}, {policy}", done, total))
+    assert ran.timed is not None
+    return ran.timed.cycles
 
 
 def _numbered(option: str, given: list[str] | None, what: str) -> dict[int, str]:

@@ -148,7 +148,8 @@ def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
     probed = testbench.probed(component) if testbench.probed else (
         None if testbench.top else component)
     return component, FlatTop(component, watches(component) if watches else None,
-                              probes=probes_of(block) if probed is not None else None,
+                              probes=(probes_of(block, job.configuration)
+                                      if probed is not None else None),
                               probed=probed, classed=_classed(block, parameters))
 
 
@@ -161,9 +162,10 @@ def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:
                 yield entry.what
 
 
-def probes_of(block: Block) -> dict[str, Probe]:
-    """The probes of the block's bounds, by what they see."""
-    return {entry.what: entry.probe for entry in block.bounds if entry.probe is not None}
+def probes_of(block: Block, configuration: str) -> dict[str, Probe]:
+    """The probes of the bounds on what this configuration does, by what they see."""
+    return {entry.what: entry.probe for entry in block.bounds if entry.probe is not None
+            and (not entry.configurations or configuration in entry.configurations)}
 
 
 def simulate(block: Block, job: Job, *, identity: str | None = None) -> Outcome:
@@ -209,7 +211,7 @@ def write_job(folder: Path, job: Job, configuration: Configuration, testbench: T
                    for name, values in configuration.domain.items()},
         "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes},
-        "declared": top.declared_fields(), **more}))
+        "declared": top.declared_fields(), "observes": testbench.observes, **more}))
 
 
 def job_environment(job: Job, folder: Path, testbench: Testbench) -> dict[str, str]:
@@ -274,7 +276,8 @@ def outcome_of(job: Job, folder: Path, status: int | None, top: FlatTop) -> Outc
     with (folder / "log.txt").open("a") as log:
         log.writelines(others)
     _read_observed(folder, outcome, seen)
-    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit)
+    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
+           observes=json.loads((folder / "job.json").read_text())["observes"])
     return outcome
 
 
@@ -312,7 +315,8 @@ def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> None
 _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)", re.MULTILINE)
 
 
-def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float) -> None:
+def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
+           observes: bool) -> None:
     """Fill in whether the job passed, and if not, why."""
     text = log.read_text(errors="replace")
     reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
@@ -340,8 +344,8 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
                        f"see {log}")
     if not reasons:
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
-    if not reasons and not outcome.groups:
-        reasons.append("0 requests observed")
+    if not reasons and not outcome.groups and (observes or not outcome.compared):
+        reasons.append("0 requests observed" if observes else "0 cycles compared")
     outcome.reason = "; ".join(reasons)
     outcome.passed = not reasons
 

@@ -27,7 +27,7 @@ def _verdicts(run: Run) -> list[str]:
     left, right = "---", "---:"
     return _table(
         {"block": left, "configuration": left, "request: formula": left, "requests": right,
-         "worst": right, "formula": right, "claim": left, "verdict": left, "evidence": left},
+         "worst": right, "claimed": right, "claim": left, "verdict": left, "evidence": left},
         [(f"`{row.block}`", row.configuration, f"{row.what}: `{row.bound}`", row.requests,
           row.worst, row.allowed, row.claim, row.words,
           row.evidence + (f": {row.domain}" if row.domain else "")) for row in run.verdicts])

@@ -72,9 +72,10 @@ def grid_of(program: Program, text: str | None, width: int | None, machine: str)
 
 def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "golden",
                policy: str = "unconstrained", part: str = "ddr4-3200aa-x16", most: int = 1 << 40,
-               check: bool = False, printed: Callable[[str], None] = print,
+               check: bool = False, keep: bool = True, printed: Callable[[str], None] = print,
                tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> SimdRun:
-    """Run a kernel; ``memory`` is changed in place. Raises `UserError`, also for a fault."""
+    """Run a kernel; ``memory`` is changed in place. ``keep``: the phases, too, of a model that has
+    them. Raises `UserError`, also for a fault."""
     if model not in MODELS:
         raise unknown("model", model, MODELS)
     if policy not in {each.value for each in Policy}:
@@ -102,7 +103,7 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
                                         printed=printed)
         else:
             timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device).run(
-                most=most, tell=told)
+                keep=keep, most=most, tell=told)
             operations = timed.operations
     except KernelFault as fault:
         raise UserError(str(fault)) from None

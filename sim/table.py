@@ -42,10 +42,10 @@ class Run:
 
     @property
     def problems(self) -> list[str]:
-        """Every reason why the run is no success, a line each."""
+        """Every reason why the run is no success, a line each; void claims have their jobs."""
         lines = [f"{job.name}: {job.reason}" for job in self.jobs if not job.passed]
         lines += [f"{row.block} {row.configuration}: {row.verdict}: {row.detail}"
-                  for row in self.verdicts if row.failed]
+                  for row in self.verdicts if row.failed and row.verdict != "void"]
         lines += [f"{proof['block']}: property {proof['property']} "
                   f"({_words(proof['parameters'])}): {proof['detail'] or 'counterexample'}"
                   for proof in unproved(self.proofs)]
@@ -172,7 +172,8 @@ def write_junit(run: Run, path: Path) -> None:
     cases = [(job.block, job.name, job.run_seconds, "" if job.passed else job.reason)
              for job in run.jobs]
     cases += [(row.block, f"{row.configuration}: {row.what} within {row.bound}", 0.0,
-               f"{row.verdict}: {row.detail}" if row.failed else "") for row in run.verdicts]
+               f"{row.verdict}: {row.detail}" if row.failed and row.verdict != "void" else "")
+              for row in run.verdicts]
     less = unproved(run.proofs)
     cases += [(proof["block"], f"{proof['property']} ({_words(proof['parameters'])})",
                proof["seconds"], proof["detail"] or "counterexample" if proof in less else "")

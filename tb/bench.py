@@ -91,8 +91,6 @@ class Bench:
             self._in.value = 0
         if self._declared.width:  # what the test before declared
             self.dut.declared.value = 0
-        if self._declared.fields:  # else the test before would speak of this one's requests
-            self.dut.declared.value = 0
         await self.reset()
 
     async def reset(self) -> None:
@@ -243,6 +241,8 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
         try:
             await with_timeout(cocotb.start_soon(function(bench)),
                                bench.max_cycles * PERIOD_NS, "ns")
+            if "icarus" in cocotb.SIM_NAME.lower():  # what happens at this edge is still to come
+                await Timer(1, "ns")
         except SimTimeoutError:
             raise AssertionError(f"{bench.name} still ran after {bench.max_cycles} cycles, the "
                                  "limit of this testbench") from None

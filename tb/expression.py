@@ -8,7 +8,7 @@ names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, 
 - ``past(x)``: the value one cycle ago, 0 after reset;
 - ``any(x)``: a bit of it is set; ``count(x)``: how many are;
 - ``any(ports[p].valid for p in lanes)``: one of several like things does, and ``count(...)``: how
-  many do; ``lanes`` is a number that is known by this name, or ports, as many as there are;
+  many do; ``lanes`` is a number, a name of one, or ports, as many as there are;
 - ``first(x, y)``: x, for the first time since a cycle before this one in which y was, or reset;
 - ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
 - ``nth(x, n)``: true where the sum of x since reset reaches n, 2n, 3n and so on; x is at most n;
@@ -104,14 +104,16 @@ class Expression:
 
         return of(self.tree, numbers or {})
 
-    def _many(self, node: ast.Name, counts: Callable[[str], int] | None) -> int:
+    def _many(self, node: ast.Name | ast.Constant, counts: Callable[[str], int] | None) -> int:
         """How many there are of what is called so; at least one."""
         try:
-            many = counts(node.id) if counts else 0
+            many = (node.value if isinstance(node, ast.Constant)
+                    else counts(node.id) if counts else 0)
         except (LookupError, AttributeError) as error:
             raise self._error(node, f"there is no {node.id}: {error}") from error
         if not isinstance(many, int) or many < 1:
-            raise self._error(node, f"{node.id} must be a number of at least 1, not {many!r}")
+            raise self._error(node, f"{ast.unparse(node)} must be a number of at least 1, "
+                                    f"not {many!r}")
         return many
 
     def fields_of(self, name: str) -> list[str]:
@@ -177,8 +179,9 @@ def _check(whole: Expression, node: ast.expr) -> None:
         case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
             inner = [node.left, *node.comparators]
         case ast.Call(func=ast.Name(id="any" | "count"), keywords=[], args=[ast.GeneratorExp(
-                elt=one, generators=[ast.comprehension(target=ast.Name(), iter=ast.Name(), ifs=[],
-                                                       is_async=0)])]):
+                elt=one, generators=[ast.comprehension(
+                    target=ast.Name(), iter=ast.Name() | ast.Constant(value=int()), ifs=[],
+                    is_async=0)])]):
             inner = [one]
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
                 len(arguments) == _FUNCTIONS.get(name)):

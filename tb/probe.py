@@ -191,7 +191,7 @@ class ProbeCounter(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
-        ticked = Signal(self._width, reset_less=True)  # before this cycle
+        ticked = Signal(self._width)  # before this cycle
         m.d.sync += ticked.eq(ticked + self._tick)
         if self._counts:
             m.d.sync += self.now.eq(self.now + 1)

@@ -1,16 +1,30 @@
-"""Worst-case formulas of the DRAM controller's AXI4 face, burst by burst.
+"""How long the DRAM controller's AXI4 face takes for a burst.
 
 What a client waits for while bursts of others are served, its own stalls, and what the words of a
-write take to arrive are not in them: one burst is under way at a time.
+write take to arrive are not in it: one burst is under way at a time. `axi_read` and `axi_write`
+are bounds on any burst of so many transfers, whatever refreshes do; `axi_read_alone` and the others
+say what exactly this burst takes if no refresh is under way or falls due.
 """
 
 import functools
+from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count, prediction
+from cyclebound.golden.dram.axi_port import DATA_BYTES, MOST_TRANSFERS, PAGE_BYTES
 from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.request import BURST_BYTES
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["axi_read", "axi_refresh", "axi_refused_read", "axi_refused_write", "axi_write"]
+__all__ = ["axi_read", "axi_read_alone", "axi_refresh", "axi_refused_read", "axi_refused_write",
+           "axi_write", "axi_write_alone", "most_dram_bursts"]
+
+_ANYTHING = ("refreshes fall due in any cycle; other bursts wait, or have been served before; the "
+             "burst lies anywhere, and is legal or not")
+
+Transfers = Annotated[int, Range(1, MOST_TRANSFERS, says="transfers of the burst")]
+Size = Annotated[int, Range(0, 7, says="AxSIZE: log2 of a transfer's bytes")]
+Partial = Annotated[int, Range(0, 1, says="whether some transfer has part of a word")]
+Beyond = Annotated[int, Range(0, 1, says="whether it is legal, but beyond the device")]
 
 
 @functools.cache
@@ -33,8 +47,8 @@ def _page(part: Part | str, bursts: int, sibling: int) -> Part:
     return known
 
 
-@bound(formula="LID(bursts) + 22 + transfers", source="this project")
-def axi_read(*, part: Part | str, transfers: int, bursts: int, sibling: int) -> int:
+@prediction(formula="LID(bursts) + 22 + transfers", source="this project")
+def axi_read_alone(*, part: Part | str, transfers: Transfers, bursts: int, sibling: int) -> int:
     """Cycles from taking an AXI read's address to its last word on R, both included.
 
     No refresh is under way or falls due, nothing else has been accepted, and the client is ready:
@@ -47,28 +61,25 @@ def axi_read(*, part: Part | str, transfers: int, bursts: int, sibling: int) -> 
     the first transfer, which begins the last ``transfers``.
     """
     known = _page(part, bursts, sibling)
-    check_count("transfers", transfers)
     return _page_delay(known, bursts, sibling, False) + 22 + transfers
 
 
-@bound(formula="LID_W(bursts) + 19, and where words are written in part, LID_R(bursts) + 17 more",
-       source="this project")
-def axi_write(*, part: Part | str, bursts: int, sibling: int, partial: int) -> int:
+@prediction(formula="LID_W(bursts) + 19, and where words are written in part, "
+                    "LID_R(bursts) + 17 more", source="this project")
+def axi_write_alone(*, part: Part | str, bursts: int, sibling: int, partial: Partial) -> int:
     """Cycles from taking the last word of an AXI write to its answer on B, both included.
 
-    As for `axi_read`. One cycle for the word, the controller's 17 + LID, one for the answer. Where
-    some transfer has part of a word (``partial``), the same bursts are read first, and the request
-    to write them is made in the cycle after.
+    As for `axi_read_alone`. One cycle for the word, the controller's 17 + LID, one for the answer.
+    Where some transfer has part of a word (``partial``), the same bursts are read first, and the
+    request to write them is made in the cycle after.
     """
     known = _page(part, bursts, sibling)
-    check_count("partial", partial, least=0)
     read = _page_delay(known, bursts, sibling, False) + 17 if partial else 0
     return read + _page_delay(known, bursts, sibling, True) + 19
 
 
-@bound(formula="nRFC - 10", source="this project")
-def axi_refresh(*, part: Part | str) -> int:
-    """Cycles that a refresh adds to an AXI request.
+def axi_refresh(part: Part | str) -> int:
+    """Cycles that a refresh adds to an AXI request at most: nRFC - 10.
 
     At worst it falls due in the cycle in which the request would have entered the front end, 10
     before its first command was chosen. The refresh is chosen in that cycle, and the request enters
@@ -78,20 +89,65 @@ def axi_refresh(*, part: Part | str) -> int:
     return part_named(part).nRFC - 10
 
 
-@bound(formula="transfers + 4, beyond the device + 8 more", source="this project")
-def axi_refused_read(*, transfers: int, beyond: int) -> int:
-    """`axi_read` for a read that is refused.
+def most_dram_bursts(transfers: int, size: int) -> int:
+    """Bursts of DRAM that so many transfers touch at most, wherever they lie.
 
-    As for `axi_read`, but an illegal burst goes from decoding to R at once. One ``beyond`` the
-    device is refused by the buffer table, seven cycles from the request, and passes one more.
+    Incrementing ones cover the most, from a place that is a multiple of a transfer on (the first
+    may have less than a transfer's bytes): at worst the first transfer is the last of a burst of
+    DRAM. Transfers of more bytes than the bus has are refused. None leaves 4 KiB.
     """
-    check_count("transfers", transfers)
-    check_count("beyond", beyond, least=0)
+    width = min(1 << size, DATA_BYTES)
+    rest = (transfers - 1) * width  # bytes behind the first transfer
+    return min(1 + -(-rest // BURST_BYTES), PAGE_BYTES // BURST_BYTES)
+
+
+@functools.cache
+def _longest(part: Part, bursts: int, write: bool) -> int:
+    """The longest issue delay of so many bursts in a page, or of fewer."""
+    most = PAGE_BYTES // BURST_BYTES
+    return max(_page_delay(part, count, sibling, write) for count in range(1, bursts + 1)
+               for sibling in (0, 1) if count + sibling <= most)
+
+
+@bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID(b) + nRFC + 12 "
+               "+ transfers", source="this project", environment=_ANYTHING)
+def axi_read(*, part: Part | str, transfers: Transfers, size: Size) -> int:
+    """Cycles from taking an AXI read's address to its last word on R, both included.
+
+    Cycles in which the client is not ready do not count. No burst of so many transfers touches
+    more than `most_dram_bursts`, so this is the longest `axi_read_alone` of all, and what a refresh
+    adds at most (`axi_refresh`). A read that is refused takes less.
+    """
+    known = part_named(part)
+    return (_longest(known, most_dram_bursts(transfers, size), False) + 22 + transfers
+            + axi_refresh(known))
+
+
+@bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID_W(b) + nRFC + 9, "
+               "and where words are written in part, LID_R(b) + 17 more", source="this project",
+       environment=_ANYTHING)
+def axi_write(*, part: Part | str, transfers: Transfers, size: Size, partial: Partial) -> int:
+    """Cycles from taking the last word of an AXI write to its answer on B, both included.
+
+    As `axi_read`, from `axi_write_alone`. The request to write what was read is only made when the
+    banks of the read are closed, so that a refresh in between adds no more than elsewhere.
+    """
+    known, bursts = part_named(part), most_dram_bursts(transfers, size)
+    read = _longest(known, bursts, False) + 17 if partial else 0
+    return read + _longest(known, bursts, True) + 19 + axi_refresh(known)
+
+
+@prediction(formula="transfers + 4, beyond the device + 8 more", source="this project")
+def axi_refused_read(*, transfers: Transfers, beyond: Beyond) -> int:
+    """`axi_read_alone` for a read that is refused.
+
+    As for `axi_read_alone`, but an illegal burst goes from decoding to R at once. One ``beyond``
+    the device is refused by the buffer table, seven cycles from the request, and passes one more.
+    """
     return transfers + (12 if beyond else 4)
 
 
-@bound(formula="2, beyond the device 9", source="this project")
-def axi_refused_write(*, beyond: int) -> int:
-    """`axi_write` for a write that is refused: answered at once, or by the buffer table."""
-    check_count("beyond", beyond, least=0)
+@prediction(formula="2, beyond the device 9", source="this project")
+def axi_refused_write(*, beyond: Beyond) -> int:
+    """`axi_write_alone` for a write that is refused: answered at once, or by the buffer table."""
     return 9 if beyond else 2

@@ -10,7 +10,7 @@ which raises `ValueError` for an unknown one. Indexed requests are in ``index_bo
 
 from fractions import Fraction
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from cyclebound.golden.bound import NotCovered, bound, check_count, rate
 from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.request import BURST_WORDS
 from cyclebound.golden.dram.tile_search import longest_lines, longest_run
@@ -18,6 +18,9 @@ from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["check_request", "eq1", "eq15", "eq15_tool", "eq16", "eq19", "most_bursts", "recovery",
            "tile_2d_issue_delay", "tile_issue_delay"]
+
+_ANYWHERE = ("the tile begins at any word; requests before it were any, and the next one, or a "
+             "refresh, waits")
 
 
 def check_request(bursts: object, write: object) -> None:
@@ -42,7 +45,7 @@ def most_bursts(*, words: int) -> int:
 
 # -- as printed ------------------------------------------------------------------------------------
 
-@bound(formula="cycles * nBURST / (nBW * nCCD_L)", source="Sim-D, Eq. 1")
+@rate(formula="cycles * nBURST / (nBW * nCCD_L)", source="Sim-D, Eq. 1")
 def eq1(*, part: str | Part, cycles: int) -> int:
     """Clocks of useful data in ``cycles`` clocks, if every word needs a burst of its own.
 
@@ -76,7 +79,8 @@ def _with_floor(part: Part, bursts: int, write: int, access: int) -> int:
 
 
 @bound(formula="max(AC(b) + nRTP + nRP, min(b - 1, 3) * nRRD_S + nRAS + nRP); "
-               "writes AC(b) + nCWD + nBURST + nWR + nRP", source="Sim-D, Eq. 15")
+               "writes AC(b) + nCWD + nBURST + nWR + nRP", source="Sim-D, Eq. 15",
+       environment=_ANYWHERE)
 def eq15(*, part: str | Part, bursts: int, write: int) -> int:
     """LID of a 1D tile, as printed, with AC(b) by cases of b (b <= 4; 5, 6; 7, 8; odd; even).
 
@@ -90,7 +94,7 @@ def eq15(*, part: str | Part, bursts: int, write: int) -> int:
 
 
 @bound(formula="Eq. 15 with AC(b) = nRCD + (b - 1) * nCCD_S where nBG > 2",
-       source="Sim-D, its authors' tool")
+       source="Sim-D, its authors' tool", environment=_ANYWHERE)
 def eq15_tool(*, part: str | Part, bursts: int, write: int) -> int:
     """LID of a 1D tile as the authors' WCET tool computes it: another AC(b) for four bank groups.
 
@@ -105,7 +109,8 @@ def eq15_tool(*, part: str | Part, bursts: int, write: int) -> int:
 
 @bound(formula="IIAC(b, rows) + nRTP + nRP, beyond nB rows b * (nRAS + nRP); "
                "writes IIAC + nCWD + nBURST + nWR + nRP, b * (nRCD + nCWD + nBURST + nWR + nRP)",
-       source="Sim-D, Eq. 16")
+       source="Sim-D, Eq. 16",
+       environment="the words lie anywhere in so many rows")
 def eq16(*, part: str | Part, bursts: int, rows: int, write: int) -> int:
     """LID of an indexed request of one burst for each word, as printed.
 
@@ -131,7 +136,8 @@ def eq16(*, part: str | Part, bursts: int, rows: int, write: int) -> int:
     return known.nRCD + access + recovery(known, write)
 
 
-@bound(formula="c + ceil(c * rCK / (nREFI - nRFC)) * nRFC / rCK", source="Sim-D, Eq. 19")
+@bound(formula="c + ceil(c * rCK / (nREFI - nRFC)) * nRFC / rCK", source="Sim-D, Eq. 19",
+       environment="refreshes fall due in any cycle")
 def eq19(*, part: str | Part, cycles: int, compute_ps: int) -> int:
     """A time of ``cycles`` compute clocks of ``compute_ps`` picoseconds, inflated by refreshes.
 
@@ -157,7 +163,7 @@ def _checked(part: str | Part, write: int, counts: dict[str, int]) -> Part:
 
 @bound(formula="max over first bursts s of LID(s, b), each by the arbiter's rules; for four kinds "
                "of parts nRCD + CC(b) + nRTP + nRP or min(b - 1, 3) * nRRD_S + nRC (tile_chains)",
-       source="this project")
+       source="this project", environment=_ANYWHERE)
 def tile_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
     """LID of a 1D tile of b bursts: the worst of all alignments, exactly, for any part.
 
@@ -181,7 +187,7 @@ def tile_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
 
 
 @bound(formula="max over first words a of LID(a, words, period, count), each by the arbiter's "
-               "rules", source="this project")
+               "rules", source="this project", environment=_ANYWHERE)
 def tile_2d_issue_delay(*, part: str | Part, words: int, period: int, count: int, write: int
                         ) -> int:
     """LID of a 2D tile of ``count`` lines, at any address: the worst of all, exactly.

@@ -67,7 +67,9 @@ def _bound_of(part: str | Part, bursts: int, rows: int, write: int, refused: int
 @bound(formula="max(nRCD + (b - 1) nCCD_L + lag + nRTP, A + nRAS) + nRP, at least A + nRC; beyond "
                "nB rows b * max(nRC, nRCD + nRTP + nRP); writes: nCWD + nBURST + nWR for nRTP; "
                "+ gaps (docs/dram-indexed.md); Sim-D's parts: searched where that says less",
-       source="this project", origin=indexed_origin)
+       source="this project", origin=indexed_origin,
+       environment="the words lie anywhere in so many rows, in any order; requests before it were "
+                   "any, and the next one, or a refresh, waits")
 def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int,
                         refused: int = 0, starved: int = 0) -> int:
     """LID of an indexed request of b = ``bursts`` words in a buffer of ``rows`` rows.

@@ -13,7 +13,7 @@ from cyclebound.golden.dram.timing import Part, part_named
 __all__ = ["arbiter_refresh", "arbiter_refresh_wait", "buffer_lookup", "buffer_mapping",
            "buffer_wait", "controller_completion", "controller_completion_2d",
            "controller_completion_indexed", "dq_deliver",
-           "dq_drive", "dq_fetch", "generator_burst", "index_burst", "index_request",
+           "dq_drive", "dq_fetch", "full_load", "generator_burst", "index_burst", "index_request",
            "refresh_deadline", "refresh_gap", "refresh_request", "snoop_answer", "snoop_capture",
            "snoop_store", "stride_sequencer", "stride_sequencer_anywhere", "tile_bursts",
            "with_refreshes"]
@@ -21,6 +21,8 @@ __all__ = ["arbiter_refresh", "arbiter_refresh_wait", "buffer_lookup", "buffer_m
 
 _TABLE = "mappings and requests may be offered in any cycle, and answers be taken in any"
 _BUS = "commands come in any cycle in which the data bus will be free for them, in any order"
+_ALONE = ("nothing else is under way when the request is taken, and no refresh is owed or falls "
+          "due before it starts; its words lie anywhere")
 _CAM = "any operation may be in any other cycle"
 
 Mappings = Annotated[int, Range(0, 1, says="whether mappings may come while the request waits")]
@@ -34,6 +36,7 @@ Gap = Annotated[int, Range(0, says="words between two lines")]
 Lines = Annotated[int, Range(1, says="lines of the tile")]
 Interval = Annotated[int, Range(2, says="cycles from one refresh falling due to the next")]
 MostOwed = Annotated[int, Range(1, says="refreshes that may be owed")]
+Requests = Annotated[int, Range(1, says="tiles, each behind the one before")]
 Late = Annotated[int, Range(0, says="cycles by which the request's next burst may come late")]
 Behind = Annotated[int, Range(0, 2, says="what went before: 0 a read, 1 a write, 2 a refresh")]
 
@@ -288,7 +291,7 @@ def arbiter_refresh_wait(*, part: Part | str, behind: Behind) -> int:
 
 
 @bound(formula="c + (owed + ceil((c + owed * nRFC) / (nREFI - nRFC))) * nRFC",
-       source="this project, from Eq. 19")
+       source="this project, from Eq. 19", environment="refreshes fall due in any cycle")
 def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
     """DRAM clocks for requests whose issue delays add up to ``cycles``, refreshes among them.
 
@@ -305,7 +308,20 @@ def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
     return cycles + (owed + due) * known.nRFC
 
 
-@bound(formula="17 + tile_issue_delay(b)", source="this project")
+@bound(formula="with_refreshes(requests * tile_issue_delay(b))", source="this project",
+       environment="the tiles begin at any words; refreshes fall due in any cycle, and none is "
+                   "owed when the first tile begins")
+def full_load(*, part: Part | str, requests: Requests, bursts: int, write: int) -> int:
+    """DRAM clocks for so many tiles of ``bursts`` bursts each, one waiting behind the other.
+
+    From the first command of the first to the first command of what follows the last, which waits
+    as well: each takes its issue delay, at most `tile_issue_delay`, and refreshes are among them.
+    """
+    cycles = requests * tile_issue_delay.function(part=part, bursts=bursts, write=write)
+    return with_refreshes.function(part=part, cycles=cycles)
+
+
+@bound(formula="17 + tile_issue_delay(b)", source="this project", environment=_ALONE)
 def controller_completion(*, part: Part | str, bursts: int, write: int) -> int:
     """Cycles from taking a request of a tile to its completion, both included.
 
@@ -317,7 +333,8 @@ def controller_completion(*, part: Part | str, bursts: int, write: int) -> int:
     return 17 + tile_issue_delay.function(part=part, bursts=bursts, write=write)
 
 
-@bound(formula="17 + tile_2d_issue_delay(words, period, count)", source="this project")
+@bound(formula="17 + tile_2d_issue_delay(words, period, count)", source="this project",
+       environment=_ALONE)
 def controller_completion_2d(*, part: Part | str, words: int, period: int, count: int, write: int
                              ) -> int:
     """Cycles from taking a request of a 2D tile to its completion: see `controller_completion`.
@@ -329,7 +346,7 @@ def controller_completion_2d(*, part: Part | str, words: int, period: int, count
 
 
 @bound(formula="14 + max over g of g + indexed_issue_delay(b, rows, refused + starved - g)",
-       source="this project")
+       source="this project", environment=_ALONE)
 def controller_completion_indexed(*, part: Part | str, bursts: int, rows: int, write: int,
                                   refused: int = 0, starved: int = 0) -> int:
     """Cycles from taking an indexed request to its completion, both included.

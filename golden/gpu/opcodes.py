@@ -20,12 +20,12 @@ KINDS = {
     "shared": "reads or writes shared memory of the block",
     "constant": "loads from a constant bank",
     "texture": "reads or writes through the texture unit",
-    "copy": "starts an asynchronous copy, or waits for one",
+    "copy": "starts an asynchronous copy, or is part of a cluster of blocks",
     "branch": "goes elsewhere in the kernel",
     "call": "goes to a function, or returns from one",
     "exit": "ends the thread",
     "barrier": "waits for warps of the block",
-    "fence": "waits for memory or for another unit",
+    "fence": "waits for memory, or for results of earlier instructions",
     "converge": "gathers or parts the threads of a warp",
     "trap": "stops the kernel, or waits for time to pass",
 }
@@ -75,7 +75,7 @@ uniform data: UBMSK UBREV UCLEA UF2FP UFLO UIADD3 UIMAD UISETP ULEA ULOP ULOP3 U
 - constant: LDC LDCU ULDC
 - texture: AL2P ALD AST FOOTPRINT IPA ISBERD ISBEWR OUT PIXLD SUATOM SULD SURED SUST TEX TLD TLD4
     TMML TXD TXQ
-- copy: ACQBULK ARRIVES CGAERRBAR DEPBAR ELECT ENDCOLLECTIVE LDGDEPBAR LDGSTS LDT PREEXIT STT SYNCS
+- copy: ACQBULK ARRIVES CGAERRBAR ELECT ENDCOLLECTIVE LDGDEPBAR LDGSTS LDT PREEXIT STT SYNCS
     UBLKCP UBLKPF UBLKRED UCGABAR_ARV UCGABAR_WAIT UTMACCTL UTMACMDFLUSH UTMALDG UTMAPF UTMAREDG
     UTMASTG WARPGROUP WARPGROUPSET
 cbu branch: BRA BRX BRXU JMP JMX JMXU
@@ -83,7 +83,7 @@ cbu call: CALL RET
 cbu exit: EXIT KILL
 cbu barrier: BAR
 cbu converge: BMOV BREAK BSSY BSYNC WARPSYNC YIELD
-- fence: ERRBAR FENCE MEMBAR
+- fence: DEPBAR ERRBAR FENCE MEMBAR
 cbu trap: BPT IDE NANOSLEEP NANOTRAP RPCMOV RTT
 """
 

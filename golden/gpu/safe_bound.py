@@ -192,7 +192,8 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
 def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
                  *, machine: Machine | None = None, loops: Mapping[int, int] | None = None,
                  coalesced: bool = False, reconverges: bool = True, balanced: bool = False,
-                 carve_out: int | None = None, opcodes: Mapping[str, Opcode] | None = None,
+                 spread: bool = False, carve_out: int | None = None,
+                 opcodes: Mapping[str, Opcode] | None = None,
                  delays: Mapping[str, int] | None = None) -> KernelBound:
     """Cycles from the first block's start to the last block's end, at most.
 
@@ -208,6 +209,9 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
         after a conditional branch may be issued for each thread by itself.
     balanced : bool
         Whether no SM gets more blocks than its share if there are several waves.
+    spread : bool
+        Whether the warps of an SM are spread evenly over its schedulers; else one scheduler may
+        have them all. Read with one wave and no barriers only.
     carve_out : int, optional
         Bytes of shared memory of an SM; by default the bound is the largest over all.
     delays : Mapping[str, int], optional
@@ -238,8 +242,9 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
         resident = occupancy(block, limits, carve_out=size).blocks
         if resident:
             found.append(_total(kernel, launch, block, limits, machine, work, resident, size,
-                                barriers=barriers, balanced=balanced, coalesced=coalesced,
-                                reconverges=reconverges, loops=loops))
+                                barriers=barriers, balanced=balanced, spread=spread,
+                                coalesced=coalesced, reconverges=reconverges, loops=loops,
+                                delays=delays or {}))
     if not found:
         raise NotSafe(((f"a block of {block.threads} threads with {block.registers} registers and "
                        f"{block.shared} bytes of shared memory does not launch"),))
@@ -302,8 +307,8 @@ def _bytes_of(instruction: Instruction) -> int:
 
 def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
            machine: Machine, work: tuple[InstructionWork, ...], resident: int, carve_out: int, *,
-           barriers: bool, balanced: bool, coalesced: bool, reconverges: bool,
-           loops: Mapping[int, int]) -> KernelBound:
+           barriers: bool, balanced: bool, spread: bool, coalesced: bool, reconverges: bool,
+           loops: Mapping[int, int], delays: Mapping[str, int]) -> KernelBound:
     places = launch.sms * resident
     waves = -(-launch.blocks // places)
     code = len(kernel.instructions) * _INSTRUCTION_BYTES
@@ -313,7 +318,7 @@ def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: Comput
     latency = sum(each.chain for each in work) + fetches * machine.global_latency
     share = resident * waves if balanced or waves == 1 else launch.blocks
     on_sm = min(share, launch.blocks) * block.warps
-    split = limits.partitions if waves == 1 and not barriers else 1
+    split = limits.partitions if spread and waves == 1 and not barriers else 1
     on_scheduler = -(-on_sm // split)
     all_warps = launch.blocks * block.warps
     fetched = fetches * (all_warps if code > machine.instruction_cache else min(
@@ -329,10 +334,12 @@ def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: Comput
             "several": waves > 1, "coalesced": coalesced, "reconverges": reconverges,
             "loops": bool(loops), "cached": code <= machine.instruction_cache}
     return KernelBound(machine.overhead + chain + issue + unit + memory, waves, chain, issue, unit,
-                       memory, resident, carve_out, work, _assumptions(machine, launch, used))
+                       memory, resident, carve_out, work,
+                       _assumptions(machine, launch, used, delays))
 
 
-def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool]) -> tuple[str, ...]:
+def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool],
+                 delays: Mapping[str, int]) -> tuple[str, ...]:
     """Every sentence that the number depends on; NVIDIA promises none of them."""
     found = [
         (f"The kernel is alone on the device, all {launch.sms} SMs take blocks, and the clock of "
@@ -354,11 +361,14 @@ def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool]) -> 
         (f"From launch to first instruction, and from the last to the measured end, "
         f"{machine.overhead} cycles."),
     ]
+    if delays:
+        found.append("Latencies that were given: " + ", ".join(
+            f"{name} {cycles}" for name, cycles in sorted(delays.items())) + " cycles.")
     if used["cached"]:
         found.append(f"Code of up to {machine.instruction_cache} bytes stays in an SM once it was "
                      "fetched, and each line is fetched once in each wave.")
     if used["split"]:
-        found.append("The warps of an SM are spread evenly over its schedulers.")
+        found.append("The warps of an SM are spread evenly over its schedulers (--spread).")
     if used["barriers"]:
         found.append("All warps of a block execute the same barriers in the same order, as CUDA "
                      "demands.")

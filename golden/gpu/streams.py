@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 __all__ = ["BlockRun", "Gpu", "Operation", "OperationRun", "Run", "Stream", "simulate"]
 
 _LARGEST = 10**12
+_MOST_BLOCKS = 100_000  # of a simulation
+_MOST_SMS = 1024
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Gpu:
         for thing, value in vars(self).items():
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**6:
                 raise ValueError(f"{thing} of the device must be 1 to 1000000, not {value!r}")
+        if self.sms > _MOST_SMS:
+            raise ValueError(f"sms of the device must be at most {_MOST_SMS}, not {self.sms}")
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Operation:
     Attributes
     ----------
     time : int
-        Of a block, or of the copy; a block may take less.
+        Of a block, whatever runs beside it, or of the copy; a block may take less.
     blocks, threads, shared, registers : int
         Blocks of the grid; of each the threads and bytes, of each thread the registers.
     release : int
@@ -211,6 +215,9 @@ def simulate(gpu: Gpu, streams: Sequence[Stream],
     check_streams(gpu, streams)
     time_of = time_of or (lambda operation, _: operation.time)
     runs = _launches(streams, releases)
+    count = sum(run.operation.blocks for run in runs)
+    if count > _MOST_BLOCKS:
+        raise ValueError(f"a simulation has at most {_MOST_BLOCKS} blocks, not {count}")
     state = _State(gpu, [{"threads": gpu.threads, "blocks": gpu.blocks, "shared": gpu.shared,
                           "registers": gpu.registers} for _ in range(gpu.sms)])
     coming = deque(sorted(runs, key=lambda run: run.order))

@@ -3,7 +3,7 @@
 import functools
 from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, Range, bound, check_count, prediction
+from cyclebound.golden.bound import NotCovered, Range, bound, prediction
 from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.packet import HEADER_FLITS
 from cyclebound.golden.noc.patterns import crowd as crowd_of
@@ -12,12 +12,26 @@ from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
 from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 
-__all__ = ["crowd_traversal", "injection", "packet_hop", "reception", "round_robin_wait", "t_noc",
-           "transfer", "traversal", "window_wait"]
+__all__ = ["crowd_traversal", "first_header", "injection", "packet_hop", "reception",
+           "round_robin_wait", "t_noc", "traversal", "window_wait"]
 
 Delta = Annotated[int, Range(1, says="delta_R, latency of a router in cycles")]
 Flits = Annotated[int, Range(1, says="length of the packet, in flits")]
+Side = Annotated[int, Range(1, says="rows, or columns, of the mesh")]
+Depth = Annotated[int, Range(1, says="flits that a router's input holds")]
 Routers = Annotated[int, Range(1, says="routers on the way, the first and the last included")]
+
+Words = Annotated[int, Range(1, says="length of the transaction, in words")]
+Payload = Annotated[int, Range(1, says="words in the longest packet")]
+Period = Annotated[int, Range(1, says="period of the TDMA table, in cycles")]
+Length = Annotated[int, Range(1, says="length of the window, in cycles")]
+Crossing = Annotated[int, Range(0, says="cycles of a window that a packet takes beyond its flits")]
+Offset = Annotated[int, Range(0, says="first cycle of the window in the period")]
+Opened = Annotated[int, Range(0, 1, says="1 if it is known that a window has opened since reset "
+                                         "when the first packet is ready")]
+
+_UNDISTURBED = ("the transaction may come in any cycle in which the interface does nothing else; "
+                "its words are offered, and flits taken, without a pause")
 
 _FIRST_OPEN = 2   # cycles after reset, and the offset, in which the first window opens
 _READ_AHEAD = 5  # cycles from a transaction, and one a word, until its first packet is ready
@@ -86,9 +100,13 @@ def _traversal(rows: int, columns: int, delta: int, depth: int, flits: int, patt
 
 
 @bound(formula="the lesser of two recursions over the channels",
-       source="this project, golden/noc/traversal.py and traversal_alike.py")
-def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
-              source: int, hot: int = 0) -> int:
+       source="this project, golden/noc/traversal.py and traversal_alike.py",
+       environment="every tile of the pattern may begin a packet of that size in any cycle, and "
+                   "offers its flits back to back; receivers are always ready")
+def traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth, flits: Flits,
+              pattern: Annotated[int, Range(0, says="number of the pattern of traffic")],
+              source: Annotated[int, Range(0, says="number of the tile that sends")],
+              hot: Annotated[int, Range(0, says="number of a hotspot's tile")] = 0) -> int:
     """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
 
     Counted from the cycle in which its source's router takes the header to the cycle in which the
@@ -100,8 +118,6 @@ def traversal(*, rows: int, columns: int, delta: int, depth: int, flits: int, pa
     `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets are behind
     others that go another way.
     """
-    for name, value in (("delta", delta), ("depth", depth), ("flits", flits)):
-        check_count(name, value)
     found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
         return min(each.bound(str(divmod(source, columns))) for each in found)
@@ -116,9 +132,13 @@ def _crowd(rows: int, columns: int, delta: int, depth: int, longest: int, crowd:
     return Traversal(mesh, streams, delta=delta, depth=depth, stalls=stalls)
 
 
-@bound(formula="a recursion over the channels", source="this project, golden/noc/traversal.py")
-def crowd_traversal(*, rows: int, columns: int, delta: int, depth: int, longest: int, crowd: int,
-                    stream: int) -> int:
+@bound(formula="a recursion over the channels", source="this project, golden/noc/traversal.py",
+       environment="every stream of the crowd may begin a packet of its lengths in any cycle, and "
+                   "its sender and receivers may pause for as long as the crowd says")
+def crowd_traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth,
+                    longest: Annotated[int, Range(2, says="longest packet allowed, in flits")],
+                    crowd: Annotated[int, Range(0, says="number of the crowd")],
+                    stream: Annotated[int, Range(0, says="number of the stream in it")]) -> int:
     """A packet's way through a mesh with other streams of packets of other lengths, by XY routes.
 
     Counted as in `traversal`. ``crowd`` is a number of `golden.noc.patterns.crowd`, which says
@@ -128,10 +148,6 @@ def crowd_traversal(*, rows: int, columns: int, delta: int, depth: int, longest:
 
     Derivation: docs/noc.md, "What the traversal bound is made of".
     """
-    for name, value in (("delta", delta), ("depth", depth), ("longest", longest)):
-        check_count(name, value)
-    for name, value in (("crowd", crowd), ("stream", stream)):
-        check_count(name, value, least=0)
     try:
         return _crowd(rows, columns, delta, depth, longest, crowd).bound(str(stream))
     except ValueError as error:
@@ -139,9 +155,6 @@ def crowd_traversal(*, rows: int, columns: int, delta: int, depth: int, longest:
 
 
 def _check_window(flits: int, period: int, length: int, crossing: int) -> None:
-    for name, value in (("period", period), ("length", length), ("flits", flits)):
-        check_count(name, value)
-    check_count("crossing", crossing, least=0)
     if length > period:
         raise NotCovered(f"length must be at most the period of {period}, not {length}")
     if length < period and flits + crossing > length:
@@ -150,19 +163,17 @@ def _check_window(flits: int, period: int, length: int, crossing: int) -> None:
 
 def _first_opens(offset: int, period: int, opened: int) -> int:
     """Cycles after reset in which no window has opened; 0 if the first one has by then."""
-    check_count("offset", offset, least=0)
     if offset >= period:
         raise NotCovered(f"offset must be less than the period of {period}, not {offset}")
-    if opened not in (0, 1):
-        raise NotCovered(f"opened must be 0 or 1, not {opened!r}")
     return 0 if opened else offset + _FIRST_OPEN
 
 
 @bound(formula="T - L + crossing + N_flits - 1, or 0 if L = T; until the first window has opened "
                "at least offset - N_flits - 1",
-       source="this project; memory-composition, V.A.2 (Delta^max) has T - L")
-def window_wait(*, flits: int, period: int, length: int, crossing: int, offset: int,
-                opened: int = 0) -> int:
+       source="this project; memory-composition, V.A.2 (Delta^max) has T - L",
+       environment="the packet may be ready in any cycle")
+def window_wait(*, flits: Flits, period: Period, length: Length, crossing: Crossing,
+                offset: Offset, opened: Opened = 0) -> int:
     """Cycles that a packet waits for its window, from the one in which it could begin otherwise.
 
     Counted in cycles of waiting: 0 for a packet that begins at once. ``opened`` is 1 if it is known
@@ -185,12 +196,26 @@ def window_wait(*, flits: int, period: int, length: int, crossing: int, offset: 
     return max(first, 0 if length == period else period - length + crossing + flits - 1)
 
 
+@bound(formula="words of the first packet + 6 + window_wait",
+       source="this project, from window_wait", environment=_UNDISTURBED)
+def first_header(*, words: Words, payload: Payload, period: Period, length: Length,
+                 crossing: Crossing, offset: Offset, opened: Opened = 0) -> int:
+    """From the cycle that takes a transaction to the one that takes its first flit, both included.
+
+    Derivation: words are taken from the 4th cycle after the transaction, one in each, and the first
+    packet is ready 2 cycles after its last one (see `injection`). It waits for `window_wait`.
+    """
+    first = packet_sizes(words, payload)[0]
+    return min(words, payload) + _READ_AHEAD + 1 + window_wait(
+        flits=first, period=period, length=length, crossing=crossing, offset=offset, opened=opened)
+
+
 @bound(formula="words of the first packet + 5 + max over the period of begin of the last packet + "
                "its flits; until the first window has opened at least offset + 2 + begin of the "
                "last packet, the first one in place 0, + its flits",
-       source="this project, golden/noc/injection.py")
-def injection(*, words: int, payload: int, period: int, length: int, crossing: int, offset: int,
-              opened: int = 0) -> int:
+       source="this project, golden/noc/injection.py", environment=_UNDISTURBED)
+def injection(*, words: Words, payload: Payload, period: Period, length: Length,
+              crossing: Crossing, offset: Offset, opened: Opened = 0) -> int:
     """A transaction, from the cycle that takes it to that in which its last flit is taken.
 
     Both included; words are offered and flits taken without a pause. ``opened`` is 1 if it is known
@@ -206,8 +231,6 @@ def injection(*, words: int, payload: int, period: int, length: int, crossing: i
     is ready before waits for it, and longest from a transaction taken in cycle 0; the others follow
     from place 0 of the period.
     """
-    check_count("words", words)
-    check_count("payload", payload)
     sizes = packet_sizes(words, payload)
     _check_window(sizes[0], period, length, crossing)
     known = {"period": period, "length": length, "crossing": crossing}
@@ -219,8 +242,12 @@ def injection(*, words: int, payload: int, period: int, length: int, crossing: i
     return worst + sizes[-1]
 
 
-@bound(formula="max(N_payload, before - 1) + 3", source="this project")
-def reception(*, words: int, before: int) -> int:
+@bound(formula="max(N_payload, before - 1) + 3", source="this project",
+       environment="packets of up to so many words may arrive before, in any cycle; words are "
+                   "taken as soon as they are offered")
+def reception(*, words: Annotated[int, Range(1, says="words in the packet")],
+              before: Annotated[int, Range(0, says="words in the longest packet that arrives "
+                                                   "before; 0 if none does")]) -> int:
     """A packet's way out of the receiver, behind packets of up to ``before`` words.
 
     Counted from the cycle in which its last flit is taken to the one in which its last word is,
@@ -233,29 +260,4 @@ def reception(*, words: int, before: int) -> int:
     s_(i-1) - 1. Unrolled, s_i is at most the greatest of 1 + n_i and, over the packets before,
     n_j: one less than 1 + n_j. The latency is s_i + 2.
     """
-    check_count("words", words)
-    check_count("before", before, least=0)
     return max(words, before - 1) + 3
-
-
-@bound(formula="injection + N_R (delta_R + 1) + reception - 1", source="this project")
-def transfer(*, words: int, payload: int, period: int, length: int, routers: int,
-             delta: int, offset: int, opened: int = 0) -> int:
-    """A transaction over a network with a table, from the cycle that takes it to its last word.
-
-    Both included; words are offered and taken without a pause; the table has no conflicts, and its
-    windows travel with the packets (``crossing`` = 0). What other flows do does not appear.
-    ``opened`` is that of `injection`.
-
-    Derivation: the last flit is taken by the first router within `injection`; since nobody is in
-    its way, it leaves the last one N_R (delta_R + 1) cycles later (`t_noc`), and its packet the
-    receiver within `reception`, whose first cycle is the same.
-    """
-    check_count("delta", delta)
-    check_count("routers", routers)
-    sizes = packet_sizes(words, payload)
-    own = sizes[-1] - sizes[0] + min(words, payload)
-    return (injection(words=words, payload=payload, period=period, length=length, crossing=0,
-                      offset=offset, opened=opened)
-            + routers * (delta + 1)
-            + reception(words=own, before=payload if len(sizes) > 1 else 0) - 1)

@@ -27,12 +27,16 @@ class TileEvents:
         "fetch" or "operation", in its last cycle for the core, or nothing.
     busy, arrives : bool
         Its RAM is at work; a packet is on its way from the router to the memory.
+    writes, landed : bool
+        Its core's request is a write; a write of its core is on its way to a memory.
     """
 
     requests: bool
     ends: str
     busy: bool
     arrives: bool
+    writes: bool = False
+    landed: bool = False
 
 
 class HandshakeMeshModel:
@@ -80,6 +84,8 @@ class HandshakeMeshModel:
                     ready[tile][port] = self.routers[there].link_ready(port.opposite)
             ready[tile][MASTER] = True
         events = {}
+        landed = {slave.packet.initiator for slave in self.slaves.values()
+                  if slave.arrives and slave.packet.write}
         for tile, router in self.routers.items():
             core, slave = self.cores[tile], self.slaves[tile]
             request, response = core.request, slave.response
@@ -92,7 +98,8 @@ class HandshakeMeshModel:
             busy, arrives = slave.busy, slave.arrives
             ends = core.step(kernels.get(tile, Kernel()), request is not None and told[MASTER],
                              offers[tile][MASTER], slave)
-            events[tile] = TileEvents(request is not None, ends, busy, arrives)
+            events[tile] = TileEvents(request is not None, ends, busy, arrives,
+                                      request is not None and request.write, tile in landed)
             router.step(arriving[tile], ready[tile], busy)
             slave.step(offers[tile][SLAVE], passed)
         return events

@@ -6,7 +6,9 @@ says that the parts were put together right, and nothing of SHMAC's hardware. Th
 1, 3 and 2 cycles more for its three instructions. What packets do to each other is ours.
 """
 
-from cyclebound.golden.bound import NotCovered, bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound, prediction
 from cyclebound.golden.noc.shmac_budget import (
     IN_CYCLES,
     MEMORY_CYCLES,
@@ -17,15 +19,40 @@ from cyclebound.golden.noc.shmac_budget import (
 )
 from cyclebound.golden.noc.shmac_kernel import Operation
 
-__all__ = ["handshake_accept", "handshake_hop", "instruction", "lifetime",
-           "pipelined_hop", "pipelined_instruction", "pipelined_lifetime", "service",
-           "shared_read", "shared_write"]
+__all__ = [
+    "handshake_accept",
+    "handshake_hop",
+    "instruction",
+    "pipelined_hop",
+    "pipelined_instruction",
+    "pipelined_read_lifetime",
+    "pipelined_write_lifetime",
+    "read_lifetime",
+    "service",
+    "shared_read",
+    "shared_write",
+    "write_lifetime",
+]
+
+Contenders = Annotated[int, Range(1, says="inputs that use the output, this one among them")]
+AfterWrite = Annotated[int, Range(0, 1, says="1 for a fetch that follows a write of the same core")]
+Runs = Annotated[int, Range(0, 2, says="0 for an instruction that only is fetched, 1 for one that "
+                                       "reads, 2 for one that writes")]
+Bypass = Annotated[int, Range(0, 1, says="1 if the core fetches by the RAM's second port")]
+Links = Annotated[int, Range(0, says="links between the core and the RAM")]
+Sharing = Annotated[int, Range(1, says="masters that share the input of the RAM's router, this one "
+                                       "among them")]
+Inputs = Annotated[int, Range(1, says="inputs of the RAM's router that masters use")]
+
+_AT_ONCE = ("the other inputs for the same output may send packets in any cycle; receivers "
+            "acknowledge at once")
 
 _TURN = OUT_CYCLES + RELEASE_CYCLES  # from one grant of an output to the next
 
 
-@bound(formula="1 + 5 + 5 + 6 (N - 1)", source="this project; the 5 + 5 from SHMACsim, Figure 5.7")
-def handshake_hop(*, contenders: int) -> int:
+@bound(formula="1 + 5 + 5 + 6 (N - 1)", source="this project; the 5 + 5 from SHMACsim, Figure 5.7",
+       environment=_AT_ONCE)
+def handshake_hop(*, contenders: Contenders) -> int:
     """A packet's way through one router against the other ``contenders`` - 1 inputs at its output.
 
     Counted from the cycle in which an input without a packet takes it, to the cycle in which the
@@ -36,12 +63,12 @@ def handshake_hop(*, contenders: int) -> int:
     which the handshake ends, so that grants are 6 cycles apart; if one of them is in progress, it
     counts as its input's. Its own 5 cycles follow its grant.
     """
-    check_count("contenders", contenders)
     return 1 + IN_CYCLES + OUT_CYCLES + _TURN * (contenders - 1)
 
 
-@bound(formula="5 + 6 N", source="this project; the 5 from SHMACsim, Figure 5.7")
-def handshake_accept(*, contenders: int) -> int:
+@bound(formula="5 + 6 N", source="this project; the 5 from SHMACsim, Figure 5.7",
+       environment=_AT_ONCE)
+def handshake_accept(*, contenders: Contenders) -> int:
     """How long a master is held by a packet that it sends behind another one.
 
     Counted from the first cycle of the request to its acknowledge, both included; both packets are
@@ -51,37 +78,59 @@ def handshake_accept(*, contenders: int) -> int:
     one is requested in T + 6 at the earliest. The one before hands over in T + 10 + 6 (N - 1) by
     `handshake_hop`; the input takes this one in the cycle after, and acknowledges 5 later.
     """
-    check_count("contenders", contenders)
     return IN_CYCLES + _TURN * contenders
 
 
-@bound(formula="read: 7 + 20 (h + 1); write: 2 + 10 (h + 1)",
-       source="given: the latencies, by SHMACsim, Figure 5.7; this project: their sum")
-def lifetime(*, operation: int, links: int) -> int:
-    """A packet's life ``links`` links from its core, with nobody in the way, in cycles.
+def _after_write() -> int:
+    """Cycles that a fetch waits for the write before it.
 
-    Counted from the first cycle of the request, the adapter's, both ends included; a read's
-    (``operation`` 1; a fetch is one) ends when the core has its response, a write's (2) when it is
-    on its way from the router to the memory. 1 cycle in the adapter, 5 + 5 in each router, 1 to the
-    memory; for a read 3 in the memory, the routers again, and 2 in the adapter.
-
-    All of these latencies are given, by Figure 5.7. RTL that is given others than the thesis' does
-    not keep this bound, or does not reach it. The sum is 27, 47 and 22 in Table 4.4, too, whose
-    22 leaves no other cycle than this one for a write to end in.
+    That is requested for 1 + IN_CYCLES cycles, and the core has one of its own before the fetch.
     """
-    check_count("links", links, least=0)
-    way = (IN_CYCLES + OUT_CYCLES) * (links + 1)
-    if operation == Operation.WRITE:
-        return 1 + way + TO_MEMORY_CYCLES
-    if operation == Operation.READ:
-        return 1 + way + TO_MEMORY_CYCLES + MEMORY_CYCLES + way + TO_CORE_CYCLES
-    raise NotCovered(f"operation must be 1 or 2, not {operation}")
+    return IN_CYCLES + OUT_CYCLES + RELEASE_CYCLES - (1 + IN_CYCLES) - 1
 
 
-@bound(formula="1 + fetch + operation (+ 4 where the fetch is behind a write)",
-       source="given: the latencies, by SHMACsim, Figure 5.7; this project: the rest, so that "
-              "Tables 4.3 and 4.4 come out")
-def instruction(*, bypass: int, operation: int, links: int) -> int:
+def _way(links: int) -> int:
+    """Cycles in the routers of one way."""
+    return (IN_CYCLES + OUT_CYCLES) * (links + 1)
+
+
+@prediction(
+    formula="7 + 20 (h + 1), and 4 more for a fetch that follows a write",
+    source="given: the latencies, by SHMACsim, Figure 5.7; this project: their sum")
+def read_lifetime(*, links: Links, after_write: AfterWrite = 0) -> int:
+    """A read's life ``links`` links from its core, with nobody in the way, in cycles.
+
+    Counted from the first cycle of the request, the adapter's, to the one in which the core has its
+    response, both included. A fetch is a read of the core's own tile. 1 cycle in the adapter, 5 + 5
+    in each router, 1 to the memory, 3 in it, the routers again, and 2 in the adapter.
+
+    A fetch is requested as early as 2 cycles after a write of its core was acknowledged
+    (``after_write``), and the master's input is busy with that for 4 more.
+
+    All of these latencies are given, by Figure 5.7. RTL that is given others than the thesis' takes
+    another time. The sum is 27 and 47 in Table 4.4, too.
+    """
+    return (1 + _way(links) + TO_MEMORY_CYCLES + MEMORY_CYCLES + _way(links) + TO_CORE_CYCLES
+            + after_write * _after_write())
+
+
+@prediction(
+    formula="2 + 10 (h + 1)",
+    source="given: the latencies, by SHMACsim, Figure 5.7; this project: their sum")
+def write_lifetime(*, links: Links) -> int:
+    """A write's life, counted as `read_lifetime`, until it is on its way from router to memory.
+
+    1 cycle in the adapter, 5 + 5 in each router, 1 to the memory. It is 22 in Table 4.4, which
+    leaves no other cycle than this one for a write to end in.
+    """
+    return 1 + _way(links) + TO_MEMORY_CYCLES
+
+
+@prediction(
+    formula="1 + fetch + operation (+ 4 where the fetch follows a write)",
+    source="given: the latencies, by SHMACsim, Figure 5.7; this project: the rest, so that "
+           "Tables 4.3 and 4.4 come out")
+def instruction(*, bypass: Bypass, operation: Runs, links: Links) -> int:
     """Cycles for each of one core's instructions, with nobody in the way: its CPI.
 
     ``operation`` is 0, 1 (read) or 2 (write), ``links`` links away. One cycle in the core; a fetch
@@ -90,21 +139,18 @@ def instruction(*, bypass: int, operation: int, links: int) -> int:
     input is busy for 5 + 5 + 1 cycles from the request of a write on, and the next fetch comes
     after 1 + 5 + 1: it waits for 4, unless it does not go through the router.
 
-    Given are the latencies of `lifetime`, and the cycle in the core; the bypass is nothing but a
-    count of them. That a write is acknowledged after 1 + 5 cycles, and that a port rests for 1, the
-    thesis does not say: we chose them for its simulator's 31 and 38 to come out.
+    Given are the latencies of `read_lifetime`, and the cycle in the core; the bypass is nothing but
+    a count of them. That a write is acknowledged after 1 + 5 cycles, and that a port rests for 1,
+    the thesis does not say: we chose them for its simulator's 31 and 38 to come out.
     """
     fetch = (1 + TO_MEMORY_CYCLES + MEMORY_CYCLES + TO_CORE_CYCLES if bypass
-             else lifetime(operation=Operation.READ, links=0))
+             else read_lifetime(links=0))
     if operation == Operation.NONE:
         return 1 + fetch
     if operation == Operation.READ:
-        return 1 + fetch + lifetime(operation=Operation.READ, links=links)
-    if operation != Operation.WRITE:
-        raise NotCovered(f"operation must be from 0 to 2, not {operation}")
+        return 1 + fetch + read_lifetime(links=links)
     stall = 1 + IN_CYCLES
-    behind = 0 if bypass else IN_CYCLES + OUT_CYCLES + RELEASE_CYCLES - stall - 1
-    return 1 + fetch + stall + behind
+    return 1 + fetch + stall + (0 if bypass else _after_write())
 
 
 def service(slave_acknowledge: str) -> int:
@@ -116,14 +162,16 @@ def service(slave_acknowledge: str) -> int:
     return OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES + answer + RELEASE_CYCLES
 
 
-@bound(formula="7 + 20 (h + 1) + S (f n - 1)", source="this project")
-def shared_read(*, links: int, sharing: int, inputs: int,
+@bound(formula="7 + 20 (h + 1) + S (f n - 1)", source="this project",
+       environment="the other masters may read the same RAM in any cycle, each waiting for one "
+                   "response at a time; nothing else is under way")
+def shared_read(*, links: Links, sharing: Sharing, inputs: Inputs,
                 slave_acknowledge: str = "passed") -> int:
     """A read of a RAM that several masters read, each waiting for one response at a time.
 
-    Counted as `lifetime`. ``links`` links lead to the RAM; ``inputs`` (n) inputs of its router have
-    masters behind them, and ``sharing`` (f) masters share the one that leads to this master, all of
-    which meet in the router before. Nobody else sends anything to that RAM, or in the way.
+    Counted as `read_lifetime`. ``links`` links lead to the RAM; ``inputs`` (n) inputs of its router
+    have masters behind them, and ``sharing`` (f) masters share the one that leads to this master,
+    all of which meet in the router before. Nobody else sends anything to that RAM, or in the way.
 
     Derivation: S is the time from one grant of the RAM's output to the next (`service`): 20 cycles,
     or 15 if the slave is told as soon as its response is accepted. The input
@@ -138,20 +186,20 @@ def shared_read(*, links: int, sharing: int, inputs: int,
     grant is due to anybody: it holds the input for S - 14 longer. Together, with this one's own
     wait of (n - 1) S + S - 14: (n - 1) S + (f - 1) n S, that is f n - 1 services.
     """
-    for name, value in (("sharing", sharing), ("inputs", inputs)):
-        check_count(name, value)
-    alone = lifetime(operation=Operation.READ, links=links)
+    alone = read_lifetime(links=links)
     return alone + service(slave_acknowledge) * (sharing * inputs - 1)
 
 
 @bound(formula="((h + 1) f + 1) P - 9 - h + 4 [n > 1] + 4 [f > 2], P = max(14, 10 n)",
-       source="this project")
-def shared_write(*, links: int, sharing: int, inputs: int) -> int:
+       source="this project",
+       environment="the other masters may begin at any time to write to the same RAM without a "
+                   "pause, each waiting for one acknowledge at a time; nothing else is under way")
+def shared_write(*, links: Links, sharing: Sharing, inputs: Inputs) -> int:
     """A write to a RAM that several masters write to, without a pause.
 
-    Counted as `lifetime`, from any of the writes that wait for nothing but their acknowledges, and
-    whenever the masters begin. ``links`` (h), ``sharing`` (f) and ``inputs`` (n) are those of
-    `shared_read`. Nobody else sends anything to that RAM, or in the way.
+    Counted as `write_lifetime`, from any of the writes that wait for nothing but their
+    acknowledges, and whenever the masters begin. ``links`` (h), ``sharing`` (f) and ``inputs`` (n)
+    are those of `shared_read`. Nobody else sends anything to that RAM, or in the way.
 
     Derivation: from one grant of the RAM's output to the next, writes take 10 cycles: 5 out, 1 + 3
     in the memory, 1 to rest. Input of the RAM's router: free 9 cycles after the grant of its packet
@@ -172,8 +220,6 @@ def shared_write(*, links: int, sharing: int, inputs: int) -> int:
     first one: taken so that it asks 2 cycles after c, not 6, and one after the next of the others
     was granted; that makes 4 cycles more. Of two, the other one cannot ask as early as that.
     """
-    for name, value in (("links", links), ("sharing", sharing), ("inputs", inputs)):
-        check_count(name, value)
     turn = OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES + RELEASE_CYCLES
     own = IN_CYCLES + OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES
     waits = ((links + 1) * sharing + 1) * max(own, turn * inputs)
@@ -183,8 +229,8 @@ def shared_write(*, links: int, sharing: int, inputs: int) -> int:
 _PIPELINED = 3  # cycles from one router to the next
 
 
-@bound(formula="4 + N - 1", source="this project")
-def pipelined_hop(*, contenders: int) -> int:
+@bound(formula="4 + N - 1", source="this project", environment=_AT_ONCE)
+def pipelined_hop(*, contenders: Contenders) -> int:
     """A packet's way through one pipelined router against the other inputs at its output.
 
     Counted from the cycle in which it is taken, or from the one in which its predecessor leaves the
@@ -195,36 +241,48 @@ def pipelined_hop(*, contenders: int) -> int:
     packet of each other input go before it, one in each cycle; in the cycle after its grant it
     moves through the crossbar, and in the next it is handed over.
     """
-    check_count("contenders", contenders)
     return 1 + _PIPELINED + contenders - 1
 
 
-@bound(formula="read: 7 + 6 (h + 1); write: 2 + 3 (h + 1)",
-       source="this project; the 7 and 2 outside the routers given, by SHMACsim, Figure 5.7")
-def pipelined_lifetime(*, operation: int, links: int) -> int:
-    """A packet's life with pipelined routers, counted as `lifetime`.
+def _saved(links: int) -> int:
+    """Cycles that pipelined routers take less on one way."""
+    return (IN_CYCLES + OUT_CYCLES - _PIPELINED) * (links + 1)
 
-    Derivation: the budget of `lifetime`, with 3 cycles in each router instead of 10.
+
+@prediction(
+    formula="7 + 6 (h + 1)",
+    source="this project; the 7 outside the routers given, by SHMACsim, Figure 5.7")
+def pipelined_read_lifetime(*, links: Links) -> int:
+    """A read's life with pipelined routers, counted as `read_lifetime`.
+
+    Derivation: the budget of `read_lifetime`, with 3 cycles in each router instead of 10.
     """
-    check_count("links", links, least=0)
-    saved = (IN_CYCLES + OUT_CYCLES - _PIPELINED) * (links + 1)
-    return (lifetime(operation=operation, links=links)
-            - saved * (2 if operation == Operation.READ else 1))
+    return read_lifetime(links=links) - 2 * _saved(links)
 
 
-@bound(formula="1 + fetch + operation",
-       source="this project; what is outside the routers given, by SHMACsim, Figure 5.7")
-def pipelined_instruction(*, bypass: int, operation: int, links: int) -> int:
+@prediction(
+    formula="2 + 3 (h + 1)",
+    source="this project; the 2 outside the routers given, by SHMACsim, Figure 5.7")
+def pipelined_write_lifetime(*, links: Links) -> int:
+    """A write's life with pipelined routers, counted as `write_lifetime`.
+
+    Derivation: the budget of `write_lifetime`, with 3 cycles in each router instead of 10.
+    """
+    return write_lifetime(links=links) - _saved(links)
+
+
+@prediction(
+    formula="1 + fetch + operation",
+    source="this project; what is outside the routers given, by SHMACsim, Figure 5.7")
+def pipelined_instruction(*, bypass: Bypass, operation: Runs, links: Links) -> int:
     """Cycles for each of one core's instructions with pipelined routers, counted as `instruction`.
 
-    Derivation: one cycle in the core; a fetch as `pipelined_lifetime` or by the bypass; a read's
-    life; for a write 1 cycle, in which the router's queue takes and acknowledges it: there is a
-    place in the queue, so that the next fetch is not held up.
+    Derivation: one cycle in the core; a fetch as `pipelined_read_lifetime` or by the bypass; a
+    read's life; for a write 1 cycle, in which the router's queue takes and acknowledges it: there
+    is a place in the queue, so that the next fetch is not held up.
     """
     fetch = (instruction(bypass=1, operation=0, links=0) - 1 if bypass
-             else pipelined_lifetime(operation=Operation.READ, links=0))
+             else pipelined_read_lifetime(links=0))
     if operation == Operation.READ:
-        return 1 + fetch + pipelined_lifetime(operation=Operation.READ, links=links)
-    if operation not in (Operation.NONE, Operation.WRITE):
-        raise NotCovered(f"operation must be from 0 to 2, not {operation}")
+        return 1 + fetch + pipelined_read_lifetime(links=links)
     return 1 + fetch + (1 if operation == Operation.WRITE else 0)

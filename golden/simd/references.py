@@ -49,8 +49,8 @@ class Reference:
         Items of the grid for the sizes in its source.
     width : int
         Of a work-group; 0 if any serves.
-    paper : str
-        The row of Sim-D's Table 4, if it is one.
+    paper, cycles : str and int
+        The row of Sim-D's Table 4 and the cycles that it has, if it is one.
     """
 
     results: Callable[[Memory, Grid], Results]
@@ -58,6 +58,7 @@ class Reference:
     y: int
     width: int = 0
     paper: str = ""
+    cycles: int = 0
 
 
 def _vector_add(memory: Memory, grid: Grid) -> Results:
@@ -304,26 +305,27 @@ def _histogram(memory: Memory, grid: Grid) -> Results:
 
 
 REFERENCES: Mapping[str, Reference] = {
-    "cnn_convolution": Reference(_cnn_convolution, 224, 224, 32, "CNN Convolution"),
-    "cnn_max_pool": Reference(_cnn_max_pool, 128, 3072, 0, "CNN Maxpool"),
-    "cnn_relu": Reference(_cnn_relu, 8192, 1024, 0, "CNN RELU"),
-    "compute_phi_mag": Reference(_compute_phi_mag, 2048, 1, 0, "MRI-Q computePhiMag"),
-    "compute_q": Reference(_compute_q, 262144, 1, 0, "MRI-Q computeQ"),
-    "depth2vertex": Reference(_depth2vertex, 640, 480, 32, "KFusion depth2vertex"),
-    "fft": Reference(_fft, 512, 256, 0, "FFT"),
-    "half_sample_robust": Reference(_half_sample_robust, 320, 240, 32, "KFusion halfSample[...]"),
+    "cnn_convolution": Reference(_cnn_convolution, 224, 224, 32, "CNN Convolution", 18342388),
+    "cnn_max_pool": Reference(_cnn_max_pool, 128, 3072, 0, "CNN Maxpool", 368726),
+    "cnn_relu": Reference(_cnn_relu, 8192, 1024, 0, "CNN RELU", 3413172),
+    "compute_phi_mag": Reference(_compute_phi_mag, 2048, 1, 0, "MRI-Q computePhiMag", 1291),
+    "compute_q": Reference(_compute_q, 262144, 1, 0, "MRI-Q computeQ", 71988180),
+    "depth2vertex": Reference(_depth2vertex, 640, 480, 32, "KFusion depth2vertex", 350894),
+    "fft": Reference(_fft, 512, 256, 0, "FFT", 216062),
+    "half_sample_robust": Reference(_half_sample_robust, 320, 240, 32, "KFusion halfSample[...]",
+                                    102770),
     "histogram": Reference(_histogram, 16384, 1),
     "matrix_product": Reference(_matrix_product, 256, 256, 32),
     "prefix_sum": Reference(_prefix_sum, 65536, 1),
     "saxpy": Reference(_saxpy, 65536, 1),
-    "spmv": Reference(_spmv, 16384, 1, 0, "SPMV"),
-    "srad": Reference(_srad, 502, 458, 32, "SRAD"),
-    "srad2": Reference(_srad2, 502, 458, 32, "SRAD2"),
-    "srad_reduce": Reference(_srad_reduce, 230400, 1, 0, "SRAD reduce"),
-    "stencil": Reference(_stencil, 128, 4096, 32, "Stencil"),
-    "track": Reference(_track, 640, 480, 32, "KFusion track"),
+    "spmv": Reference(_spmv, 16384, 1, 0, "SPMV", 1438668),
+    "srad": Reference(_srad, 502, 458, 32, "SRAD", 1745937),
+    "srad2": Reference(_srad2, 502, 458, 32, "SRAD2", 1653467),
+    "srad_reduce": Reference(_srad_reduce, 230400, 1, 0, "SRAD reduce", 286514),
+    "stencil": Reference(_stencil, 128, 4096, 32, "Stencil", 510227),
+    "track": Reference(_track, 640, 480, 32, "KFusion track", 7015098),
     "transposition": Reference(_transposition, 512, 512, 32),
     "vector_add": Reference(_vector_add, 65536, 1),
-    "vertex2normal": Reference(_vertex2normal, 640, 480, 32, "KFusion vertex2normal"),
+    "vertex2normal": Reference(_vertex2normal, 640, 480, 32, "KFusion vertex2normal", 522664),
 }
 """By kernel."""

@@ -2,7 +2,7 @@
 
 from functools import cached_property
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -51,6 +51,8 @@ class HandshakeMesh(wiring.Component):
     requests, fetched, operated, busy, arrives : Out(1).array(rows * columns)
         Of each core: it has a request for the router; pulses at the end of a fetch, and of a read
         or write. Of each RAM: it is at work; a packet is on its way to the memory.
+    writes, landed : Out(1).array(rows * columns)
+        Of each core: its request is a write; a write of it is on its way to a memory.
     data : Out(32).array(rows * columns)
         What each core got last.
     unroutable, malformed : Out(16).array(rows * columns)
@@ -76,7 +78,8 @@ class HandshakeMesh(wiring.Component):
         self._router = {"slave_acknowledge": slave_acknowledge}
         check_shmac_router(**self._router)
         tiles = rows * columns
-        bits = dict.fromkeys(("requests", "fetched", "operated", "busy", "arrives"), 1)
+        bits = dict.fromkeys(("requests", "fetched", "operated", "busy", "arrives", "writes",
+                              "landed"), 1)
         words = {"data": DATA_BITS, "unroutable": COUNTER_BITS, "malformed": COUNTER_BITS}
         super().__init__({"kernels": In(KernelLayout).array(tiles),
                           **{name: Out(width).array(tiles)
@@ -92,7 +95,7 @@ class HandshakeMesh(wiring.Component):
         return {tile: self.make_router() for tile in self.shape.tiles}
 
     def elaborate(self, platform):
-        m = Module()
+        m, memories = Module(), []
         for number, (tile, router) in enumerate(self.routers.items()):
             name = "{}_{}".format(*tile)
             core = ShmacCore(
@@ -100,6 +103,7 @@ class HandshakeMesh(wiring.Component):
                 bypass_cycles=1 + self.to_memory_cycles + self.memory_cycles + self.to_core_cycles)
             memory = ShmacMemory(words=self.words, to_memory_cycles=self.to_memory_cycles,
                                  memory_cycles=self.memory_cycles, late=self.late)
+            memories.append(memory)
             m.submodules[f"router_{name}"] = router
             m.submodules[f"core_{name}"], m.submodules[f"memory_{name}"] = core, memory
             wiring.connect(m, core.source, router.sinks[ShmacPort.MASTER])
@@ -120,9 +124,15 @@ class HandshakeMesh(wiring.Component):
                 self.requests[number].eq(core.source.valid), self.data[number].eq(core.data),
                 self.fetched[number].eq(core.fetched), self.operated[number].eq(core.operated),
                 self.busy[number].eq(memory.busy), self.arrives[number].eq(memory.arrives),
+                self.writes[number].eq(core.source.valid & core.source.payload.write),
                 self.unroutable[number].eq(router.unroutable),
                 self.malformed[number].eq(router.malformed),
             ]
             for position in (router.position, core.position):
                 m.d.comb += [position.row.eq(tile[0]), position.column.eq(tile[1])]
+        for landed, (row, column) in zip(self.landed, self.routers, strict=True):
+            m.d.comb += landed.eq(Cat(
+                memory.arrives & packet.write & (packet.initiator.row == row)
+                & (packet.initiator.column == column)
+                for memory in memories for packet in (memory.sink.payload,)).any())
         return m

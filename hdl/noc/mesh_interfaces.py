@@ -1,9 +1,4 @@
-"""A mesh with a network interface at every tile.
-
-Part of the mesh and of the network interface, whose models and bounds it has to keep together.
-
-Its testbench runs in tests/noc/test_mesh_harness.py.
-"""
+"""A mesh with a network interface at every tile."""
 
 from functools import cached_property
 
@@ -25,6 +20,9 @@ __all__ = ["InterfacedMesh"]
 
 class InterfacedMesh(wiring.Component):
     """Rows and columns of routers, each with an interface that keeps to its window.
+
+    Latency: that of the interfaces, and ``delta`` + 1 cycles a router on the way, if windows have
+    no conflicts.
 
     Parameters
     ----------

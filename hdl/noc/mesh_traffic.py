@@ -13,7 +13,7 @@ from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.hdl.harness.lfsr import Lfsr
 from cyclebound.hdl.noc.flit import FlitLayout
 
-__all__ = ["TILE_BITS", "PlanLayout", "TrafficSink", "TrafficSource", "header", "stamp_bits"]
+__all__ = ["TILE_BITS", "PlanLayout", "TrafficSink", "TrafficSource", "stamp_bits"]
 
 TILE_BITS = 2 * COORDINATE_BITS   # row and column, as XY routing has them
 _TIME_BITS = 32                   # of the clock that latencies are measured by
@@ -34,18 +34,13 @@ def stamp_bits(width):
     return min(width - 2 * TILE_BITS, _TIME_BITS)
 
 
-def header(source, stamp, destination):
-    """The first flit's data: XY routing looks at its lowest bits."""
-    return Cat(destination, stamp, source)
-
-
 class TrafficSource(wiring.Component):
     """Creates packets at random times, for a target or for anybody, and sends them.
 
     Latency: a packet created in one cycle may be on offer in the next. Throughput: packets follow
     each other without a gap. In the header is the cycle in which it is taken; it moves on while the
     header waits, since nobody knows before. The second flit has the cycle of the creation, the
-    others their place in the packet.
+    others their place in the packet; the highest bits of every flit are this tile's number.
 
     Parameters
     ----------
@@ -127,13 +122,13 @@ class TrafficSource(wiring.Component):
             source.payload.first.eq(place == 0),
             source.payload.last.eq(place == length - 1),
         ]
+        # XY routing looks at a header's lowest bits
+        said = Signal(self.width - TILE_BITS)
         with m.If(place == 0):
-            m.d.comb += source.payload.data.eq(header(Const(self.place, 8),
-                                                      self.cycle[:stamp_bits(self.width)],
-                                                      destination))
+            m.d.comb += said.eq(Cat(destination, self.cycle[:stamp_bits(self.width)]))
         with m.Else():
-            m.d.comb += source.payload.data.eq(Mux(place == 1, stamp, Cat(place, Const(
-                self.place, 8))))
+            m.d.comb += said.eq(Mux(place == 1, stamp, place))
+        m.d.comb += source.payload.data.eq(Cat(said, Const(self.place, TILE_BITS)))
         with m.If(source.ready):
             m.d.sync += place.eq(place + 1)
         with m.If(ends):
@@ -215,19 +210,21 @@ class TrafficSink(wiring.Component):
         # First stage: the packet.
         place, source, taken = Signal(8), Signal(8), Signal(stamp)
         created, now = Signal(32), Signal(32)
+        said, marked = flit.data[:-TILE_BITS], flit.data[-TILE_BITS:]
+        since = min(32, len(said))  # bits of a creation's time
         complete, whole = Signal(), Signal(8)
         m.d.sync += [complete.eq(sink.valid & flit.last), now.eq(self.cycle),
                      whole.eq(place + 1)]
         with m.If(sink.valid):
             m.d.sync += place.eq(Mux(flit.last, 0, place + 1))
             with m.If(flit.first):
-                m.d.sync += [source.eq(flit.data[TILE_BITS + stamp:]),
+                m.d.sync += [source.eq(marked),
                              taken.eq(flit.data[TILE_BITS:TILE_BITS + stamp]),
                              created.eq(self.cycle)]
             with m.Elif(place == 1):
-                m.d.sync += created.eq(flit.data)
-            order = (flit.first == (place == 0)) & (
-                (place <= 1) | (flit.data == Cat(place, source)))
+                m.d.sync += created.eq(said)
+            order = (flit.first == (place == 0)) & ((place == 0) | (marked == source)) & (
+                (place <= 1) | (said == place))
             mine = ~flit.first | (flit.data[:TILE_BITS] == self.here)
             with m.If(~(order & mine)):
                 m.d.sync += self.wrong.eq(1)
@@ -241,7 +238,7 @@ class TrafficSink(wiring.Component):
             with m.If(counted):
                 m.d.sync += [
                     self.count.eq(self.count + 1), self.flits.eq(self.flits + whole),
-                    self.queued.eq(self.queued + (now - created + 1)[:32]),
+                    self.queued.eq(self.queued + (now - created + 1)[:since]),
                     self.network.eq(self.network + latency),
                 ]
 

@@ -1,11 +1,18 @@
 """The DRAM controller: the path from a request to DRAM, whole."""
 
-from cyclebound.golden.dram import anywhere_bounds, bounds, index_bounds, pipeline_bounds
+from cyclebound.golden.dram import bounds, index_bounds, pipeline_bounds
+from cyclebound.golden.dram.rules import Command
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
+from cyclebound.tb.probe import Probe
+
+
+def inside(harness):
+    """The controller in a harness."""
+    return harness.controller
 
 
 def pins(component):
@@ -13,46 +20,65 @@ def pins(component):
     return DramTimingCheck(part=component.part)
 
 
+_TAKEN = "request.valid & request.ready"
+# a request's first command; what ends its issue delay; whether another request was taken after it
+_OPENS = f"first(command.op == {Command.ACT.value}, completion.valid)"
+_NEXT = f"({_OPENS} | (command.op == {Command.REF.value}))"
+_FOLLOWED = f"({_OPENS} & past(held({_TAKEN}, {_TAKEN} | {_OPENS})))"
+_DELAY = {"start": f"past({_FOLLOWED})", "end": f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))"}
+# The burst in which the request before the last one taken begins: where requests wait, the one that
+# is under way. Of a buffer that does not begin with the device, it is somewhere else.
+_FIRST = f"held(past(held(request.payload.x[4:], {_TAKEN})), {_TAKEN}) + declared.elsewhere"
+_COMPLETION = Probe(start=_TAKEN, end="completion.valid", in_flight=4)
+
 BLOCKS = (
     Block(
         name="dram.controller",
         summary="mapped buffers, tiles and indexes to DRAM, closed pages between requests",
         component=DramController,
         configurations={
-            # Sim-D, Table 1; all alignments in a row of all banks
+            # Sim-D, Table 1; all bursts of a row of all banks
             "2bg": Configuration({"part": "ddr4-3200aa-x16"},
                                  domain={"bursts": range(1, 65), "write": range(2),
-                                         "alignments": range(1024, 1025)}),
+                                         "first": range(1024)}),
             "4bg": Configuration({"part": "ddr4-3200aa-x8"},
                                  domain={"bursts": range(1, 65), "write": range(2),
-                                         "alignments": range(2048, 2049)}),
+                                         "first": range(2048)}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.controller", quick=("2bg",)),
             Testbench("indexed", "cyclebound.tb.dram.controller_indexed", quick=()),
             Testbench("harness", "cyclebound.tb.dram.controller_harness",
-                      top=DramControllerHarness, max_cycles=50_000_000, checker=pins, quick=()),
+                      top=DramControllerHarness, max_cycles=50_000_000, checker=pins, quick=(),
+                      probed=inside),
             Testbench("data", "cyclebound.tb.dram.controller_data_harness", top=DramDataHarness,
-                      max_cycles=10_000_000, checker=pins, quick=()),
+                      max_cycles=10_000_000, checker=pins, quick=(), probed=inside),
             Testbench("data_sweep", "cyclebound.tb.dram.controller_data_sweep",
-                      top=DramDataHarness, max_cycles=400_000_000, checker=pins, thorough=True),
+                      top=DramDataHarness, max_cycles=400_000_000, checker=pins, thorough=True,
+                      probed=inside),
             Testbench("sweep", "cyclebound.tb.dram.controller_sweep", top=DramControllerHarness,
-                      max_cycles=400_000_000, checker=pins, thorough=True),
+                      max_cycles=400_000_000, checker=pins, thorough=True, probed=inside),
         ),
         bounds=(
-            Observed("tile", bounds.tile_issue_delay, exhaustive=True),
-            Observed("tile_anywhere", anywhere_bounds.tile_anywhere),
-            Observed("tile_lines", bounds.tile_2d_issue_delay),
-            Observed("tile_lines_anywhere", anywhere_bounds.tile_2d_anywhere),
-            Observed("load", pipeline_bounds.with_refreshes),
-            Observed("indexed", index_bounds.indexed_issue_delay),
-            Observed("completion", pipeline_bounds.controller_completion),
-            Observed("completion_anywhere", anywhere_bounds.completion_anywhere),
-            Observed("completion_lines", pipeline_bounds.controller_completion_2d),
-            Observed("completion_lines_anywhere", anywhere_bounds.completion_2d_anywhere),
-            Observed("completion_indexed", pipeline_bounds.controller_completion_indexed),
-            Observed("refusal", pipeline_bounds.buffer_lookup),
-            Observed("mapping", pipeline_bounds.buffer_mapping),
+            # an issue delay: from a first command on the pins to the next request's, if that waits
+            Observed("tile", bounds.tile_issue_delay, exhaustive=True,
+                     probe=Probe(request={"first": _FIRST}, **_DELAY)),
+            Observed("tile_lines", bounds.tile_2d_issue_delay, probe=Probe(**_DELAY)),
+            Observed("indexed", index_bounds.indexed_issue_delay, probe=Probe(**_DELAY)),
+            Observed("load", pipeline_bounds.full_load,
+                     probe=Probe(start=f"past({_FOLLOWED})", starts="declared.requests",
+                                 end=f"{_OPENS} & past(held({_FOLLOWED}, {_OPENS}))",
+                                 ends="declared.requests")),
+            Observed("completion", pipeline_bounds.controller_completion, probe=_COMPLETION),
+            Observed("completion_lines", pipeline_bounds.controller_completion_2d,
+                     probe=_COMPLETION),
+            Observed("completion_indexed", pipeline_bounds.controller_completion_indexed,
+                     probe=_COMPLETION),
+            Observed("refusal", pipeline_bounds.buffer_lookup,
+                     probe=Probe(start=f"{_TAKEN} & declared.alone",
+                                 end=f"completion.valid & held(declared.alone, {_TAKEN})")),
+            Observed("mapping", pipeline_bounds.buffer_mapping,
+                     probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
         ),
         checker=pins,
         fpga=FpgaTarget("2bg"),

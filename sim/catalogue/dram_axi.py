@@ -4,6 +4,17 @@ from cyclebound.golden.dram import axi_bounds as bounds
 from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
 from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof
+from cyclebound.tb.probe import Probe
+
+# Cycles in which the client is not ready do not count.
+_READ = {"start": "s_axi_arvalid & s_axi_arready",
+         "end": "s_axi_rvalid & s_axi_rready & s_axi_rlast",
+         "ticks": "(s_axi_rvalid == 0) | s_axi_rready"}
+# WLAST may be astray: which word is the last, AWLEN says, and whether it is of this class.
+_WORD = "s_axi_wvalid & s_axi_wready"
+_WRITE = Probe(start=f"{_WORD} & declared.last",
+               end=f"s_axi_bvalid & s_axi_bready & held(declared.last, {_WORD})",
+               ticks="(s_axi_bvalid == 0) | s_axi_bready")
 
 
 def small_port(**parameters):
@@ -28,11 +39,13 @@ BLOCKS = (
         },
         testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port", quick=("small",)),),
         bounds=(
-            Observed("read", bounds.axi_read),
-            Observed("write", bounds.axi_write),
-            Observed("refresh", bounds.axi_refresh),
-            Observed("read_refused", bounds.axi_refused_read),
-            Observed("write_refused", bounds.axi_refused_write),
+            Observed("read", bounds.axi_read, probe=Probe(
+                request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"}, **_READ)),
+            Observed("write", bounds.axi_write, probe=_WRITE),
+            Observed("read_alone", bounds.axi_read_alone, probe=Probe(**_READ)),
+            Observed("write_alone", bounds.axi_write_alone, probe=_WRITE),
+            Observed("read_refused", bounds.axi_refused_read, probe=Probe(**_READ)),
+            Observed("write_refused", bounds.axi_refused_write, probe=_WRITE),
         ),
         properties=(
             Property(

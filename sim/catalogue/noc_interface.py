@@ -15,7 +15,13 @@ from cyclebound.tb.noc.network_interface_properties import (
     InterfaceFitProof,
     InterfaceWindowProof,
 )
+from cyclebound.tb.probe import Probe, taken
 
+_TRANSACTION = {
+    "start": taken("transactions"), "in_flight": 2, "classed": True,
+    "request": {"words": "transactions.payload.words", "period": "window.period",
+                "length": "window.length", "crossing": "window.crossing",
+                "offset": "window.offset"}}
 _PROVED = ({"width": 8, "payload": 4}, {"width": 8, "payload": 64})
 
 BLOCKS = (
@@ -29,9 +35,14 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface", quick=("small",)),),
         bounds=(
-            Observed("wait", bounds.window_wait),
-            Observed("injection", bounds.injection),
-            Observed("reception", bounds.reception),
+            # of transactions of one packet
+            Observed("first_header", bounds.first_header, probe=Probe(
+                end=taken("injected") + " & injected.payload.first", **_TRANSACTION)),
+            Observed("injection", bounds.injection, probe=Probe(end="sent", **_TRANSACTION)),
+            # a packet; testbenches let each end a transaction
+            Observed("reception", bounds.reception, probe=Probe(
+                start=taken("arriving") + " & arriving.payload.last",
+                end=taken("received") + " & received.payload.last", in_flight=4)),
         ),
         properties=(
             Property(

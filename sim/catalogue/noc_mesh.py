@@ -1,8 +1,9 @@
-"""The mesh."""
+"""The mesh, and the mesh with interfaces."""
 
 from collections.abc import Mapping
 
 from cyclebound.golden.noc import bounds
+from cyclebound.golden.noc.mesh_interfaces import transfer
 from cyclebound.golden.noc.patterns import pattern
 from cyclebound.golden.noc.routes import Mesh as Shape
 from cyclebound.golden.noc.routes import Port, ports, xy_route
@@ -17,9 +18,10 @@ from cyclebound.sim.block import (
     Picture,
     Testbench,
 )
+from cyclebound.tb.probe import Probe, taken
 
 
-def _way(known: Mapping[str, int], inside: str = "") -> tuple[str, ...]:
+def _way(known: Mapping[str, int]) -> tuple[str, ...]:
     """A packet's way: in each router, which output its header asks for, whose packet that output
     sends, and what is on the link."""
     shape = Shape(known["rows"], known["columns"])
@@ -31,7 +33,7 @@ def _way(known: Mapping[str, int], inside: str = "") -> tuple[str, ...]:
         target = divmod(known["target"], shape.columns)
     route, came, found = xy_route(shape, source, target), Port.LOCAL, []
     for (row, column), port in zip(route, ports(route), strict=True):
-        router = f"top.dut.{inside}router_{row}_{column}"
+        router = f"router_{row}_{column}"
         found += [f"{router}.input_{came:d}.want", f"{router}.output_{port:d}.owner",
                   *(f"{router}.output_{port:d}.source__{name}" for name in (
                       "valid", "payload.first", "payload.last"))]
@@ -43,8 +45,23 @@ def _through_interfaces(known: Mapping[str, int]) -> tuple[str, ...]:
     """The same between two interfaces: what is asked for, the words, and the way."""
     return (f"top.dut.transactions__{known['source']}__valid",
             *(f"top.dut.words__{known['source']}__{name}" for name in ("valid", "ready")),
-            *_way(known, "mesh."), f"top.dut.received__{known['target']}__valid")
+            *_way(known), f"top.dut.received__{known['target']}__valid")
 
+
+# A packet, from its header's transfer to its last flit's. In testbenches the highest bits of a
+# header as it is taken, and of a last flit as it leaves, say of which source, or stream, it is.
+_ENDS = (f"any({taken('sources[t]')} & sources[t].payload.last"
+         " & (sources[t].payload.data[-8:] == n) for t in sources)")
+_BY_SOURCE = Probe(f"{taken('sinks[n]')} & sinks[n].payload.first", _ENDS, each={"n": "sinks"},
+                   in_flight=128)
+_BY_STREAM = Probe(f"any({taken('sinks[t]')} & sinks[t].payload.first"
+                   " & (sinks[t].payload.data[-8:] == n) for t in sinks)", _ENDS, each={"n": 32},
+                   in_flight=32)
+
+_SQUARE = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
+           "longest": 7}
+_OBLONG = {"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 3, "routing": "xy",
+           "longest": 5}
 
 BLOCKS = (
     Block(
@@ -52,10 +69,7 @@ BLOCKS = (
         summary="rows and columns of wormhole routers",
         component=Mesh,
         configurations={
-            "square": Configuration({"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2,
-                                     "routing": "source", "longest": 7}),
-            "oblong": Configuration({"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 3,
-                                     "routing": "xy", "longest": 5}),
+            "square": Configuration(_SQUARE), "oblong": Configuration(_OBLONG),
             "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 2,
                                    "routing": "source", "longest": 6}),
             **{f"harness{size}": Configuration({
@@ -65,32 +79,46 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.mesh", configurations=("square", "oblong"),
                       quick=("square",)),
-            Testbench("interfaces", "cyclebound.tb.noc.mesh_interfaces", top=InterfacedMesh,
-                      configurations=("square", "oblong"), quick=()),
             Testbench("harness", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
-                      configurations=("harness2",), quick=()),
+                      probed=lambda harness: harness.mesh, configurations=("harness2",),
+                      quick=()),
             Testbench("large", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
+                      probed=lambda harness: harness.mesh,
                       configurations=("harness4", "harness8"), thorough=True,
                       max_cycles=20_000_000),
             Testbench("traffic", "cyclebound.tb.noc.mesh_traffic", configurations=("four",),
                       thorough=True, max_cycles=10_000_000),
         ),
         bounds=(
-            Observed("alone", bounds.t_noc, signals=_way),
-            Observed("transfer", bounds.transfer, configurations=("square", "oblong"),
-                     signals=_through_interfaces),
-            Observed("traversal", bounds.traversal, signals=_way),
-            Observed("crowd", bounds.crowd_traversal, configurations=("square", "oblong", "four")),
+            Observed("alone", bounds.t_noc, signals=_way, probe=_BY_SOURCE),
+            Observed("traversal", bounds.traversal, signals=_way, probe=_BY_SOURCE),
+            Observed("crowd", bounds.crowd_traversal, configurations=("square", "oblong", "four"),
+                     probe=_BY_STREAM),
         ),
         fpga=FpgaTarget("four"),
         pictures=(
-            Picture("composable", "When each word of a flow's requests arrives, the other tiles "
-                    "silent or saturating: with TDMA tables the same, cycle by cycle, and without.",
-                    "cyclebound.sim.pictures.mesh:composable", kept="arrivals.json",
-                    testbenches=("interfaces",)),
             Picture("curves", "Throughput and latency over offered load, up to saturation, for "
                     "each traffic.", "cyclebound.sim.pictures.mesh:curves", kept="curves.json",
                     testbenches=("harness", "large")),
         ),
+    ),
+    Block(
+        name="noc.mesh_interfaces",
+        summary="a mesh with a network interface at every tile",
+        component=InterfacedMesh,
+        configurations={"square": Configuration(_SQUARE), "oblong": Configuration(_OBLONG)},
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.mesh_interfaces", quick=("square",)),),
+        # In its testbench, a word's data are the number of the tile that sends it.
+        bounds=(Observed("transfer", transfer, signals=_through_interfaces, probe=Probe(
+            taken("transactions[n]"), f"any({taken('received[t]')} & received[t].payload.last"
+            " & (received[t].payload.data == n) for t in received)",
+            each={"n": "transactions"}, in_flight=2,
+            request={"words": "transactions[n].payload.words", "period": "windows[n].period",
+                     "length": "windows[n].length", "offset": "windows[n].offset"})),),
+        pictures=(Picture(
+            "composable", "When each word of a flow's requests arrives, the other tiles silent or "
+            "saturating: with TDMA tables the same, cycle by cycle, and without.",
+            "cyclebound.sim.pictures.mesh:composable", kept="arrivals.json",
+            testbenches=("cycle",)),),
     ),
 )

@@ -16,15 +16,15 @@ from cyclebound.tb.noc.wormhole_router_properties import (
     RouterFairProof,
     RouterOrderProof,
 )
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import Probe, taken
 
 # A packet, from its header's transfer to its last flit's. Testbenches mark each flit of a packet,
 # in bits 8 to 10 as it leaves, with the input that it came by.
 _THROUGH = {
-    "start": "sinks[i].valid & sinks[i].ready & sinks[i].payload.first",
-    "end": "any(sources[o].valid & sources[o].ready & sources[o].payload.last"
-           " & (sources[o].payload.data[8:11] == i) for o in ports)",
-    "each": {"i": "ports"}, "in_flight": 16}
+    "start": f"{taken('sinks[i]')} & sinks[i].payload.first",
+    "end": f"any({taken('sources[o]')} & sources[o].payload.last"
+           " & (sources[o].payload.data[8:11] == i) for o in sources)",
+    "each": {"i": "sinks"}, "in_flight": 16}
 
 _SMALL = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 5}
 

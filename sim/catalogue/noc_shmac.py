@@ -1,6 +1,7 @@
 """SHMAC's routers."""
 
 from cyclebound.golden.noc import shmac_bounds as bounds
+from cyclebound.golden.noc.shmac_packet import ShmacPort
 from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter
 from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
@@ -20,7 +21,9 @@ from cyclebound.tb.noc.handshake_router_properties import (
     ShmacRouterCheck,
 )
 from cyclebound.tb.noc.pipelined_router_properties import PipelinedFairProof, PipelinedKeptProof
+from cyclebound.tb.probe import Probe, offered, taken
 
+_MASTER = f"sinks[{ShmacPort.MASTER:d}]"
 _TINY = {"address_bits": 1, "data_bits": 1}
 # what goes in and out; of the grids, who asks for what, and when it is done
 _PORTS = tuple(f"top.dut.{side}__{port}__{name}" for side in ("sinks", "sources")
@@ -29,6 +32,19 @@ _TILES = ("top.dut.requests__*", "top.dut.fetched__*", "top.dut.operated__*")
 # Given, not measured: SHMACsim, Figure 5.7, "RTLToMem", "memory", "TLMAdapter" on the way back.
 # The models and bounds have these numbers from golden/noc/shmac_budget.py, the RTL from here.
 _GIVEN = {"to_memory_cycles": 1, "memory_cycles": 3, "to_core_cycles": 2}
+# A packet, from its request, or its transfer, to where an output hands it over. In testbenches, the
+# lowest bits of a packet's data say by which of the six inputs it came.
+_HANDED = f"any({taken('sources[o]')} & (sources[o].payload.data[:3] == i) for o in sources)"
+# A core's request for a read, a fetch or a write, and where it is over. A fetch by the second port
+# of the RAM ends as well, but has no request: it follows an end.
+_WAITS = "past(held(requests[n] & ~operated[n], requests[n] | fetched[n] | operated[n]))"
+_READ = Probe(start="requests[n] & ~writes[n] & ~past(requests[n])",
+              end=f"(fetched[n] | operated[n] & ~writes[n]) & {_WAITS}", each={"n": "requests"})
+_WRITE = Probe(start="writes[n] & ~past(requests[n])", end="landed[n]", each={"n": "requests"},
+               in_flight=8)
+# An instruction lasts from the end of the one before to its own.
+_ENDED = "(operated[n] | fetched[n] & (declared.operation == 0))"
+_INSTRUCTION = Probe(start=f"past({_ENDED})", end=_ENDED, each={"n": "requests"})
 _GRID = {"rows": 3, "columns": 3, "words": 16, **_GIVEN, "slave_acknowledge": "passed",
          "late": False}
 
@@ -45,8 +61,12 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router", quick=("thesis",)),),
         bounds=(
-            Observed("hop", bounds.handshake_hop),
-            Observed("accept", bounds.handshake_accept),
+            # an input takes what is requested in the cycle after it handed over the one before
+            Observed("hop", bounds.handshake_hop,
+                     probe=Probe(offered("sinks[i]"), _HANDED, each={"i": "sinks"},
+                                 in_flight=2, in_turn=True)),
+            Observed("accept", bounds.handshake_accept,
+                     probe=Probe(offered(_MASTER), taken(_MASTER))),
         ),
         properties=(
             Property(
@@ -94,13 +114,14 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",)),
             Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
-                      configurations=("thesis",), thorough=True),
+                      configurations=("thesis",), thorough=True, observes=False),
         ),
         bounds=(
-            Observed("alone_given", bounds.lifetime),
-            Observed("instruction_given", bounds.instruction),
-            Observed("shared", bounds.shared_read),
-            Observed("posted", bounds.shared_write),
+            Observed("read_given", bounds.read_lifetime, probe=_READ),
+            Observed("write_given", bounds.write_lifetime, probe=_WRITE),
+            Observed("instruction_given", bounds.instruction, probe=_INSTRUCTION),
+            Observed("shared", bounds.shared_read, probe=_READ),
+            Observed("posted", bounds.shared_write, probe=_WRITE),
         ),
         signals=_TILES,
     ),
@@ -110,7 +131,10 @@ BLOCKS = (
         component=PipelinedRouter,
         configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router"),),
-        bounds=(Observed("hop", bounds.pipelined_hop),),
+        # a packet leaves its queue two cycles before it is handed over
+        bounds=(Observed("hop", bounds.pipelined_hop,
+                         probe=Probe(taken("sinks[i]"), _HANDED, each={"i": "sinks"},
+                                     in_flight=8, in_turn=True, ahead="3")),),
         properties=(
             Property(
                 name="kept",
@@ -149,8 +173,9 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",)),),
         bounds=(
-            Observed("alone", bounds.pipelined_lifetime),
-            Observed("instruction", bounds.pipelined_instruction),
+            Observed("read", bounds.pipelined_read_lifetime, probe=_READ),
+            Observed("write", bounds.pipelined_write_lifetime, probe=_WRITE),
+            Observed("instruction", bounds.pipelined_instruction, probe=_INSTRUCTION),
         ),
         signals=_TILES,
     ),

@@ -21,7 +21,7 @@ from cyclebound.tb.simd.special_functions_properties import (
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
 _EXECUTE = (
-    Observed("result", arithmetic_bounds.execute_result, proved_by=("results",),
+    Observed("result", arithmetic_bounds.execute_result,
              probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
     Observed("stream", arithmetic_bounds.execute_stream,
              probe=Probe(start="valid", end="done", starts="declared.operations",
@@ -65,7 +65,6 @@ BLOCKS = (
                 depth=SpecialFunctions.STEPS + 2,
                 induction=SpecialFunctions.STEPS + 2,
                 any_product=True,
-                declares={"result": lambda parameters: {}},
             ),
         ),
         checker=SpecialFunctionsRangeCheck,
@@ -101,7 +100,6 @@ BLOCKS = (
                 depth=Lane.STEPS + 2,
                 induction=Lane.STEPS + 2,
                 any_product=True,
-                declares={"result": lambda parameters: {}},
             ),
         ),
         checker=LaneCheck,

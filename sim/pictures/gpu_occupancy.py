@@ -10,7 +10,7 @@ from cyclebound.golden.gpu.occupancy import BlockResources, TableRow
 __all__ = ["figure"]
 
 _OVER = {"threads": "threads per block", "registers": "registers per thread",
-         "shared": "shared memory per block with the runtime's (KiB)"}
+         "shared": "total shared memory per block (KiB)"}
 
 
 def figure(rows: Sequence[TableRow], block: BlockResources, limits: ComputeCapability,

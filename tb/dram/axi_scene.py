@@ -3,13 +3,13 @@
 import itertools
 import logging
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster
 
-from cyclebound.golden.dram import axi_bounds as bounds
 from cyclebound.golden.dram.address import place_of
 from cyclebound.golden.dram.axi_port import (
     DATA_BYTES,
@@ -34,6 +34,12 @@ from cyclebound.tb.pins import Pins
 __all__ = ["Scene", "Service"]
 
 _ALL_BITS = (1 << 8 * DATA_BYTES) - 1
+_LONGEST = 1000  # cycles: more than any burst takes, but for refreshes
+
+
+def _burst(of: Callable[[str], int], channel: str) -> AxiBurst:
+    """The burst on an address channel."""
+    return AxiBurst(*(of(f"{channel}{name}") for name in ("addr", "len", "size", "burst")))
 
 
 @dataclass
@@ -118,6 +124,8 @@ class Scene:
             now = bench.cycle
             beat = self.device.data_out(now)
             dq = bench.rng.getrandbits(width) if beat is None else int.from_bytes(beat, "little")
+            await bench.peek()
+            self._declare(self.pins.driven)
             seen, driven = await self.pins.step(dq_in=dq)
             self._move(now, seen)
             self._watch(now, seen, driven)
@@ -181,7 +189,7 @@ class Scene:
 
     def _accept(self, write: bool, of, now: int) -> None:
         name = "aw" if write else "ar"
-        burst = AxiBurst(of(f"{name}addr"), of(f"{name}len"), of(f"{name}size"), of(f"{name}burst"))
+        burst = _burst(of, name)
         response = burst.response(self.device_bytes)
         self.service = Service(burst, of(f"{name}id"), write, now, response)
         if not write:
@@ -205,28 +213,56 @@ class Scene:
             service.answers.append((0, 0))
 
     def _finish(self, service: Service, now: int) -> None:
-        """A burst's last answer was taken: observe its latency, without the client's stalls."""
-        direction = "write" if service.write else "read"
-        latency = now - service.first + 1 - service.stalls
-        self.counts[f"{direction}s"] += 1
+        """A burst's last answer was taken."""
+        self.counts["writes" if service.write else "reads"] += 1
         self.counts["partial"] += service.partial
         self.counts["stalled"] += service.stalls > 0
-        kind = {"transfers": service.burst.length + 1} if not service.write else {}
-        if service.response:
-            self.counts["refused"] += 1
-            self.bench.observe(f"{direction}_refused", service.first, now, latency=latency,
-                               **kind, beyond=service.response == AxiResponse.DECERR)
+        self.counts["refused"] += service.response != AxiResponse.OKAY
+        self.counts["refreshed"] += (service.response == AxiResponse.OKAY
+                                     and self._refreshed > service.first - self.part.nRFC)
+
+    # -- what is coming --------------------------------------------------------------------------
+
+    def _declare(self, driven: int) -> None:
+        """Say of the burst on offer in this cycle, before it is taken, what will be asked of it."""
+        def of(name: str) -> int:
+            return self._field[f"s_axi_{name}"].of(driven)
+
+        service, bench = self.service, self.bench
+        if service is None and of("arvalid"):
+            burst = _burst(of, "ar")
+            self._class(burst, burst.response(self.device_bytes), "read",
+                        {"transfers": burst.length + 1})
+        if service and service.write and of("wvalid") and len(service.data) == service.burst.length:
+            burst, response = service.burst, service.response
+            if not of("wlast"):
+                response = AxiResponse.SLVERR
+            partial = burst.legal and apply_write({}, burst, [*service.data, of("wdata")],
+                                                  [*service.strobes, of("wstrb")])
+            bench.declare("write", last=1, transfers=burst.length + 1, size=burst.size,
+                          partial=int(partial))
+            self._class(burst, response, "write", {"partial": int(partial), "last": 1})
+        elif of("wvalid"):
+            for what in ("write", "write_alone", "write_refused"):
+                bench.undeclare(what)
+
+    def _class(self, burst: AxiBurst, response: AxiResponse, direction: str,
+               kind: dict[str, int]) -> None:
+        """Which prediction there is for a burst, if any."""
+        alone, refused = f"{direction}_alone", f"{direction}_refused"
+        if response:
+            self.bench.undeclare(alone)
+            beyond = int(response == AxiResponse.DECERR)
+            kind = {name: value for name, value in kind.items() if name != "partial"}
+            self.bench.declare(refused, beyond=beyond, **kind)
             return
-        touched = service.burst.dram_bursts
-        kind |= {"bursts": len(touched), "sibling": touched[0] % 2}
-        if service.write:
-            kind["partial"] = int(service.partial)
-        if self._refreshed <= service.first - self.part.nRFC:
-            self.bench.observe(direction, service.first, now, latency=latency, **kind)
-            return
-        self.counts["refreshed"] += 1
-        alone = (bounds.axi_write if service.write else bounds.axi_read)(part=self.part, **kind)
-        self.bench.observe("refresh", service.first, now, latency=latency - alone)
+        self.bench.undeclare(refused)
+        touched = burst.dram_bursts
+        if _LONGEST + self.part.nRFC < self.bench.cycle % self.part.nREFI < (
+                self.part.nREFI - _LONGEST):
+            self.bench.declare(alone, bursts=len(touched), sibling=touched[0] % 2, **kind)
+        else:
+            self.bench.undeclare(alone)
 
     # -- the client ----------------------------------------------------------------------------
 

@@ -4,8 +4,6 @@ The worst alignments of a tile are those in which it leaves a pair of banks soon
 here are these, for every size. `controller_sweep.py` has all alignments.
 """
 
-from collections import Counter
-
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS
 from cyclebound.golden.dram.timing import Part, part_named
@@ -28,6 +26,7 @@ async def measure(bench: Bench, *, bursts: int, write: int, first: int, requests
     """
     part = bench.parameters["part"]
     bound = tile_issue_delay(part=part, bursts=bursts, write=write)
+    bench.declare("tile", bursts=bursts, write=write, elsewhere=0)
     word = bench.inputs.pack({
         "dimension": _LINE, "lines": 1, "count": 1, "write": write, "first": first, "step": step,
         "words": words or BURST_WORDS * bursts, "requests": requests, "limit": bound})
@@ -42,43 +41,36 @@ async def measure(bench: Bench, *, bursts: int, write: int, first: int, requests
     return outputs
 
 
-async def delays(bench: Bench, outputs: dict[str, int]) -> Counter[int]:
-    """The histogram of the last measurement."""
-    found: Counter[int] = Counter()
+async def check_histogram(bench: Bench, outputs: dict[str, int]) -> None:
+    """Whether the histogram of the last measurement holds all that was measured."""
+    found = 0
     for delay in range(outputs["minimum"], outputs["maximum"] + 1):
         word = bench.inputs.pack({"histogram_address": delay})
         await bench.step(word)
-        if count := bench.outputs["histogram_count"].of(await bench.step(word)):
-            found[delay] = count
-    assert found.total() == outputs["measured"], f"the histogram holds {found.total()}"
-    return found
+        found += bench.outputs["histogram_count"].of(await bench.step(word))
+    assert found == outputs["measured"], f"the histogram holds {found}"
 
 
 async def sizes(bench: Bench, part: Part, ranges: dict[int, list[tuple[int, int]]]) -> None:
-    """Observe tiles of all sizes, both ways, at ranges of alignments (first burst, how many).
+    """Measure tiles of all sizes, both ways, at ranges of alignments (first burst, how many).
 
     And with all sixteen alignments of words, at the worst alignment of bursts.
     """
     for bursts in SIZES:
         for write in (0, 1):
-            found: Counter[int] = Counter()
             worst = worst_first = 0
             for first, count in ranges[bursts]:
                 outputs = await measure(bench, bursts=bursts, write=write,
                                         first=BURST_WORDS * first, requests=count)
-                found += await delays(bench, outputs)
+                await check_histogram(bench, outputs)
                 if outputs["maximum"] > worst:
                     worst, worst_first = outputs["maximum"], first + outputs["worst"]
-            alignments = found.total()
             outputs = await measure(
                 bench, bursts=bursts, write=write, first=BURST_WORDS * worst_first, step=1,
                 words=BURST_WORDS * (bursts - 1) + 1, requests=BURST_WORDS)
             assert outputs["minimum"] == outputs["maximum"] == worst, (
                 f"{bursts} bursts from burst {worst_first}: {outputs['minimum']} to "
                 f"{outputs['maximum']} where words begin elsewhere, not {worst}")
-            for delay, count in found.items():
-                bench.observe_counted("tile", delay, count, bursts=bursts, write=write,
-                                      alignments=alignments)
 
 
 @testbench
@@ -100,6 +92,7 @@ async def load(bench: Bench, requests: int) -> None:
     """
     part = part_named(bench.parameters["part"])
     for write in (0, 1):
+        bench.declare("load", requests=requests, bursts=_4_KIB, write=write)
         outputs = await measure(bench, bursts=_4_KIB, write=write, requests=requests, step=0,
                                 first=BURST_WORDS * _WORST_4_KIB)
         bound = tile_issue_delay(part=part, bursts=_4_KIB, write=write)
@@ -109,7 +102,6 @@ async def load(bench: Bench, requests: int) -> None:
             "the time is more than that of requests and refreshes")
         moved = requests * _4_KIB * BURST_WORDS
         assert outputs["moved"] == moved, f"{outputs['moved']} words moved, not {moved}"
-        bench.observe_counted("load", outputs["elapsed"], 1, cycles=outputs["total"])
 
 
 @testbench

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from cyclebound.golden.dram.address import place_of
-from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
+from cyclebound.golden.dram.buffer_table import Answer, BufferRequest, Mapping, decide
 from cyclebound.golden.dram.controller import (
     LOOKUP,
     ControllerShown,
@@ -23,6 +23,7 @@ from cyclebound.golden.dram.dq_scheduler import DataBeat
 from cyclebound.golden.dram.index_iterator import Element
 from cyclebound.golden.dram.request import (
     BEAT_WORDS,
+    BURST_BITS,
     BURST_BYTES,
     TARGET_BITS,
     WORD_BITS,
@@ -39,6 +40,8 @@ from cyclebound.tb.bench import Bench
 
 __all__ = ["Scene", "Wanted"]
 
+_COMPLETIONS = "completion", "completion_lines", "completion_indexed", "refusal"
+_DELAYS = "tile", "tile_lines", "indexed"
 _SMALL = 1 << 17  # bursts to follow for the bound of a tile's lines
 _BUS_BITS = BEAT_WORDS * WORD_BITS
 _BEAT_BYTES = BEAT_WORDS * WORD_BYTES
@@ -61,10 +64,10 @@ class Wanted:
     """A request, its indexes, and when things happened to it.
 
     ``period``: words from line to line. ``alone``: nothing else was under way when it was taken,
-    and it was not made to wait. ``pauses``: so many cycles, one for each element, its source takes
-    before it offers that; none by default. ``starved``: it had to wait for an index that was
-    promised earlier. ``first``: cycle of its first command. ``delay``: to the first command behind
-    it, if that came at once.
+    nor a refresh to come before it starts. ``pauses``: so many cycles, one for each element, its
+    source takes before it offers that; none by default. ``starved``: it had to wait for an index
+    that was promised earlier. ``first``: cycle of its first command. ``delay``: to the first
+    command behind it, if that came at once.
     """
 
     request: BufferRequest
@@ -73,7 +76,6 @@ class Wanted:
     bursts: Sequence[Burst] = ()
     refusal: Refusal = Refusal.NONE
     period: int = 0
-    taken: int = 0
     alone: bool = False
     started: bool = False
     starved: bool = False
@@ -89,7 +91,7 @@ class Scene:
     mappings, requests : deque
         What is to be offered, each in order.
     directed : bool
-        Whether tiles are among the longest of their size, and not random.
+        Whether the bounds of all lines are worth their time, and not of small tiles only.
     counts : Counter
         Words delivered and driven, requests by kind and refusal, refreshes.
     """
@@ -114,6 +116,7 @@ class Scene:
         self._current: Wanted | None = None       # started last
         self._measured: Wanted | None = None      # completed in the cycle before
         self._known: set[int] = set()             # bursts with content
+        self._said: dict[str, tuple[str, dict[str, int]] | None] = {}  # declared last
         self._answers: deque[int | None] = deque([None, None])
         i, o = bench.inputs, bench.outputs
         self._dq_in, self._words, self._enable = i["dq_in"], i["store.words"], i["store.enable"]
@@ -157,6 +160,7 @@ class Scene:
         enable = rng.getrandbits(BEAT_WORDS) if answer is None else answer
         word = self._dq_in.to(dq) | self._words.to(words) | self._enable.to(enable)
         word |= self._offers()
+        alone = self._announce()
         seen = await bench.step(word)
 
         taken = None
@@ -164,7 +168,6 @@ class Scene:
             taken, self._offered = self._offered, None
         elif self._ready.of(seen) and self._current is not None and not paused:
             self._current.starved = True
-        alone = self.model.idle
         request = None if self._request is None else self._request.request
         shown = self.model.step(mapping=self._mapping, request=request, element=taken,
                                 store=(_split(words), enable))
@@ -259,7 +262,7 @@ class Scene:
     # -- requests ------------------------------------------------------------------------------
 
     def _account(self, shown: ControllerShown, now: int, alone: bool) -> None:
-        """Which request is where, and what is observed of it."""
+        """Which request is where."""
         op = shown.command.op if shown.command else Command.NOP
         current = self._accepted[0] if self._accepted else None
         if op is Command.REF:
@@ -267,15 +270,14 @@ class Scene:
         if self._measured is not None:  # the first command behind it came at once, or never
             if op in (Command.ACT, Command.REF):
                 self._measured.delay = now - self._measured.first
-                self._observe_delay(self._measured, now - 1)
                 self.counts["refresh at once" if op is Command.REF else "follower at once"] += 1
             self._measured = None
         if op is Command.ACT and current is not None and current.first is None:
             current.first = now
+            self._announce_delay(current)
         if shown.started:
             self._current = next(each for each in self._accepted if not each.started)
             self._current.started = True
-            self._current.alone &= now == self._current.taken + LOOKUP - 1
         if shown.completion is not None:
             done = self._accepted.popleft()
             assert shown.completion == done.refusal, (shown.completion, done)
@@ -284,28 +286,35 @@ class Scene:
                 self.counts["offered while another is refused"] += 1
             if done.first is not None:
                 self._measured = done
-            self._observe_completion(done, now)
         if self._mapping is not None and shown.takes_mapping:
             self._mapping = None
         if self._request is not None and shown.takes_request:
-            self._take(self._request, now, alone)
+            self._take(self._request, alone)
             self._request = None
 
-    def _take(self, wanted: Wanted, now: int, alone: bool) -> None:
-        """A request is accepted: what becomes of it is decided by the mappings of this moment."""
+    def _judge(self, wanted: Wanted) -> Answer:
+        """What becomes of a request that is taken now, with the mappings as they are."""
         request = wanted.request
         mapping = self.model.table.buffers.get(request.buffer)
         answer = decide(mapping, request)
-        wanted.taken, wanted.alone, wanted.refusal = now, alone, answer.refusal
-        wanted.started = bool(answer.refusal)  # or never
+        wanted.refusal, wanted.bursts = answer.refusal, ()
         if not answer.refusal:
             wanted.period = mapping.x
             wanted.bursts = bursts_moved(answer, request, wanted.elements)
+            if request.indexed and any(each.index >= answer.limit for each in wanted.elements
+                                       if not each.end):
+                wanted.refusal = Refusal.INDEX
+        return answer
+
+    def _take(self, wanted: Wanted, alone: bool) -> None:
+        """A request is accepted: what becomes of it is decided by the mappings of this moment."""
+        request, answer = wanted.request, self._judge(wanted)
+        wanted.alone = alone
+        wanted.started = bool(answer.refusal)  # or never
+        if not answer.refusal:
             if request.indexed:
                 pauses = wanted.pauses or [0] * len(wanted.elements)
                 self._elements.extend(zip(pauses, wanted.elements, strict=True))
-                if any(each.index >= answer.limit for each in wanted.elements if not each.end):
-                    wanted.refusal = Refusal.INDEX
             self._fill(wanted.bursts)
             self.counts[f"{'write' if request.write else 'read'} "
                         f"{'indexed' if request.indexed else 'tile'}"] += 1
@@ -324,24 +333,24 @@ class Scene:
                     for at in range(0, BURST_BYTES, WORD_BYTES)]
 
     def _shape(self, wanted: Wanted) -> tuple[str, dict[str, int]] | None:
-        """The kind of a request, and what its bounds need to know; None if no bound speaks of it.
+        """Which bounds speak of a request, and what they need to know; None if none does.
 
-        Bounds of lines take a while: of those that nobody chose, only the small ones are observed.
+        Bounds of lines take a while: of those that nobody chose, only small ones have their own.
         """
         if not wanted.bursts or wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
             return None
         request, write, size = wanted.request, int(wanted.request.write), len(wanted.bursts)
         if request.indexed:
             gaps = {"refused": len(wanted.elements) - 1 - size, "starved": sum(wanted.pauses)}
-            return "indexed", {
+            return "_indexed", {
                 "bursts": size, "write": write,
                 "rows": self._rows([burst.address for burst in wanted.bursts]),
                 **{name: clocks for name, clocks in gaps.items() if clocks}}
         if wanted.bursts[-1].address - wanted.bursts[0].address + 1 == size:
-            return "tile", {"bursts": size, "write": write}
+            return "", {"bursts": size, "write": write}
         lines = Lines(request.words, wanted.period, request.count)
         if self.directed or effort(self.part, lines) <= _SMALL:
-            return "lines", {**asdict(lines), "write": write}
+            return "_lines", {**asdict(lines), "write": write}
         return None
 
     def _rows(self, numbers: Sequence[int]) -> int:
@@ -356,36 +365,62 @@ class Scene:
             rows, first = rows + min(2, after - first), after
         return min(rows, self.part.banks + 1)
 
-    def _name(self, what: str, kind: str) -> str:
-        """Under which name a request is observed: only directed tiles are to reach their bounds."""
-        if kind == "indexed":
-            return f"{what}_indexed"
-        return f"{what}{'_lines' * (kind == 'lines')}{'_anywhere' * (not self.directed)}"
-
-    def _observe_delay(self, wanted: Wanted, last: int) -> None:
-        known = self._shape(wanted)
-        if known is not None and wanted.first is not None and not wanted.starved:
-            kind, shape = known
-            self.bench.observe("indexed" if kind == "indexed" else self._name("tile", kind),
-                               self._offset + wanted.first, self._offset + last, **shape)
-
-    def _observe_completion(self, wanted: Wanted, now: int) -> None:
-        if not wanted.alone:
+    def _say(self, whats: Sequence[str], kind: tuple[str, dict[str, int]] | None) -> None:
+        """Declare requests to be of a kind of one of these bounds, or of none."""
+        if self._said.get(whats[0]) == kind:
             return
-        at = self._offset
-        if wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
-            self.bench.observe("refusal", at + wanted.taken, at + now,
-                               refusal=int(wanted.refusal))
-            return
-        known = self._shape(wanted)
-        if known is not None and not wanted.starved:
-            kind, shape = known
-            self.bench.observe(self._name("completion", kind), at + wanted.taken, at + now, **shape)
+        self._said[whats[0]] = kind
+        for what in whats:
+            if kind is not None and kind[0] == what:
+                self.bench.declare(what, **kind[1])
+            else:
+                self.bench.undeclare(what)
 
-    @property
-    def _offset(self) -> int:
-        """From the model's cycles to the bench's."""
-        return self.bench.cycle - 1 - self.model_cycle
+    def _announce(self) -> bool:
+        """Say what the request on offer is, if it has the controller for itself; whether it has."""
+        wanted, interval = self._request, self.part.nREFI
+        alone = (wanted is not None and self._mapping is None and self.model.idle
+                 and self.model_cycle % interval < interval - 2 * LOOKUP)
+        kind = None
+        if alone:
+            self._judge(wanted)
+            known = self._shape(wanted)
+            if wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
+                kind = "refusal", {"alone": 1}
+            elif known is not None and not self._may_starve(wanted):
+                kind = f"completion{known[0]}", known[1]
+        self._say(_COMPLETIONS, kind)
+        return alone
+
+    def _announce_delay(self, wanted: Wanted) -> None:
+        """Say what the request is whose first command is on the pins, if another one waits."""
+        known = self._shape(wanted)
+        if known is None or self._may_starve(wanted) or not self._followed():
+            self._say(_DELAYS, None)
+        else:
+            kind, shape = known
+            if not kind:  # where a tile begins is told apart in the device's own buffer only
+                shape = {**shape, "elsewhere": 1 << BURST_BITS}
+            self._say(_DELAYS, ("indexed" if kind == "_indexed" else f"tile{kind}", shape))
+
+    def _may_starve(self, wanted: Wanted) -> bool:
+        """Whether its source may not offer an index that it has promised for a cycle."""
+        return wanted.request.indexed and self.starve > 0
+
+    def _followed(self) -> bool:
+        """Whether a request waits whose first command comes as soon as it may."""
+        if len(self._accepted) > 1:
+            after = self._accepted[1]
+        elif self.mappings or self._mapping is not None:
+            return False
+        elif self._request is not None or (self.requests and not self.idle):
+            after = self._request or self.requests[0]
+            self._judge(after)
+        else:
+            return False
+        promptly = not (after.request.indexed
+                        and (self._may_starve(after) or after.refusal or any(after.pauses)))
+        return after.refusal in (Refusal.NONE, Refusal.INDEX) and len(after.bursts) > 0 and promptly
 
     # -- whole runs ----------------------------------------------------------------------------
 

@@ -4,9 +4,7 @@ The thesis' micro-benchmarks (SHMACsim, 4.4, 4.5, 5.1.2) run as they are, and th
 by 1 to 8 cores as badly as they can.
 """
 
-from collections import deque
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 
 from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel, TileEvents
 from cyclebound.golden.noc.packet import COORDINATE_BITS
@@ -20,7 +18,7 @@ AROUND: tuple[Tile, ...] = ((0, 1), (1, 2), (2, 1), (1, 0), (0, 0), (0, 2), (2, 
 FETCH = Kernel(enable=True, fetch=True)
 # of the RTL's parameters, the latencies that it is given
 GIVEN = ("to_memory_cycles", "memory_cycles", "to_core_cycles")
-_OUTPUTS = ("requests", "fetched", "operated", "busy", "arrives", "data")
+_OUTPUTS = ("requests", "fetched", "operated", "busy", "arrives", "writes", "landed", "data")
 _QUIET = 300  # cycles in which no instruction ends, after which none will
 
 
@@ -101,8 +99,8 @@ class GridScene:
         expected = 0
         for n, (tile, e) in enumerate(events.items()):
             for name, value in zip(_OUTPUTS, (e.requests, e.ends == "fetch",
-                                              e.ends == "operation", e.busy, e.arrives, data[n]),
-                                   strict=True):
+                                              e.ends == "operation", e.busy, e.arrives,
+                                               e.writes, e.landed, data[n]), strict=True):
                 expected |= self._out[name][n].to(value)
             core = self.model.cores[tile]
             if e.ends == ("operation" if core.kernel.operation else "fetch"):
@@ -134,66 +132,69 @@ class GridScene:
             found[tile] = (late[-1] - late[0]) / (len(late) - 1)
         return found
 
-    async def lives(self, kernel: Kernel, tile: Tile, count: int) -> list[tuple[int, int, int]]:
-        """One core alone, for some instructions: (operation, first, last cycle) of each packet.
-
-        A fetch is a read of the own tile's RAM; a write ends where it arrives.
-        """
-        found, writing = [], deque()
-        begun, was, what = 0, False, ""
-        core = self.model.cores[tile]
-        goal = core.count + count
-        while core.count < goal or self.model.packets or not core.idle or writing:
-            now = self.bench.cycle
-            fetching = core.fetching
-            events = await self.cycle({tile: kernel} if core.count < goal else {})
-            if events[tile].requests and not was:
-                begun, what = now, "fetch" if fetching else "operation"
-                if what == "operation" and kernel.operation is Operation.WRITE:
-                    writing.append(now)
-            was = events[tile].requests
-            if what and events[tile].ends == what and (what == "fetch"
-                                              or kernel.operation is Operation.READ):
-                found.append((1 if what == "operation" else 0, begun, now))
-            if writing and kernel.target != tile and events[kernel.target].arrives:
-                found.append((2, writing.popleft(), now))
-        await self.settle()
-        return found
+    def place(self, tile: Tile) -> dict[str, int]:
+        """Which of the probes looks at this tile's core."""
+        return {"n": self.tiles.index(tile)}
 
 
-async def alone(scene: GridScene, *, behind: int, given: str = "") -> None:
+async def lives(scene: GridScene, kernel: Kernel, tile: Tile, count: int, *, given: str,
+                after_write: int) -> None:
+    """One core alone, for some instructions, of which every packet is a request by itself."""
+    bench, core, at = scene.bench, scene.model.cores[tile], scene.place(tile)
+    away, goal, before, wrote = links(tile, kernel.target), core.count + count, None, False
+    while core.count < goal or scene.model.packets or not core.idle:
+        request = core.request
+        if request is not None and before is None:  # its first cycle
+            fetch = core.fetching
+            after = {"after_write": after_write} if fetch and wrote and after_write else {}
+            bench.declare(("write" if request.write else "read") + given, at=at,
+                          links=0 if fetch else away, **after)
+            wrote = request.write
+        before = request
+        await scene.cycle({tile: kernel} if core.count < goal else {})
+    await scene.settle()
+    for what in ("read", "write"):
+        bench.undeclare(what + given, at=at)
+
+
+async def instructions(scene: GridScene, kernel: Kernel, tile: Tile, cycles: int, *,
+                       given: str, **kind: int) -> None:
+    """One core alone for so many cycles; its instructions are measured from the fourth on."""
+    ended = scene.ended[tile]
+    ended.clear()
+    begin, count = scene.bench.cycle, 0
+    # until an instruction ends, since the next one must be of no class
+    while scene.bench.cycle < begin + cycles or len(ended) == count:
+        count = len(ended)
+        await scene.cycle({tile: kernel})
+        if count < 3 <= len(ended):
+            scene.bench.declare(f"instruction{given}", at=scene.place(tile),
+                                bypass=int(kernel.bypass), operation=int(kernel.operation), **kind)
+    scene.bench.undeclare(f"instruction{given}", at=scene.place(tile))
+    await scene.settle()
+
+
+async def alone(scene: GridScene, *, after_write: int, given: str = "") -> None:
     """Tables 4.3 and 4.4, and the speed-ups of 5.1.2: one core, one kernel.
 
-    ``behind``: cycles that a fetch waits behind a write. ``given``: what the names of lifetimes and
-    instructions end with, where nothing goes into them but latencies that the thesis gives.
+    ``after_write``: 1 if a fetch that follows a write takes longer. ``given``: what the names of
+    lifetimes and instructions end with, where nothing goes into them but latencies that the thesis
+    gives.
     """
-    bench, fetched = scene.bench, None
     target = scene.tiles[len(scene.tiles) // 2]
     for tile in (scene.tiles[0], scene.tiles[len(scene.tiles) // 2 - 1]):
-        h = links(tile, target)
         for kernel in (FETCH, reads(target), writes(target)):
-            lives = await scene.lives(kernel, tile, 6)
-            for number, (operation, first, last) in enumerate(lives):
-                fetch = operation == 0
-                if fetch and kernel.operation is Operation.WRITE and number > 1 and behind:
-                    assert last - first + 1 == fetched + behind, "a fetch behind a write"
-                    continue
-                fetched = last - first + 1 if fetch else fetched
-                bench.observe(f"alone{given}", first, last, operation=operation or 1,
-                              links=0 if fetch else h)
+            await lives(scene, kernel, tile, 6, given=given, after_write=after_write)
         for bypass in (False, True):
             for kernel in (Kernel(True, True, bypass), reads(target, bypass=bypass),
                            writes(target, bypass=bypass)):
-                await scene.cpi({tile: kernel}, 700)
-                late = scene.ended[tile][3:]
-                for one, other in pairwise(late):
-                    bench.observe(f"instruction{given}", one + 1, other, bypass=bypass,
-                                  operation=kernel.operation, links=h if kernel.operation else 0)
+                await instructions(scene, kernel, tile, 700, given=given,
+                                   links=links(tile, target) if kernel.operation else 0)
 
 
 @testbench
 async def single_master(bench: Bench) -> None:
-    await alone(await GridScene.filled(bench), behind=4, given="_given")
+    await alone(await GridScene.filled(bench), after_write=1, given="_given")
 
 
 # CPI with 1 to 8 masters: what the cycle budget of golden/noc/shmac_budget gives. The thesis has
@@ -260,17 +261,14 @@ async def worst_reads(bench: Bench) -> None:
             done.add(tuple(kind.values()))
             await scene.cycle({victim: kernel})  # so that it was served last everywhere
             await scene.settle()
-            start, first, last = bench.cycle + 10, None, None
-            while last is None:
-                now = bench.cycle
+            start, ended = bench.cycle + 10, False
+            bench.declare("shared", at=scene.place(victim), **kind)
+            while not ended:
                 # corners are two links away: a link earlier than the others
-                events = await scene.cycle({tile: kernel for tile in cores
-                                            if now >= start - 10 * (links(tile, target) - 1)})
-                if first is None and events[victim].requests:
-                    first = now
-                if events[victim].ends:
-                    last = now
-            bench.observe("shared", first, last, **kind)
+                events = await scene.cycle({tile: kernel for tile in cores if bench.cycle >= start
+                                            - 10 * (links(tile, target) - 1)})
+                ended = bool(events[victim].ends)
+            bench.undeclare("shared")
             await scene.settle()
 
 
@@ -298,20 +296,13 @@ async def worst_writes(bench: Bench) -> None:
                 along = [tile for tile in ways[0] if tile != victim][:sharing - 1]
                 starts = {**dict.fromkeys(along, 8), victim: begin,
                           **{way[0]: beside for way in ways[1:others + 1]}}
+                bench.undeclare("posted")
                 scene = await GridScene.fresh(bench)
-                asked, was, arriving = deque(), False, None
-                kind = {"links": away, "sharing": sharing, "inputs": others + 1}
-                start = bench.cycle
+                bench.declare("posted", at=scene.place(victim), links=away, sharing=sharing,
+                              inputs=others + 1)
                 for cycle in range(max(begin, beside) + 45 * (away + 2) * sharing + 60):
-                    events = await scene.cycle({tile: kernel for tile, first in starts.items()
-                                                if cycle >= first})
-                    if events[victim].requests and not was:
-                        asked.append(start + cycle)
-                    was = events[victim].requests and not events[victim].ends
-                    if events[target].arrives and arriving == victim:
-                        bench.observe("posted", asked.popleft(), start + cycle, **kind)
-                    packet = scene.model.slaves[target].packet  # arrives in the next cycle, if new
-                    arriving = packet and packet.initiator
+                    await scene.cycle({tile: kernel for tile, first in starts.items()
+                                       if cycle >= first})
     await bench.reset()
 
 

@@ -22,11 +22,15 @@ PLACE: Tile = (1, 2)  # of the router: there is something on every side
 _AWAY = {ShmacPort.NORTH: (0, 2), ShmacPort.EAST: (2, 3), ShmacPort.SOUTH: (3, 2),
          ShmacPort.WEST: (0, 0), ShmacPort.MASTER: PLACE, ShmacPort.SLAVE: PLACE}
 _BEHIND = 3  # cycles that the counters come later
+_TAG_BITS = 3  # of a packet's data
 MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
 
 
 def packet_to(entrance: int, output: int, rng: random.Random) -> ShmacPacket:
-    """A well-formed packet for that way through the router at `PLACE`; the master's is a write."""
+    """A well-formed packet for that way through the router at `PLACE`; the master's is a write.
+
+    The lowest bits of its data say by which input it comes.
+    """
     response = output == MASTER or (
         output != SLAVE and (entrance == SLAVE or (entrance != MASTER and rng.random() < 0.5)))
     write = entrance == MASTER or rng.random() < 0.5
@@ -37,7 +41,8 @@ def packet_to(entrance: int, output: int, rng: random.Random) -> ShmacPacket:
         ends.reverse()
     return ShmacPacket(response=response, write=write, interrupt=rng.random() < 0.5,
                        sync=response and write, initiator=ends[0], target=ends[1],
-                       address=rng.getrandbits(ADDRESS_BITS), data=rng.getrandbits(DATA_BITS))
+                       address=rng.getrandbits(ADDRESS_BITS),
+                       data=rng.getrandbits(DATA_BITS) >> _TAG_BITS << _TAG_BITS | entrance)
 
 
 def any_packet(rng: random.Random) -> ShmacPacket:
@@ -55,14 +60,7 @@ class Scene:
     ----------
     handed : callable
         Told the output, and the packet that it has handed over.
-    acknowledged : callable
-        Told the input, and the first cycle of the request that it has acknowledged.
-    again : int
-        Cycles from the one in which an input's packet is handed over to the one in which the next
-        one, if it has been requested, counts as taken.
     """
-
-    again = RELEASE_CYCLES
 
     def __init__(self, bench: Bench, *, connected: int = 63) -> None:
         self.bench = bench
@@ -76,9 +74,7 @@ class Scene:
                                  "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
         self._counters = {name: (o[name], deque([0] * _BEHIND, maxlen=_BEHIND))
                           for name in ("unroutable", "malformed")}
-        self._since: list[int | None] = [None] * len(ShmacPort)
         self.handed: Callable[[int, ShmacPacket], None] = lambda output, packet: None
-        self.acknowledged: Callable[[int, int], None] = lambda entrance, since: None
 
     def make_model(self, connected: int) -> HandshakeRouterModel:
         """The model of the router."""
@@ -88,15 +84,13 @@ class Scene:
     async def cycle(self, ready: Sequence[bool] = (True,) * len(ShmacPort),
                     come: Sequence[bool] | None = None, *, busy: bool = False) -> None:
         """Offer, and compare every output."""
-        now, word = self.bench.cycle, self._constant | (self._busy if busy else 0)
+        word = self._constant | (self._busy if busy else 0)
         offers = {}
         for number, (sender, port) in enumerate(zip(self.senders, self._sinks, strict=True)):
             packet = sender.begin(come=come is None or come[number])
             if packet is not None:
                 offers[number] = packet
                 word |= port.word(packet)
-                if self._since[number] is None:
-                    self._since[number] = now
         expected = care = 0
         leaving = []
         for number, (port, packet) in enumerate(zip(self._sources, self.model.offers,
@@ -124,8 +118,6 @@ class Scene:
             self.handed(number, packet)
         for number in offers:
             if told[number]:
-                self.acknowledged(number, self._since[number])
-                self._since[number] = None
                 self.senders[number].taken()
 
     async def finish(self) -> None:
@@ -136,33 +128,10 @@ class Scene:
             await self.cycle()
 
 
-class Meter:
-    """When packets of one input were taken and handed over, as `handshake_hop` counts."""
-
-    def __init__(self, scene: Scene, output: int) -> None:
-        self.bench, self.output, self._again = scene.bench, output, scene.again
-        self._requested: deque[tuple[ShmacPacket, int]] = deque()
-        self._left = -2
-        self.found: list[tuple[int, int]] = []
-        scene.handed = self._handed
-
-    def sends(self, packet: ShmacPacket) -> ShmacPacket:
-        """The packet, requested from this cycle on, or from its predecessor's acknowledge."""
-        self._requested.append((packet, self.bench.cycle))
-        return packet
-
-    def _handed(self, output: int, packet: ShmacPacket) -> None:
-        if output == self.output and self._requested and self._requested[0][0] is packet:
-            _, requested = self._requested.popleft()
-            now = self.bench.cycle - 1
-            self.found.append((max(requested, self._left + self._again), now))
-            self._left = now
-
-
 async def _ask(scene: Scene) -> None:
     """The master asks for something, so that it waits for a response."""
     scene.senders[MASTER].waiting.append(ShmacPacket(initiator=PLACE, target=_AWAY[
-        ShmacPort.EAST]))
+        ShmacPort.EAST], data=MASTER))
     await scene.finish()
     assert scene.model.outstanding
 
@@ -170,28 +139,20 @@ async def _ask(scene: Scene) -> None:
 async def ways_alone(scene: Scene) -> None:
     """One packet in an idle router, from every input to every output; and a local fetch."""
     bench = scene.bench
+    bench.declare("hop", contenders=1)
     for entrance in ShmacPort:
         for output in ShmacPort:
             if output == entrance or (entrance, output) in ((SLAVE, MASTER), (MASTER, SLAVE)):
                 continue
             if output == MASTER:
                 await _ask(scene)
-            meter = Meter(scene, output)
-            scene.senders[entrance].waiting.append(
-                meter.sends(packet_to(entrance, output, bench.rng)))
+            scene.senders[entrance].waiting.append(packet_to(entrance, output, bench.rng))
             await scene.finish()
-            [(first, last)] = meter.found
-            bench.observe("hop", first, last, contenders=1)
     assert scene.model.malformed == scene.model.unroutable == 0
-    request = ShmacPacket(initiator=PLACE, target=PLACE)
-    for entrance, output, packet in (
-            (MASTER, SLAVE, request),
-            (SLAVE, MASTER, ShmacPacket(response=True, initiator=PLACE, target=PLACE))):
-        meter = Meter(scene, output)
-        scene.senders[entrance].waiting.append(meter.sends(packet))
+    for entrance, response in ((MASTER, False), (SLAVE, True)):
+        scene.senders[entrance].waiting.append(ShmacPacket(
+            response=response, initiator=PLACE, target=PLACE, data=entrance))
         await scene.finish()
-        [(first, last)] = meter.found
-        bench.observe("hop", first, last, contenders=1)
 
 
 async def contend(scene_of: Callable[[Bench], Scene], bench: Bench) -> None:
@@ -209,25 +170,17 @@ async def contend(scene_of: Callable[[Bench], Scene], bench: Bench) -> None:
 
 async def _contend(scene: Scene, victim: int, rivals: Sequence[int], output: int) -> None:
     bench = scene.bench
+    kinds = ["hop", "accept"] if type(scene) is Scene else ["hop"]
+    for what in kinds:
+        bench.undeclare(what)
     await bench.reset()
     scene.senders[victim].waiting.append(packet_to(victim, output, bench.rng))
     await scene.finish()
-    meter = Meter(scene, output)
-    accepted: list[tuple[int, int, int]] = []
-    scene.acknowledged = lambda entrance, since: accepted.append((entrance, since,
-                                                                  bench.cycle - 1))
-    for who in rivals:
-        scene.senders[who].waiting.extend(packet_to(who, output, bench.rng) for _ in range(4))
-    for _ in range(3):
-        scene.senders[victim].waiting.append(meter.sends(packet_to(victim, output, bench.rng)))
-    while not scene.senders[victim].done or len(meter.found) < 3:
-        await scene.cycle()
-    for first, last in meter.found:
-        bench.observe("hop", first, last, contenders=len(rivals) + 1)
-    if victim == MASTER and type(scene) is Scene:
-        for entrance, first, last in accepted[1:]:
-            if entrance == victim:
-                bench.observe("accept", first, last, contenders=len(rivals) + 1)
+    for what in kinds:
+        bench.declare(what, contenders=len(rivals) + 1)
+    for who, packets in ((victim, 3), *((who, 4) for who in rivals)):
+        scene.senders[who].waiting.extend(packet_to(who, output, bench.rng)
+                                          for _ in range(packets))
     await scene.finish()
 
 

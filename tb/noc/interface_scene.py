@@ -31,10 +31,6 @@ class InterfaceScene:
     ----------
     begun, ended : list of int
         Cycles from reset in which a packet's first flit, a transaction's last one was taken.
-    accepted : list of int
-        Cycles in which a transaction was.
-    reads : list of int
-        Cycles in which a word was taken.
     received : list of (int, Received)
         Words that came out, with their cycle.
     arrived : list of int
@@ -62,8 +58,7 @@ class InterfaceScene:
         self.network = Sender()
         self._asked: Transaction | None = None
         self._word: int | None = None
-        self.begun, self.ended, self.accepted, self.reads = [], [], [], []
-        self.arrived, self.received = [], []
+        self.begun, self.ended, self.arrived, self.received = [], [], [], []
         self.sent: list[Flit] = []
 
     def ask(self, words: int, *, route: int = 1, address: int = 0) -> Transaction:
@@ -148,10 +143,8 @@ class InterfaceScene:
         receiver.step(flit, drain)
         self.bench.check(await self.bench.step(inputs), expected, care)
         if accepts:
-            self.accepted.append(now)
             self._asked = None
         if reads:
-            self.reads.append(now)
             self._word = None
         if takes:
             if flit.last:

@@ -22,6 +22,8 @@ FIGURE_3: Mapping[str, Route] = {
     "F(R1)": ((1, 1), (1, 0), (0, 0)), "F(R4)": ((0, 1), (1, 1), (1, 0)),
     "F(R3)": ((0, 0), (0, 1), (1, 1)), "F(R2)": ((1, 0), (0, 0), (0, 1))}
 _COUNTED = 3  # cycles, at most, from a header at the head of its FIFO until it is counted
+_TAG_BITS = 8  # the highest of a header as it is taken, and of every other flit
+_MEASURED = "alone", "traversal", "crowd"
 _QUIET = 100  # cycles without any flit moving, after which nothing will move again
 
 
@@ -48,15 +50,28 @@ class MeshScene:
         self._sent: dict[int, deque[list[Flit]]] = defaultdict(deque)   # by stream
         self._taken: dict[int, deque[int]] = defaultdict(deque)
         self._next: dict[Tile, deque[int]] = {tile: deque() for tile in self.tiles}
+        self._claims: dict[Tile, deque[tuple | None]] = {tile: deque() for tile in self.tiles}
+        self._claimed: dict[tuple[str, int], Mapping[str, int]] = {}
         self._coming: dict[Tile, list[Flit]] = {tile: [] for tile in self.tiles}
         self.delivered: list[tuple[int, int, int, int]] = []  # stream, flits, first, last cycle
         self.quiet = 0
         self._count = itertools.count()
 
-    def send(self, route: Route, flits: int, stream: int | None = None) -> None:
+    @classmethod
+    async def fresh(cls, bench: Bench, *, modelled: bool = True) -> "MeshScene":
+        """A scene after a reset, in which no packet is of any class yet."""
+        for what in _MEASURED:
+            bench.undeclare(what)
+        await bench.reset()
+        return cls(bench, modelled=modelled)
+
+    def send(self, route: Route, flits: int, stream: int | None = None, *,
+             claim: tuple[str, Mapping[str, int]] | None = None, tag: int | None = None) -> None:
         """Queue a packet at the route's source; its second flit says of which stream it is.
 
-        A stream keeps to one route; the default is the number of the source's tile.
+        A stream keeps to one route; the default is the number of the source's tile. ``claim`` is
+        what is measured of the packet, and its class. ``tag`` tells packets apart whose order is
+        not known; the default is the number of the source's tile.
         """
         if self.routing == "source":
             header = source_header(ports(route), width=self.width)
@@ -64,8 +79,13 @@ class MeshScene:
             header = xy_header(route[-1])
         if stream is None:
             stream = self.tiles.index(route[0])
-        payload = [stream, *(next(self._count) % (1 << self.width) for _ in range(flits - 2))]
-        whole = packet(header, payload)
+        if tag is None:
+            tag = self.tiles.index(route[0])
+        low = self.width - _TAG_BITS
+        assert not tag or header < 1 << low, "the route leaves no room for a tag"
+        payload = [stream, *(next(self._count) % (1 << low) for _ in range(flits - 2))]
+        whole = packet(header | tag << low, [data | tag << low for data in payload])
+        self._claims[route[0]].append(claim and (*claim, tag))
         self.senders[route[0]].waiting.extend(whole)
         self._sent[stream].append(whole)
         self._next[route[0]].append(stream)
@@ -74,6 +94,7 @@ class MeshScene:
         """Queue a packet that no tile is to get."""
         self.senders[source].waiting.extend(packet(header, [0] * (flits - 1)))
         self._next[source].append(-1)
+        self._claims[source].append(None)
 
     async def misrouted(self) -> list[int]:
         """What each router has counted, nothing being on its way."""
@@ -93,8 +114,11 @@ class MeshScene:
             if left:
                 word &= ~self._sources[tile].ready.mask
         for tile, sender in self.senders.items():
+            waited = sender.offer is not None
             flit = sender.begin()
             if flit is not None:
+                if flit.first and not waited:
+                    self._declare(self._claims[tile].popleft())
                 offers[tile] = flit
                 word |= self._sinks[tile].word(flit)
         now = self.bench.cycle
@@ -120,6 +144,14 @@ class MeshScene:
                 self._deliver(tile, port.payload.of(seen), now)
         self.quiet = 0 if moved else self.quiet + 1
 
+    def _declare(self, claim: tuple[str, Mapping[str, int], int] | None) -> None:
+        """Say of which class the packet is whose header is on offer."""
+        if claim is not None:
+            what, known, tag = claim
+            if self._claimed.get((what, tag)) != known:
+                self._claimed[what, tag] = known
+                self.bench.declare(what, at={"n": tag}, **known)
+
     def _compare(self, seen: int, offers: Mapping[Tile, Flit],
                  ready: Mapping[Tile, bool]) -> None:
         expected = care = 0
@@ -140,7 +172,7 @@ class MeshScene:
                            bool(bits >> self.width + 1)))
         if not coming[-1].last:
             return
-        stream = coming[1].data
+        stream = coming[1].data & (1 << self.width - _TAG_BITS) - 1
         sent = self._sent[stream].popleft()
         assert coming[1:] == sent[1:], f"cycle {now}: tile {tile} got {coming}, sent was {sent}"
         self.delivered.append((stream, len(sent), self._taken[stream].popleft(), now))
@@ -166,35 +198,34 @@ class MeshScene:
 
 async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
                    modelled: bool) -> None:
-    """Everybody sends ``packets`` packets of a pattern without a pause; observes all of them."""
-    scene = MeshScene(bench, modelled=modelled)
-    await bench.reset()
+    """Everybody sends ``packets`` packets of a pattern without a pause; measures all of them."""
+    scene = await MeshScene.fresh(bench, modelled=modelled)
     for source, destination in pattern(scene.shape, number).items():
+        known = {"flits": flits, "pattern": number, "source": scene.tiles.index(source)}
         for _ in range(packets):
-            scene.send(xy_route(scene.shape, source, destination), flits)
+            scene.send(xy_route(scene.shape, source, destination), flits,
+                       claim=("traversal", known))
     await scene.finish()
     assert not scene.pending, f"{scene.pending} packets are stuck"
-    for source, length, first, last in scene.delivered:
-        bench.observe("traversal", first, last, flits=length, pattern=number, source=source)
 
 
 async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bool, what: str,
                     **known: int) -> None:
-    """Streams with senders that begin late, pause and idle; observes every packet as ``what``."""
-    scene = MeshScene(bench, modelled=modelled)
+    """Streams with senders that begin late, pause and idle; measures every packet as ``what``."""
+    scene = await MeshScene.fresh(bench, modelled=modelled)
     scene.stalls = network.stalls
-    await bench.reset()
     for tile, packets in random_plan(network, bench.rng, cycles).items():
         scene.senders[tile] = sender = PlannedSender()
         for planned in packets:
-            scene.send(network.streams[planned.stream].route, planned.flits, int(planned.stream))
+            number = int(planned.stream)
+            of_stream = ({"stream": number} if what == "crowd"
+                         else {"source": number, "flits": planned.flits})
+            scene.send(network.streams[planned.stream].route, planned.flits, number, tag=number,
+                       claim=(what, {**of_stream, **known}))
             sender.plan(planned)
     while scene.pending:
         await scene.cycle()
         assert scene.quiet < cycles, f"{scene.pending} packets are stuck"
-    for stream, flits, first, last in scene.delivered:
-        parameters = {"stream": stream} if what == "crowd" else {"source": stream, "flits": flits}
-        bench.observe(what, first, last, **parameters, **known)
 
 
 def pattern_network(bench: Bench, number: int, flits: int) -> Network:
@@ -234,11 +265,9 @@ async def every_pair_alone(bench: Bench) -> None:
     scene = MeshScene(bench)
     for number, tile in enumerate(scene.tiles[1:]):
         for ends in ((scene.tiles[0], tile), (tile, scene.tiles[0])):
-            route = xy_route(scene.shape, *ends)
-            scene.send(route, 2 + number % 4)
+            route, flits = xy_route(scene.shape, *ends), 2 + number % 4
+            scene.send(route, flits, claim=("alone", {"flits": flits, **scene.ends(route)}))
             await scene.finish()
-            _, flits, first, last = scene.delivered[-1]
-            bench.observe("alone", first, last, flits=flits, **scene.ends(route))
 
 
 @testbench
@@ -274,10 +303,8 @@ async def routes_that_are_none(bench: Bench) -> None:
         await scene.finish()
         assert not scene.pending, "a packet went around and did not arrive"
         assert await scene.misrouted() == expected
-    scene.send(good, longest)
+    scene.send(good, longest, claim=("alone", {"flits": longest, **scene.ends(good)}))
     await scene.finish()
-    _, flits, first, last = scene.delivered[-1]
-    bench.observe("alone", first, last, flits=flits, **scene.ends(good))
 
 
 @testbench
@@ -298,8 +325,7 @@ async def deadlock_of_figure_3(bench: Bench) -> None:
     for routes, stuck in ((FIGURE_3, True), (
             {name: xy_route(Mesh(2, 2), route[0], route[-1]) for name, route in FIGURE_3.items()},
             False)):
-        scene = MeshScene(bench)
-        await bench.reset()
+        scene = await MeshScene.fresh(bench)
         flits = bench.parameters["longest"]
         assert flits > bench.parameters["depth"] + 2, "a packet does not reach over a router"
         for route in routes.values():
@@ -318,9 +344,9 @@ async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: M
                 ) -> list[list[tuple[int, int]]]:
     """Flows that send: in their windows ("table"), or always ("always"). By flow of the table,
     when each packet was taken and delivered, from the first cycle on."""
-    scene = MeshScene(bench)
-    await bench.reset()
+    scene = await MeshScene.fresh(bench)
     begin, names = bench.cycle, list(table)
+    as_planned = all(how == "table" for how in who.values())
     most = network.payload_flits + network.header_flits
     for now in range(_PERIODS * network.period):
         for number, name in enumerate(names):
@@ -330,15 +356,15 @@ async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: M
             elif who.get(name) == "always" and scene.senders[slot.route[0]].done:
                 left = most
             while left:
-                scene.send(slot.route, min(left, most), number)
-                left -= min(left, most)
+                flits = min(left, most)
+                known = {"flits": flits, **scene.ends(slot.route)}
+                scene.send(slot.route, flits, number, claim=("alone", known) if as_planned
+                           else None)
+                left -= flits
         await scene.cycle()
     found: list[list[tuple[int, int]]] = [[] for _ in names]
-    for number, flits, first, last in scene.delivered:
+    for number, _, first, last in scene.delivered:
         found[number].append((first - begin, last - begin))
-        if all(how == "table" for how in who.values()):
-            bench.observe("alone", first, last, flits=flits,
-                          **scene.ends(table[names[number]].route))
     return found
 
 

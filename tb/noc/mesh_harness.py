@@ -107,31 +107,32 @@ class HarnessScene:
 
 async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, cycles: int,
                    hot: int = 0) -> int:
-    """All of a pattern's tiles send without a pause; the worst of each is observed."""
+    """All of a pattern's tiles send without a pause; every packet is measured."""
     targets = pattern(scene.mesh, number, scene.mesh.tiles[hot])
     await scene.aim(targets)
     tiles = scene.mesh.tiles
     assert cycles <= scene.longest_run(flits), "a latency may be too long for what tells it"
+    for source in targets:
+        place = tiles.index(source)
+        bench.declare("traversal", at={"n": place}, flits=flits, pattern=number, source=place,
+                      hot=hot)
     found = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles,
                                 drain=scene.drain(flits), number=number)
-    for source, target in targets.items():
-        place = tiles.index(source)
-        worst = found.worst[tiles.index(target), place]
-        bench.observe_counted("traversal", worst, 1, flits=flits, pattern=number, source=place,
-                              hot=hot)
     assert all(found.worst.values()), "somebody sent nothing"
     return found.sum("received")
 
 
 async def alone(bench: Bench, scene: HarnessScene, source: Tile, target: Tile,
                 flits: int) -> None:
-    """Packets from one tile to another, and nothing else: they take exactly t_noc."""
+    """Packets from one tile to another, and nothing else: they take exactly t_noc.
+
+    Packets of one source queue where they begin, never on their way.
+    """
     await scene.aim({source: target})
-    found = await scene.measure(rate=100, flits=flits, counted=2000, drain=300)
+    places = {"source": scene.mesh.tiles.index(source), "target": scene.mesh.tiles.index(target)}
     routers = 1 + sum(abs(a - b) for a, b in zip(source, target, strict=True))
-    [worst] = found.worst.values()
-    # packets of one source queue where they begin, never on their way
-    bench.observe_counted("alone", worst, found.sum("received"), flits=flits, routers=routers)
+    bench.declare("alone", at={"n": places["source"]}, flits=flits, routers=routers, **places)
+    await scene.measure(rate=100, flits=flits, counted=2000, drain=300)
 
 
 @testbench
@@ -188,6 +189,8 @@ async def saturated(bench: Bench) -> None:
     """Everybody sends to anybody without a pause; keeps what a cycle costs the simulator."""
     scene = HarnessScene(bench)
     await alone(bench, scene, scene.mesh.tiles[0], scene.mesh.tiles[-1], 6)
+    bench.undeclare("alone")
+    await bench.reset()
     await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
     best = float("inf")
     for _ in range(3):

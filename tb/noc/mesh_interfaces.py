@@ -114,9 +114,10 @@ class Table:
 
 
 async def play(bench: Bench, table: Table, victim: int, demands: list[Demand], *, tables: bool,
-               others: bool) -> list[tuple[int, int, tuple[int, ...]]]:
+               others: bool, opened: int | None = None) -> list[tuple[int, int, tuple[int, ...]]]:
     """One flow's requests while ``others`` saturate, or not, with or without ``tables``.
 
+    They are measured with ``opened``: whether it is known of them that a window has opened.
     For each request: when it was asked for, accepted, and when each of its words arrived.
     """
     period = table.network.period
@@ -134,7 +135,13 @@ async def play(bench: Bench, table: Table, victim: int, demands: list[Demand], *
     wanted = sum(demand.words for demand in demands)
     data = (1 << bench.parameters["width"]) - 1
     arrivals: list[int] = []
+    bench.undeclare("transfer")
     await bench.reset()
+    if opened is not None:
+        route = tiles[victim].slot.route
+        source, target = (table.mesh.tiles.index(route[end]) for end in (0, -1))
+        bench.declare("transfer", at={"n": victim}, opened=opened, payload=table.payload,
+                      routers=len(route), source=source, target=target)
     begin = bench.cycle
     while len(arrivals) < wanted:
         now = bench.cycle - begin
@@ -153,18 +160,6 @@ async def play(bench: Bench, table: Table, victim: int, demands: list[Demand], *
     return found
 
 
-def _observe(bench: Bench, table: Table, victim: int,
-             found: list[tuple[int, int, tuple[int, ...]]]) -> None:
-    slot = table.slots[victim]
-    source, target = (table.mesh.tiles.index(slot.route[end]) for end in (0, -1))
-    for asked, accepted, arrivals in found:
-        for opened in (0, 1) if asked >= table.network.period else (0,):
-            bench.observe("transfer", accepted, arrivals[-1], words=len(arrivals),
-                          payload=table.payload, period=table.network.period, length=slot.length,
-                          offset=slot.offset, opened=opened, routers=len(slot.route),
-                          source=source, target=target)
-
-
 @testbench
 async def composable(bench: Bench) -> None:
     """With a table, every request of every flow is the same in every cycle whether the others are
@@ -176,9 +171,8 @@ async def composable(bench: Bench) -> None:
         demands = table.demands(bench, victim)
         runs: Mapping[tuple[bool, bool], list] = {
             (tables, others): await play(bench, table, victim, demands, tables=tables,
-                                         others=others)
+                                         others=others, opened=int(others) if tables else None)
             for tables in (True, False) for others in (False, True)}
-        _observe(bench, table, victim, runs[True, True])
         assert runs[True, False] == runs[True, True], f"flow {victim} feels the others"
         differs += runs[False, False] != runs[False, True]
         if victim == 0:
@@ -186,7 +180,6 @@ async def composable(bench: Bench) -> None:
                     for (tables, others), run in runs.items()}
         for words in (table.payload, 2 * table.payload):
             demand = Demand(0, words)
-            _observe(bench, table, victim, await play(bench, table, victim, [demand], tables=True,
-                                                      others=True))
+            await play(bench, table, victim, [demand], tables=True, others=True, opened=0)
     assert differs, "nobody is in anybody's way without a table"
     Path(os.environ["CYCLEBOUND_JOB"]).with_name(ARRIVALS).write_text(json.dumps(kept))

@@ -1,6 +1,6 @@
 """Testbench of the network interface: every output compared in every cycle."""
 
-from cyclebound.golden.noc.injection import packet_sizes
+from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.network_interface import Received, Window
 from cyclebound.golden.noc.packet import HEADER_FLITS
 from cyclebound.golden.noc.wormhole_router import Flit
@@ -10,38 +10,31 @@ from cyclebound.tb.noc.interface_scene import InterfaceScene
 _FIRST_READ = 4     # cycles from a transaction to its first word
 
 
-async def measure(bench: Bench, window: Window, words: int, at: int | None) -> InterfaceScene:
-    """One transaction whose first packet is ready in place ``at`` of the period; observed.
+async def measure(bench: Bench, window: Window, words: int, at: int | None, *,
+                  opened: int = 0) -> None:
+    """One transaction whose first packet is ready in place ``at`` of the period.
 
-    Without ``at`` it comes in the first cycle after reset, before any window has opened.
+    Without ``at`` it comes in the first cycle after reset, before any window has opened. Else one
+    has, and with ``opened`` that is known.
     """
     payload = bench.parameters["payload"]
+    whats = ["injection", *(["first_header"] if words <= payload else [])]
+    for what in ("injection", "first_header"):
+        bench.undeclare(what)
     scene = InterfaceScene(bench, window)
     await bench.reset()
+    for what in whats:
+        bench.declare(what, opened=opened)
     ready = _FIRST_READ + min(words, payload) + 1  # cycles after the transaction
     start = 0 if at is None else (at - ready + window.offset + 2) % window.period + window.period
     while scene.now < start:
         await scene.cycle()
-    base = bench.cycle - scene.now
     await scene.run([words])
     if at is None:
         assert not any(map(window.left, range(window.offset + 2)))
     else:
         assert window.left(start + ready) == max(0, window.length - at % window.period)
-    known = {"period": window.period, "length": window.length, "crossing": window.crossing,
-             "offset": window.offset}
-    sizes = packet_sizes(words, payload)
-    assert len(scene.begun) == len(sizes)
-    for opened in (0,) if at is None else (0, 1):  # what may come at any time, or later only
-        first = scene.accepted[0] + ready
-        for flits, begin in zip(sizes, scene.begun, strict=True):
-            if flits == sizes[0]:  # there are kinds of all sizes: those of first packets
-                bench.observe("wait", base + first, base + begin, latency=begin - first,
-                              flits=flits, opened=opened, **known)
-            first = begin + flits
-        bench.observe("injection", base + scene.accepted[0], base + scene.ended[0], words=words,
-                      opened=opened, **known)
-    return scene
+    assert len(scene.begun) == len(packet_sizes(words, payload))
 
 
 @testbench
@@ -60,8 +53,12 @@ async def every_place_of_the_period(bench: Bench) -> None:
             {0, 1, max(last, 0), last + 1, window.length - 1, window.length, window.period - 1})
         for words in (1, payload, 2 * payload + 1) if short else (payload, 16 * payload):
             sizes = packet_sizes(words, payload)
-            own = window.length - sizes[0] - window.crossing + 1
-            for at in (None, *{*places, own % window.period}):
+            own = (window.length - sizes[0] - window.crossing + 1) % window.period
+            known = {"period": window.period, "length": window.length, "crossing": window.crossing}
+            worst = max(range(window.period), key=lambda at: begins(sizes, at, **known)[-1])
+            for at in {*places, own, worst}:
+                await measure(bench, window, words, at, opened=1)
+            for at in (None, *{own, worst}):  # of the class in which none may have opened
                 await measure(bench, window, words, at)
 
 
@@ -94,15 +91,16 @@ async def received_without_a_pause(bench: Bench) -> None:
             (before, words) for before in (1, payload) for words in sorted({1, 2, payload})]:
         scene = InterfaceScene(bench, Window(8, 0, 8))
         await bench.reset()
-        base = bench.cycle
-        if before:
-            scene.arrive(before)
-        scene.arrive(words, address=9, end=True)
-        while not scene.received or not scene.received[-1][1].last:
+        bench.declare("reception", words=before or words, before=0)
+        packets = [before, words] if before else [words]
+        for number in packets:
+            scene.arrive(number, address=9, end=True)
+        while sum(word.last for _, word in scene.received) < len(packets):
             await scene.cycle()
             assert scene.receiver.ready
-        bench.observe("reception", base + scene.arrived[-1], base + scene.received[-1][0],
-                      words=words, before=before)
+            if packets[0] == before and scene.arrived:
+                bench.declare("reception", words=words, before=before)
+    bench.undeclare("reception")
     scene = InterfaceScene(bench, Window(8, 0, 8))
     await bench.reset()
     for words in sizes:

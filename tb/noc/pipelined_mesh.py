@@ -20,7 +20,7 @@ class PipelinedGridScene(GridScene):
 
 @testbench
 async def single_master(bench: Bench) -> None:
-    await alone(await PipelinedGridScene.filled(bench), behind=0)
+    await alone(await PipelinedGridScene.filled(bench), after_write=0)
 
 
 @testbench

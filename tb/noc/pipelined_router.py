@@ -6,10 +6,7 @@ from cyclebound.tb.noc.handshake_router import PLACE, Scene, at_random, contend,
 
 
 class PipelinedScene(Scene):
-    """The pipelined router, its model, and senders; a packet counts as taken in the cycle before
-    it can be at the head of its queue."""
-
-    again = -2
+    """The pipelined router, its model, and senders."""
 
     def make_model(self, connected: int) -> PipelinedRouterModel:
         """The model of the router."""

@@ -96,14 +96,15 @@ class Scene:
         """Words in so many bytes."""
         return -(-nbytes // self.word_bytes)
 
-    def declare(self, nbytes: int, requesters: int, at: tuple[int, int] | None = None) -> None:
+    def declare(self, nbytes: int, requesters: int, at: tuple[int, int] | None = None,
+                **more: int) -> None:
         """From now on, transactions on a path (on all) are of so many bytes, and its bank's
-        requesters so many.
+        requesters so many; ``more`` says in which state they find it.
         """
         where = at and dict(zip("rb", at, strict=True))
         for what in ("transaction", "read"):
             self.bench.declare(what, at=where, words=self.words_of(nbytes),
-                               transaction_bytes=nbytes, requesters=requesters)
+                               transaction_bytes=nbytes, requesters=requesters, **more)
 
     def undeclare(self) -> None:
         """What begins from now on is no measurement."""
@@ -167,12 +168,14 @@ async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbyt
     """
     await scene.clear()
     scene.undeclare()
-    alone = [scene.transaction(bank, scene.word_bytes)]
+    # a write: the answer to a read would come when the measurement has begun
+    alone = [scene.transaction(bank, scene.word_bytes, write=True)]
     scene.place(last_served, bank, lambda: alone.pop() if alone else None)
     await scene.cycle()
     for rival in rivals:
         scene.place(rival, bank, lambda: scene.transaction(bank, scene.word_bytes))
-    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank))
+    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank),
+                  last_served=[victim, *rivals].index(last_served))
     ours = [scene.transaction(bank, nbytes, write=write) for write in (True, False)]
     path = scene.place(victim, bank, lambda: ours.pop() if ours else None)
     await scene.cycle()

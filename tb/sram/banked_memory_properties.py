@@ -182,6 +182,21 @@ class BankedMemoryProof(BankedMemoryCheck):
                           f"bank {bank}: somebody waits for {count} cycles")
 
 
+    def explain(self, m, probes):
+        """Say in ``m`` what the probes of one-word transactions count: cycles waited so far."""
+        counters = iter(probes["transaction"])
+        for who in range(self.requesters):
+            for bank in range(self.banks):
+                counter = next(counters)
+                cycles = sum(aged[who] for aged in self.aged[bank])
+                m.d.sync += [
+                    Assert(counter.busy == self.waited[bank][who],
+                           "invariant: the probe follows who waits"),
+                    Assert(~counter.busy | (counter.before == cycles),
+                           "invariant: the probe counts the cycles waited"),
+                ]
+
+
 class BankedMemoryDataCheck(_MemoryWatcher):
     """One byte of each bank: what a read returns is what was written last.
 

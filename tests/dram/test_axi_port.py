@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.axi_bounds import (
     axi_read,
+    axi_read_alone,
     axi_refresh,
     axi_refused_read,
     axi_refused_write,
     axi_write,
+    axi_write_alone,
+    most_dram_bursts,
 )
 from cyclebound.golden.dram.axi_port import (
     AxiBurst,
@@ -158,19 +161,43 @@ def test_bounds_are_those_of_tiles_at_most(part):
         for sibling in {0, int(bursts < 64)}:
             shape = {"part": part, "bursts": bursts, "sibling": sibling}
             read, write = (tile_issue_delay(part=part, bursts=bursts, write=way) for way in (0, 1))
-            assert axi_read(transfers=4 * bursts, **shape) <= read + 22 + 4 * bursts
-            assert axi_write(partial=0, **shape) <= write + 19
-            assert axi_write(partial=1, **shape) - axi_write(partial=0, **shape) <= read + 17
+            transfers, refresh = 4 * bursts, axi_refresh(part)
+            alone = axi_read_alone(transfers=transfers, **shape)
+            assert alone <= read + 22 + transfers
+            writes = [axi_write_alone(partial=partial, **shape) for partial in (0, 1)]
+            assert writes[0] <= write + 19
+            assert writes[1] - writes[0] <= read + 17
+            known = {"part": part, "transfers": transfers, "size": 4}
+            assert alone + refresh <= axi_read(**known)
+            assert all(each + refresh <= axi_write(partial=partial, **known)
+                       for partial, each in enumerate(writes))
+
+
+@unit
+@pytest.mark.parametrize("size", range(5))
+def test_no_burst_touches_more_of_dram(size):
+    for transfers in (1, 2, 3, 4, 5, 8, 16, 17, 63, 64, 255, 256):
+        most = most_dram_bursts(transfers, size)
+        touched = set()
+        for address in range(128):
+            for kind in AxiType:
+                burst = AxiBurst(address, transfers - 1, size, kind)
+                if burst.legal:
+                    touched.add(len(burst.dram_bursts))
+        assert max(touched) == most or (transfers << size > 3968 and max(touched) <= most)
 
 
 @unit
 def test_bounds():
     one = {"part": X16, "bursts": 1, "sibling": 0}
     read, write = (tile_issue_delay(part=X16, bursts=1, write=way) for way in (0, 1))
-    assert axi_read(transfers=1, **one) == read + 23
-    assert axi_write(partial=0, **one) == write + 19
-    assert axi_write(partial=1, **one) == read + 17 + write + 19
-    assert axi_refresh(part=X16) == PARTS[X16].nRFC - 10
+    assert axi_read_alone(transfers=1, **one) == read + 23
+    assert axi_write_alone(partial=0, **one) == write + 19
+    assert axi_write_alone(partial=1, **one) == read + 17 + write + 19
+    added = PARTS[X16].nRFC - 10
+    assert axi_refresh(X16) == added
+    assert axi_read(part=X16, transfers=1, size=4) == read + 23 + added
+    assert axi_write(part=X16, transfers=1, size=4, partial=1) == read + 17 + write + 19 + added
     assert [axi_refused_read(transfers=n, beyond=b) for n, b in ((1, 0), (16, 1))] == [5, 28]
     assert [axi_refused_write(beyond=b) for b in (0, 1)] == [2, 9]
 
@@ -183,4 +210,4 @@ def test_bounds():
 ])
 def test_bounds_end_with_the_page(changes, says):
     with pytest.raises(NotCovered, match=f"^{says}$"):
-        axi_read(**{"part": X16, "transfers": 1, "bursts": 1, "sibling": 0, **changes})
+        axi_read_alone(**{"part": X16, "transfers": 1, "bursts": 1, "sibling": 0, **changes})

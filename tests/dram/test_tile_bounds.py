@@ -5,7 +5,7 @@ import pytest
 from cyclebound.golden.dram.bounds import eq15, eq16, tile_issue_delay
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
-from cyclebound.golden.dram.pipeline_bounds import with_refreshes
+from cyclebound.golden.dram.pipeline_bounds import full_load, with_refreshes
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16, PARTS
 from cyclebound.golden.dram.worst_case import worst_issue_delay
 
@@ -47,3 +47,11 @@ def test_refreshes_that_were_put_off():
     assert with_refreshes(part=X16, cycles=whole) == X16.nREFI
     assert with_refreshes(part=X16, cycles=whole + 1) == whole + 1 + 2 * X16.nRFC
     assert with_refreshes(part=X16, cycles=88, owed=8) == 88 + 9 * X16.nRFC
+
+
+def test_full_load_is_so_many_of_the_longest():
+    """1,600 tiles of 4 KiB, which the harness measures to within a refresh."""
+    assert full_load(part=X16, requests=1600, bursts=64, write=0) == 532_880
+    assert full_load(part=X16, requests=1600, bursts=64, write=1) == 586_320
+    one = with_refreshes(part=X16, cycles=tile_issue_delay(part=X16, bursts=64, write=1))
+    assert full_load(part=X16, requests=1, bursts=64, write=1) == one

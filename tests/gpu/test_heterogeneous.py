@@ -44,8 +44,9 @@ def test_each_resource():
     assert CpuTile("c").cycles(PRODUCT) == 20 * (100 * (2 * 35 + 5 * 8) + 12 * 8 + 14)
     gpu = Gpu("g", CAPABILITIES["8.0"])
     small, large = (gpu.cycles(product_layer(Product("p", 1, k, 1))) for k in (1, 2))
-    # one iteration: latencies 290 x 2 + 4 x 6 + 20; 32 lanes each twice; 2 sectors x 32, 4 warps
-    assert large - small == 624 + 14 - 2 * 2 + 2 + 4 * 64 * 2
+    # one iteration: latencies 2 x 290 + 4 x 6 + 20; of each of 4 warps 2 + 5 x 2 of pipelines,
+    # and 2 x 32 banks and sectors
+    assert large - small == 624 + 4 * 12 + 4 * 64 * 2
 
 
 def test_a_pooling_layer_is_for_the_array_only():

@@ -157,6 +157,7 @@ def test_where_there_is_no_bound(streams, says):
 
 @pytest.mark.parametrize(("change", "says"), [
     (("sms = 2", "sms = 0"), "line 2: sms of the device must be 1 to 1000000, not 0"),
+    (("sms = 2", "sms = 1025"), "line 2: sms of the device must be at most 1024, not 1025"),
     (("sms = 2", "sms = 'two'"), "line 3: device.sms must be a whole number, not 'two'"),
     (("sms = 2", "cores = 2"), "line 3: device.cores must be one of sms"),
     (("blocks = 6", "blocks = 0"), "line 10: stream.1.operation.1.blocks must be at least 1"),
@@ -181,6 +182,13 @@ def test_files_that_are_none(change, says):
         parse_streams(text.replace(*change))
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_simulation_has_an_end():
+    streams = [Stream("a", (Operation("K", 1, 10**9, 32),))]
+    assert stream_bounds(Gpu(), streams).operations[0].response == -(-10**9 // 64)
+    with pytest.raises(ValueError, match=r"at most 100000 blocks, not 1000000000$"):
+        simulate(Gpu(), streams)
 
 
 def test_launches_that_are_none():

@@ -185,6 +185,8 @@ def test_command(call):
 @pytest.mark.parametrize(("words", "says"), [
     (["matrx"], "no kernel of the thesis 'matrx'; did you mean matrix?"),
     (["--alpha", "1/0"], "--alpha takes a number or a fraction"),
+    (["--alpha", "1e999999999"], "--alpha takes a number or a fraction"),
+    (["--warps", "9" * 5000], "warps must be a number or one of"),
     (["--pipelines", "fma,gpu"], "pipelines must be some of"),
     (["--warps", "-3"], "warps must be a number or one of"),
 ])

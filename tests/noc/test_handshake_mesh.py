@@ -55,9 +55,10 @@ def test_each_component_converts_alone(make):
 
 @unit
 def test_table_4_4_and_figure_5_7():
-    assert bounds.lifetime(operation=1, links=0) == 27
-    assert bounds.lifetime(operation=1, links=1) == 47
-    assert bounds.lifetime(operation=2, links=1) == 22
+    assert bounds.read_lifetime(links=0) == 27
+    assert bounds.read_lifetime(links=1) == 47
+    assert bounds.write_lifetime(links=1) == 22
+    assert bounds.read_lifetime(links=0, after_write=1) == 31
 
 
 @unit
@@ -78,13 +79,13 @@ def test_dual_port_speed_ups():
 
 @unit
 def test_what_the_bounds_do_not_cover():
-    with pytest.raises(NotCovered, match=r"^operation must be 1 or 2, not 0$"):
-        bounds.lifetime(operation=0, links=1)
+    with pytest.raises(NotCovered, match=r"^after_write must be a whole number of 0 to 1, not 2$"):
+        bounds.read_lifetime(links=0, after_write=2)
     for bound in (bounds.instruction, bounds.pipelined_instruction):
-        with pytest.raises(NotCovered, match=r"^operation must be from 0 to 2, not 3$"):
+        with pytest.raises(NotCovered, match=r"^operation must be a whole number of 0 to 2"):
             bound(bypass=0, operation=3, links=1)
     with pytest.raises(NotCovered, match=r"^links must be a whole number of at least 0, not -1$"):
-        bounds.lifetime(operation=1, links=-1)
+        bounds.read_lifetime(links=-1)
     with pytest.raises(NotCovered, match=r"^sharing must be a whole number of at least 1, not 0$"):
         bounds.shared_read(links=1, sharing=0, inputs=1)
 

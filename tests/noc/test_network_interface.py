@@ -16,6 +16,7 @@ from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc import composition_corrected as corrected
 from cyclebound.golden.noc.composition import Path, Transaction
 from cyclebound.golden.noc.injection import begins, packet_sizes, wait
+from cyclebound.golden.noc.mesh_interfaces import transfer
 from cyclebound.golden.noc.network_interface import SenderModel, Window
 from cyclebound.golden.noc.network_interface import Transaction as Asked
 from cyclebound.golden.noc.packet import address_header
@@ -97,7 +98,7 @@ def test_before_the_first_window():
     assert bounds.window_wait(flits=4, opened=1, **known) == 0
     assert bounds.injection(words=2, payload=4, opened=1, **known) == 11
     assert bounds.window_wait(flits=66, offset=1023, **PAPER) == 1025 - 69
-    first = bounds.transfer(words=2, payload=4, period=59, length=59, offset=54, routers=1, delta=2)
+    first = transfer(words=2, payload=4, period=59, length=59, offset=54, routers=1, delta=2)
     assert first == 60 + 3 + 5 - 1
 
 
@@ -132,7 +133,7 @@ def test_the_model_keeps_the_bounds_from_reset_on(seed):
 @pytest.mark.parametrize(("wrong", "says"), [
     ({"offset": -1}, "offset must be a whole number of at least 0, not -1"),
     ({"offset": 1024}, "offset must be less than the period of 1024, not 1024"),
-    ({"offset": 0, "opened": 2}, "opened must be 0 or 1, not 2")])
+    ({"offset": 0, "opened": 2}, "opened must be a whole number of 0 to 1, not 2")])
 def test_offsets_without_a_bound(wrong, says):
     for bound, size in ((bounds.window_wait, {"flits": 66}),
                         (bounds.injection, {"words": 64, "payload": 64})):
@@ -151,6 +152,17 @@ def test_offsets_without_a_bound(wrong, says):
 def test_windows_without_a_bound(wrong, says):
     with pytest.raises(NotCovered, match=f"^{says}$"):
         bounds.window_wait(**{"flits": 66, "offset": 0} | PAPER | wrong)
+
+
+@unit
+def test_first_header():
+    known = {"period": 100, "length": 50, "crossing": 0, "offset": 20}
+    assert bounds.first_header(words=4, payload=4, **known) == 10 + bounds.window_wait(
+        flits=6, **known)
+    assert bounds.first_header(words=9, payload=4, **known) == bounds.first_header(
+        words=4, payload=4, **known)
+    with pytest.raises(NotCovered, match="a packet of 6 flits never fits"):
+        bounds.first_header(words=4, payload=4, **{**known, "length": 5})
 
 
 @unit

@@ -16,7 +16,8 @@ def test_refuses():
 
 @pytest.mark.unit
 def test_bounds():
-    assert [bounds.pipelined_lifetime(operation=kind, links=1) for kind in (1, 2)] == [19, 8]
+    assert bounds.pipelined_read_lifetime(links=1) == 19
+    assert bounds.pipelined_write_lifetime(links=1) == 8
     assert [bounds.pipelined_instruction(bypass=0, operation=kind, links=1)
             for kind in (0, 1, 2)] == [14, 33, 15]
     assert [bounds.pipelined_instruction(bypass=1, operation=kind, links=1)

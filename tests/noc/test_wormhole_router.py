@@ -78,7 +78,7 @@ def test_bounds():
     assert bounds.packet_hop(delta=1, flits=66, contenders=4, rival_flits=66) == 2 + 66 + 3 * 66
     for name in ("delta", "flits", "contenders", "rival_flits"):
         known = {"delta": 1, "flits": 1, "contenders": 1, "rival_flits": 1, name: 0}
-        with pytest.raises(NotCovered, match=f"^{name} must be a whole number, at least 1"):
+        with pytest.raises(NotCovered, match=f"^{name} must be a whole number of at least 1"):
             bounds.packet_hop(**known)
 
 

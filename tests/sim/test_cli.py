@@ -75,9 +75,9 @@ def test_no_command_shows_the_help(call):
 
 COMMANDS = {
     "list": ["--json"],
-    "bound": ["--configuration", "-c", "--set", "--json"],
-    "regress": ["-j", "--configuration", "--testbench", "--full", "--shard", "--seed",
-                "--waves", "--no-proofs",
+    "bound": ["--configuration", "-c", "--set", "--derivation", "--json"],
+    "regress": ["-j", "--set", "--part", "--configuration", "--testbench", "--full", "--shard",
+                "--seed", "--waves", "--no-proofs",
                 "--no-pictures", "--fpga", "--scheduler", "--resume", "--output", "-o",
                 "--simulator", "--wall-limit", "--json"],
     "merge": ["--output", "-o", "--no-report", "--json"],
@@ -88,6 +88,9 @@ COMMANDS = {
     "report": ["--output"],
     "dataflow": [],
     "dram": [],
+    "gpu": [],
+    "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
+    "simd": [],
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set"],
     "prove": ["-j", "--set", "--part", "--json"],

@@ -1,10 +1,14 @@
 """A job: what a failed test said, in a line, and what an earlier run of it left."""
 
+import json
+
+import numpy as np
 import pytest
 
 from cyclebound.sim import catalogue, job
+from cyclebound.sim.elaborate import FlatTop
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Job, reason_of, simulate
+from cyclebound.sim.job import Job, outcome_of, reason_of, simulate
 
 pytestmark = pytest.mark.unit
 
@@ -32,3 +36,22 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_pa
         simulate(catalogue.load().find("noc.end_to_end"),
                  Job("noc.end_to_end", "paper", "cycle", 1, str(tmp_path)))
     assert not any(file.exists() for file in left)
+
+
+@pytest.mark.parametrize(("observes", "compared", "reason"), [
+    (True, 5, "0 requests observed"), (True, 0, "0 requests observed"),
+    (False, 5, ""), (False, 0, "0 cycles compared")])
+def test_a_run_that_saw_nothing_has_failed(tmp_path, observes, compared, reason):
+    """A testbench that only compares has to have compared something."""
+    (tmp_path / "job.json").write_text(json.dumps({"observes": observes}))
+    for name in ("probes.txt", "log.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "cocotb.xml").write_text("<s><testcase name='t'/></s>")
+    (tmp_path / "observed-t.json").write_text(json.dumps({
+        "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [], "kinds": [],
+        "counted": [], "compared": compared, "cycles": 9}))
+    np.savez(tmp_path / "observed-t.npz")
+    block = catalogue.load().find("noc.arbiter")
+    top = FlatTop(block.make({"count": 2}))
+    found = outcome_of(Job(block.name, "four", "cycle", 1, str(tmp_path)), tmp_path, 0, top)
+    assert (found.passed, found.reason) == (not reason, reason)

@@ -156,9 +156,19 @@ def test_installed_kernels_are_listed(call):
 
 
 def test_a_chart_of_phases(call, tmp_path):
-    said = call("simd", "run", "compute_phi_mag", "--model", "cycle", "--chart", "c.svg")
-    assert said.returncode == 0, said.stderr
-    text = (tmp_path / "c.svg").read_text()
-    assert text.count("<path") > 20
+    bars = []
+    for until in ("200", "5000"):  # one access has begun, of six; all
+        said = call("simd", "run", "compute_phi_mag", "--model", "cycle", "--chart", "c.svg",
+                    "--until", until)
+        assert said.returncode == 0, said.stderr
+        bars.append((tmp_path / "c.svg").read_text().count('id="patch_'))
+    assert bars[1] - bars[0] >= 8
     assert "--chart shows when" in call("simd", "run", "saxpy", "--chart", "c.svg").stderr
     assert "--chart takes a file" in call("simd", "run", "saxpy", "--chart", "c.txt").stderr
+
+
+def test_cycles_beside_the_paper(call):
+    said = call("simd", "table", "compute_phi_mag", "--policy", "access", "--policy", "compute")
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.splitlines()[2].startswith("| `compute_phi_mag` | 2048 x 1 | 1,291 | 1,3")
+    assert call("simd", "table", "compute_phi").returncode == 2

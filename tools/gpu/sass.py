@@ -53,6 +53,7 @@ ARCHITECTURE.3: /(arch[ \t]*=|code for)[ \t]*sm_\w+/
 FUNCTION.3: /Function[ \t]*:[^\n]*/
 NOISE.2: /Fatbin (elf|ptx) code:|=+[ \t]*(?=\r?$)/m
     | /(code version|host|compile_size|producer|identifier|compressed|has debug info)\b[^\n]*/
+    | /(ptxasOptions|cuobjdump|nvdisasm)\b[^\n]*/
     | /\.\w+[ \t]+@?"[^"\n]*"/
     | /\.(section|sectionflags|sectioninfo|align|text|size|type|global|other|elftype)\b[^\n]*/
 DOTS.2: /\.{4,}/
@@ -184,16 +185,16 @@ def parse_sass(text: str) -> tuple[Kernel, ...]:
     except UnexpectedInput as error:
         raise SassError(_unexpected(error, text)) from None
     builder = _Builder()
-    kernels, architecture, header = [], "", False
+    kernels, architecture, line, header = [], "", 0, False
     for child in builder.transform(tree).children:
         if isinstance(child, Token):
             header = True
-            if child.type == "ARCHITECTURE":
-                architecture = "sm_" + str(child).rpartition("sm_")[2]
-                if architecture not in _ARCHITECTURES:
-                    raise SassError(f"line {child.line}: architecture must be one of "
-                                    f"{', '.join(_ARCHITECTURES)}, not {architecture}")
+            if child.type == "ARCHITECTURE":  # of PTX too, which may be older
+                architecture, line = "sm_" + str(child).rpartition("sm_")[2], child.line
         else:
+            if architecture and architecture not in _ARCHITECTURES:
+                raise SassError(f"line {line}: architecture must be one of "
+                                f"{', '.join(_ARCHITECTURES)}, not {architecture}")
             kernels.append(_kernel(child.children, architecture, header))
     if not kernels:
         raise SassError("line 1: no 'Function : NAME' in it: not the output of cuobjdump -sass")

@@ -5,9 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["Reader", "line_of", "load_toml", "shown"]
 
+_LARGEST = 1 << 20
+_LONGEST = 50  # lines of a value that are gone through for a message
+
 
 def load_toml(text: str) -> dict[str, object]:
     """The tables of a text. Raises `ValueError`; the parser's message has the line."""
+    if len(text) > _LARGEST:
+        raise ValueError(f"a file has at most {_LARGEST} characters, not {len(text)}")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -15,16 +20,23 @@ def load_toml(text: str) -> dict[str, object]:
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:
-    """The line in which a value first is there: the end of the shortest beginning that has it."""
+    """The line where a value begins, or the last one if it is not found."""
     lines = text.split("\n")
-    for number in range(1, len(lines) + 1):
-        try:
-            inner = tomllib.loads("\n".join(lines[:number]))
-            for name in path:
-                inner = inner[name]
-        except (tomllib.TOMLDecodeError, KeyError, IndexError, TypeError):
-            continue
-        return number
+    word = next((each for each in reversed(path) if isinstance(each, str)), "")
+    for first, line in enumerate(lines, 1):
+        if word not in line:
+            continue  # where its name is not, it does not begin
+        for number in range(first, min(first + _LONGEST, len(lines)) + 1):
+            try:
+                inner = tomllib.loads("\n".join(lines[:number]))
+            except tomllib.TOMLDecodeError:
+                continue  # within a value of several lines
+            try:
+                for name in path:
+                    inner = inner[name]
+            except (KeyError, IndexError, TypeError):
+                break
+            return first
     return len(lines)
 
 

@@ -92,7 +92,7 @@ def fill(name: str, memory: Memory, grid: Grid, rng: np.random.Generator) -> Non
         memory[2][0, 0] = _f(0.7)
     elif name == "spmv":
         memory[1][...] = rng.integers(0, memory[3].shape[1], memory[1].shape)
-        memory[2][...] = rng.integers(0, 8, memory[2].shape)
+        memory[2][...] = rng.integers(0, len(memory[0]) + 1, memory[2].shape)
     elif name == "stencil":
         memory[2][0] = [*_f([0.4, 0.1]), 2 * grid.width]
     elif name == "srad":
