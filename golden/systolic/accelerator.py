@@ -11,17 +11,26 @@ that surrounds the array.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.bound import Range, bound, prediction
 from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.sizes import whole
 from cyclebound.golden.systolic.stationary_bounds import weight_completion
 
 __all__ = ["Memory", "compute_cycles", "schedule", "transfer_cycles"]
 
+Size = Annotated[int, Range(2, says="rows and columns of the array")]
+Beats = Annotated[int, Range(1, says="beats of a transfer")]
+Delay = Annotated[int, Range(1, says="most cycles from a request to its first beat")]
+Interval = Annotated[int, Range(1, says="most cycles from a beat to the next")]
+Count = Annotated[int, Range(1, says="pixels, tiles or strips of a computation")]
 
-@bound(formula="2 + delay + (count - 1) interval", source="this project")
-def transfer_cycles(*, count: int, delay: int = 1, interval: int = 1) -> int:
+
+@bound(formula="2 + delay + (count - 1) interval", source="this project",
+       environment="the memory accepts a request at once, and may move each beat earlier than "
+                   "delay and interval say")
+def transfer_cycles(*, count: Beats, delay: Delay = 1, interval: Interval = 1) -> int:
     """Cycles of a load or a store.
 
     Unit: cycles. Counted: from the cycle in which the command leaves the queue to the cycle of the
@@ -32,14 +41,12 @@ def transfer_cycles(*, count: int, delay: int = 1, interval: int = 1) -> int:
     request on offer (1). From there to the last beat, the memory takes its time; the accelerator
     never makes it wait.
     """
-    for thing, value in (("count", count), ("delay", delay), ("interval", interval)):
-        check_count(thing, value)
     return 2 + delay + (count - 1) * interval
 
 
-@bound(formula="(F - 1) max(pixels, s) + 3 s + pixels + 14, F = tiles strips",
-       source="this project")
-def compute_cycles(*, size: int, pixels: int, tiles: int, strips: int) -> int:
+@prediction(formula="(F - 1) max(pixels, s) + 3 s + pixels + 14, F = tiles strips",
+            source="this project")
+def compute_cycles(*, size: Size, pixels: Count, tiles: Count, strips: Count) -> int:
     """Cycles of a computation.
 
     Unit: cycles. Counted: from the cycle in which the command leaves the queue to the cycle in
@@ -51,9 +58,6 @@ def compute_cycles(*, size: int, pixels: int, tiles: int, strips: int) -> int:
     turning), and are wanted ``size`` >= 2 cycles later. Behind the sums are 6 registers of the
     post-processing unit and 3 of the pooling unit.
     """
-    for thing, value in (("size", size), ("pixels", pixels), ("tiles", tiles),
-                         ("strips", strips)):
-        check_count(thing, value, least=2 if thing == "size" else 1)
     product = weight_completion(rows=size, columns=size, m=pixels, k=tiles * size,
                                 n=strips * size)
     return product + 4 + 6 + 3

@@ -10,9 +10,17 @@ ends first of those that it tries: even cuts in all orders.
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, bound
-from cyclebound.golden.systolic.accelerator import Memory, compute_cycles, schedule
+from cyclebound.golden.bound import NotCovered, Range, bound
+from cyclebound.golden.systolic.accelerator import (
+    Delay,
+    Interval,
+    Memory,
+    Size,
+    compute_cycles,
+    schedule,
+)
 from cyclebound.golden.systolic.accelerator_jobs import Cut, Job, Move, cuts_of
 from cyclebound.golden.systolic.accelerator_layer import Layer
 from cyclebound.golden.systolic.accelerator_layout import (
@@ -27,6 +35,12 @@ from cyclebound.golden.systolic.planner import Cycles
 from cyclebound.golden.systolic.sizes import whole
 
 __all__ = ["Device", "LayerPlan", "Places", "layer_cycles", "plan_layer", "program_cycles"]
+
+Extent = Annotated[int, Range(1, says="of a layer, in pixels, channels or groups")]
+Optional = Annotated[int, Range(0, says="of a layer; 0: as its counterpart, or none")]
+Padding = Annotated[int, Range(0, says="rows of padding above the image")]
+Edge = Annotated[int, Range(-1, says="padding at another edge; -1: as above the image")]
+Flag = Annotated[int, Range(0, 1, says="whether the layer has it")]
 
 _MOST_BEATS = 2**16 - BIAS_BEATS
 """Of a transfer: what 16 bits hold, and whole words of biases."""
@@ -351,13 +365,16 @@ def plan_layer(layer: Layer, device: Device, memory: Memory | None = None,
 
 @bound(formula="the plan's: end of the last command, each leaves the queue a cycle after the one "
                "before or when what it waits for has ended",
-       source="this project")
-def layer_cycles(*, size: int, height: int, width: int, channels: int, filters: int, kernel: int,
-                 stride: int = 1, padding: int = 0, window: int = 1, depthwise: int = 0,
-                 together: int = 0, shortcut: int = 0, kernel_across: int = 0,
-                 stride_across: int = 0, dilation: int = 1, dilation_across: int = 0,
-                 padding_left: int = -1, padding_bottom: int = -1, padding_right: int = -1,
-                 groups: int = 1, scales: int = 0, delay: int = 1, interval: int = 1,
+       source="this project",
+       environment="commands are offered without a pause; the memory accepts a request at once, "
+                   "and may move each beat earlier than delay and interval say")
+def layer_cycles(*, size: Size, height: Extent, width: Extent, channels: Extent, filters: Extent,
+                 kernel: Extent, stride: Extent = 1, padding: Padding = 0, window: Extent = 1,
+                 depthwise: Flag = 0, together: Optional = 0, shortcut: Optional = 0,
+                 kernel_across: Optional = 0, stride_across: Optional = 0, dilation: Extent = 1,
+                 dilation_across: Optional = 0, padding_left: Edge = -1,
+                 padding_bottom: Edge = -1, padding_right: Edge = -1, groups: Extent = 1,
+                 scales: Flag = 0, delay: Delay = 1, interval: Interval = 1,
                  a_depth: int = 1024, b_depth: int = 1024, bias_depth: int = 64,
                  c_depth: int = 1024, sums_depth: int = 1024, pool_depth: int = 64,
                  address_width: int = 12, memory_width: int = 24) -> int:

@@ -1,6 +1,7 @@
 """What surrounds a systolic array when it computes whole layers."""
 
 from cyclebound.golden.systolic.accelerator import compute_cycles, transfer_cycles
+from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.accelerator_plan import layer_cycles
 from cyclebound.golden.systolic.im2col import im2col_cycles
 from cyclebound.golden.systolic.max_pooling import pool_cycles
@@ -19,6 +20,12 @@ from cyclebound.sim.block import (
 )
 from cyclebound.sim.catalogue.systolic import until
 from cyclebound.tb.probe import Probe, taken
+
+# The first command of a list. It leaves the queue in the next cycle.
+_ACCEPTED = f"{taken('command')} & idle"
+_COMPUTES = f"(command.payload.operation == {Operation.COMPUTE.value})"
+# The cycle after the last one with something to do: what ends there begins a cycle late, too.
+_IDLES = "idle & past(~idle)"
 
 BLOCKS = (
     Block(
@@ -99,9 +106,19 @@ BLOCKS = (
                       configurations=("8",)),
         ),
         bounds=(
-            Observed("layer", layer_cycles, exhaustive=True),
-            Observed("compute", compute_cycles),
-            Observed("transfer", transfer_cycles),
+            Observed("layer", layer_cycles, Probe(
+                start=f"past({_ACCEPTED})", end=_IDLES), exhaustive=True),
+            # of one command by itself
+            Observed("compute", compute_cycles, Probe(
+                start=f"past(past({_ACCEPTED} & {_COMPUTES})) & (declared.commands > 0)",
+                end=f"{_IDLES} & (declared.commands > 0)",
+                request={name: f"past(past(command.payload.{name}))"
+                         for name in ("pixels", "tiles", "strips")})),
+            Observed("transfer", transfer_cycles, Probe(
+                start=f"past({_ACCEPTED} & ~{_COMPUTES}) & (declared.commands > 0)",
+                end=f"({taken('read')} | {taken('write')}) & (declared.commands > 0)",
+                ends="past(command.payload.count)",
+                request={"count": "past(command.payload.count)"})),
         ),
         fpga=FpgaTarget("8"),
         pictures=(Picture(

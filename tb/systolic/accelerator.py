@@ -60,11 +60,12 @@ class Scene:
                     given_so_far(given)
 
     async def program(self, steps: Sequence[Step], *, memory: Memory | None = None,
-                      rng: random.Random | None = None,
-                      chance: float = 1.0) -> tuple[int, int, int]:
+                      rng: random.Random | None = None, chance: float = 1.0,
+                      measured: Mapping[str, int] | None = None) -> tuple[int, int]:
         """Layers behind each other: every word in memory is as it should be.
 
-        The first cycle, the last one, and the plan's number of cycles, never exceeded.
+        ``measured`` is what the bound calls the parameters of the only layer, if there is one.
+        The number of cycles, and that of the plan, which is never exceeded.
         """
         memory = memory or Memory()
         program = program_of(steps, self.device, memory)
@@ -72,7 +73,11 @@ class Scene:
         commands = program.commands
         AcceleratorModel(self.device, expected).run(commands)
         server = MemoryServer(self.bench, beats, memory, rng)
+        if measured is not None:
+            self.bench.declare("layer", **measured)
         first, last = await self.run(commands, server, chance=chance)
+        if measured is not None:
+            self.bench.undeclare("layer")
         self.bench.compared += len(beats)
         different = np.flatnonzero((beats != expected).any(axis=1))
         assert not len(different), f"memory differs from beat {different[:1]} on"
@@ -80,21 +85,20 @@ class Scene:
             name = step.layer.convolution.name
             assert np.array_equal(program.result(number, beats), step.expected), (
                 f"{name}: the result is not numpy's")
-        planned = program_cycles(commands, self.device.size, memory)
+        took, planned = last - first + 1, program_cycles(commands, self.device.size, memory)
         if chance == 1:
-            assert last - first + 1 <= planned, f"{last - first + 1} cycles, planned {planned}"
-        return first, last, planned
+            assert took <= planned, f"{took} cycles, planned {planned}"
+        return took, planned
 
     async def layer(self, shape: Mapping[str, int] | Layer, *, memory: Memory | None = None,
                     rng: random.Random | None = None, chance: float = 1.0) -> None:
         """One layer with random operands."""
         layer = shape if isinstance(shape, Layer) else layer_of(shape)
         shape = shape_of(shape) if isinstance(shape, Layer) else shape
-        first, last, _ = await self.program(
+        await self.program(
             random_steps([layer], self.device.size, self.bench.rng.getrandbits(32)),
-            memory=memory, rng=rng, chance=chance)
-        if chance == 1:
-            self.bench.observe("layer", first, last, **shape, **vars(memory or Memory()))
+            memory=memory, rng=rng, chance=chance,
+            measured={**shape, **vars(memory or Memory())} if chance == 1 else None)
 
     async def commands(self, shape: Mapping[str, int], memory: Memory) -> None:
         """Each command of a layer by itself."""
@@ -102,13 +106,13 @@ class Scene:
                              memory)
         server = MemoryServer(self.bench, program.memory.copy(), memory)
         for command in program.commands:
-            first, last = await self.run([command], server)
             if command["operation"] == Operation.COMPUTE:
-                self.bench.observe("compute", first + 1, last, **{
-                    name: command[name] for name in ("pixels", "tiles", "strips")})
+                what, parameters = "compute", {}
             else:
-                self.bench.observe("transfer", first + 1, last, count=command["count"],
-                                   **vars(memory))
+                what, parameters = "transfer", vars(memory)
+            self.bench.declare(what, commands=1, **parameters)
+            await self.run([command], server)
+            self.bench.undeclare(what)
 
     def covered(self, shape: Mapping[str, int]) -> bool:
         """Whether there is such a layer, and it fits."""

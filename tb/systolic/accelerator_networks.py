@@ -26,8 +26,8 @@ async def _network(bench: Bench, name: str) -> None:
     dram = behind_dram("ddr3-1600-module", beat_bytes=scene.device.size, clocks=8)
     steps = random_steps(NETWORKS[name], scene.device.size, bench.rng.getrandbits(32))
     for memory in (Memory(), _SLOW, dram):
-        first, last, planned = await scene.program(steps, memory=memory)
-        assert last - first + 1 == planned, f"{last - first + 1} cycles, planned {planned}"
+        took, planned = await scene.program(steps, memory=memory)
+        assert took == planned, f"{took} cycles, planned {planned}"
     await scene.program(steps, memory=dram, rng=bench.rng)
     layers = chained(NETWORKS[name], scene.device.size)
     for layer in layers:  # each by itself, for the bound; and the commands of the last one
@@ -64,10 +64,10 @@ async def attention_head(bench: Bench) -> None:
 
     async def product(name: str, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
         step: Step = product_step(name, a, b, scale)
-        first, last, planned = await scene.program([step])
-        assert last - first + 1 == planned, f"{name}: {last - first + 1}, planned {planned}"
-        bench.observe("layer", first, last, height=len(a), width=1, channels=a.shape[1],
-                      filters=b.shape[1], kernel=1)
+        took, planned = await scene.program([step], measured={
+            "height": len(a), "width": 1, "channels": a.shape[1], "filters": b.shape[1],
+            "kernel": 1})
+        assert took == planned, f"{name}: {took}, planned {planned}"
         return step.expected[:, :, 0].T
 
     length, model, depth = (getattr(ATTENTION[0], dimension) for dimension in "mkn")
