@@ -13,7 +13,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
 from cyclebound.sim.run_bench import run_bench
-from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck, RoundRobinProof
+from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof
@@ -141,16 +141,11 @@ class Priority(RoundRobinArbiter):
 
 
 @proof
-@pytest.mark.parametrize("checker", [
-    RoundRobinCheck, pytest.param(RoundRobinProof, marks=pytest.mark.thorough)])
-def test_unfair_arbiter_has_a_counterexample(tmp_path, checker):
+def test_unfair_arbiter_has_a_counterexample(tmp_path):
     block = dataclasses.replace(catalogue.load().find("noc.arbiter"), component=Priority)
-    claim = dataclasses.replace(block.properties[0], checker=checker)
-    found = prove(block, claim, {"count": 2}, folder=tmp_path)
+    found = prove(block, block.properties[0], {"count": 2}, folder=tmp_path)
     assert found.status == "failed"
     assert "requester 1" in found.detail
-    if checker is RoundRobinCheck:
-        assert found.detail == "requester 1 not served within 2 grants in cycle 1"
     assert (tmp_path / "counterexample.vcd").stat().st_size > 100
     assert found.trace == str(tmp_path / "counterexample.vcd")
 
