@@ -18,7 +18,7 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.noc.end_to_end"),
             Testbench("sweep", "cyclebound.tb.noc.end_to_end_sweep", thorough=True),
             Testbench("search", "cyclebound.tb.noc.end_to_end_search", thorough=True,
-                      max_cycles=20_000_000),
+                      max_cycles=20_000_000, searches=True),
         ),
         bounds=(
             Observed("fill", bounds.fill),
