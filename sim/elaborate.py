@@ -150,9 +150,9 @@ class FlatTop(Elaboratable):
         self.probes, self._probed = dict(probes or {}), probed or component
         self.classed = frozenset(classed)
         self.declared = Signal(data.StructLayout({
-            f"{what}.{name}.{place}": 1 if name == "on" else _DECLARED_BITS
+            f"{what}.{name}.{place}": 1 if name in ("on", "follow") else _DECLARED_BITS
             for what, probe in self.probes.items()
-            for name in (*probe.declared(), *(["on"] if what in self.classed else []))
+            for name in (*probe.declared(), *(("on", "follow") if what in self.classed else ()))
             for place in range(len(self.places(what)))}))
         self.now = Signal(_CYCLE_BITS, reset_less=True)
         self._ins = [Value.cast(value) for _, value in ports_of(component, In)]

@@ -73,6 +73,7 @@ class Bench:
             probe, name, place = field.name.split(".")
             self._declared_at.setdefault((probe, place), {})[name] = field
         self._said: list[tuple] = []
+        self._followed: set[str] = set()
         self._resets: list[int] = []
         self._shift = 0  # from a cycle's number here to the one that probes print
         self._columns: dict[tuple, tuple[array, array, array]] = {}
@@ -183,9 +184,17 @@ class Bench:
         self._tell(what, at, {})
         self._said.append((what, self._start + self.cycle, at, None))
 
+    def follow(self, what: str, /) -> None:
+        """Let the probe follow requests from this cycle on, before any is of a class; for tests in
+        which the first declaration comes while others are under way.
+        """
+        self._followed.add(what)
+        self._tell(what, None, {})
+
     def _tell(self, what: str, at: Mapping[str, int] | None, parameters: Mapping[str, int]) -> None:
         """Drive what hardware reads of it; what is not said is 0."""
         word = self._declaring
+        parameters = {"follow": int(what in self._followed), **parameters}
         for number, place in enumerate(self._probes[what]):
             if at is None or place == dict(at):
                 for name, field in self._declared_at.get((what, str(number)), {}).items():

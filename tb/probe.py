@@ -54,7 +54,7 @@ class Probe:
     requester says of its request with `Bench.declare`.
 
     A probe that only prints requests of a declared class begins to count with the first
-    declaration after a reset. Nothing may be under way then.
+    declaration after a reset, or with `Bench.follow`. Nothing may be under way then.
 
     Attributes
     ----------
@@ -303,8 +303,9 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
         counts = ~ResetSignal()
         if classed:  # before, requests need not be those that the probe tells apart
             armed = Signal(name=f"{label}_armed")
-            m.d.sync += armed.eq(armed | declared("on", place))
-            counts &= armed | declared("on", place)
+            follows = armed | declared("on", place) | declared("follow", place)
+            m.d.sync += armed.eq(follows)
+            counts &= follows
         counter = ProbeCounter(
             _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
             starts=value(probe.starts), ends=value(probe.ends),

@@ -29,6 +29,8 @@ class Scene:
         self.bench, self.model = bench, IndexIteratorModel()
         self.bursts = self.refused = self.empty = 0
         self._begun = False  # the next request's tile was taken
+        for what in ("request", "burst"):
+            bench.follow(what)
         rng = bench.rng
         self._junk = {"tile.payload.words": rng.getrandbits(COUNT_BITS),  # nobody's business here
                       "tile.payload.period": rng.getrandbits(COUNT_BITS),

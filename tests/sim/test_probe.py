@@ -5,7 +5,7 @@ from collections import deque
 
 import numpy as np
 import pytest
-from amaranth.hdl import ClockDomain, Module, Signal
+from amaranth.hdl import ClockDomain, Const, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
@@ -205,7 +205,7 @@ def test_hardware_for_each_index():
     assert text.count("cell $print") == 4  # where it begins and where it ends, in each lane
     assert top.places("move") == [{"r": 0}, {"r": 1}]
     assert [field["name"] for field in top.declared_fields()] == [
-        ".move.words.0", ".move.words.1", ".move.on.0", ".move.on.1"]
+        f".move.{name}.{place}" for name in ("words", "on", "follow") for place in (0, 1)]
 
 
 def test_counts_from_the_first_declaration_after_a_reset():
@@ -215,7 +215,8 @@ def test_counts_from_the_first_declaration_after_a_reset():
     m.domains.sync = domain = ClockDomain()
     m.d.comb += domain.rst.eq(reset)
     probe = Probe("ask[r].valid", "done[r]", each={"r": "lanes"})
-    [counter, _] = counters_of(m, probe, component, name="p", declared=lambda what, at: on,
+    [counter, _] = counters_of(m, probe, component, name="p",
+                               declared=lambda what, at: on if what == "on" else Const(0),
                                now=Signal(8), classed=True, width=8)
     seen = []
 
