@@ -129,6 +129,11 @@ def _references(block: Block) -> Iterator[str]:
                 parse(text)
             except ExpressionError as error:
                 yield f"the probe of {entry.what}: {error}"
+        for claim in block.properties:
+            if claim.name in entry.proved_by and (
+                    entry.probe is None or entry.what not in claim.declares):
+                yield (f"property {claim.name} is to prove {entry.what}, and declares no kind of "
+                       "such requests")
     for picture in block.pictures:
         if bool(picture.kept) != bool(picture.testbenches):
             yield f"picture {picture.name} must have both kept and testbenches, or neither"

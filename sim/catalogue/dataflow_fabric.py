@@ -153,7 +153,7 @@ BLOCKS = (
             Observed("hit", cache_bounds.cache_hit, Probe(
                 start=taken("ports[p].request"), classed=True, **_ANSWERED)),
             Observed("access", cache_bounds.cache_access, Probe(
-                start=offered("ports[p].request"), **_ANSWERED), proved_by=("answers",)),
+                start=offered("ports[p].request"), **_ANSWERED)),
             Observed("crowd", cache_bounds.cache_crowd, Probe(
                 start="first(any(ports[:].request.valid), 0)",
                 end="any(ports[:].response.valid)", ends="declared.answers")),
@@ -170,7 +170,6 @@ BLOCKS = (
                                  "width": 1, "hit": hit, "miss": 6}
                                 for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
                 depth=8,
-                declares={"access": lambda parameters: {}},
             ),
         ),
         checker=CacheBanksCheck,

@@ -86,7 +86,7 @@ BLOCKS = (
         ),
         # Issues: a request leaves the queue in the cycle before it is on offer, and one that is
         # taken is in the queue from the cycle after on.
-        bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",),
+        bounds=(Observed("residence", reorder_bounds.residence,
                          probe=Probe(start="past(past(sink.valid & sink.ready))", end=_ISSUED,
                                      id="past(past(sink.payload.tag))",
                                      end_id="source.payload.tag", ticks=_ISSUED)),),

@@ -34,11 +34,11 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer", quick=("small",)),),
         bounds=(
             # It is owed: one more than was left of those before.
-            Observed("request", bounds.refresh_request, proved_by=("owed",),
+            Observed("request", bounds.refresh_request,
                      probe=Probe(start=_DUE, end=f"(owed > past(owed - {_DONE})) & ~late")),
-            Observed("deadline", bounds.refresh_deadline, proved_by=("owed",),
+            Observed("deadline", bounds.refresh_deadline,
                      probe=Probe(start=_DUE, end=f"{_DONE} & ~late", in_flight="most")),
-            Observed("gap", bounds.refresh_gap, proved_by=("owed",),
+            Observed("gap", bounds.refresh_gap,
                      probe=Probe(start=f"past({_DONE})", end=f"{_DONE} & {_AGAIN}")),
         ),
         properties=(

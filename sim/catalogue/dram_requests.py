@@ -37,10 +37,10 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table", quick=("tiny",)),),
         bounds=(
-            Observed("lookup", bounds.buffer_lookup, proved_by=("timing",),
+            Observed("lookup", bounds.buffer_lookup,
                      probe=Probe(start="request.valid & request.ready",
                                  end=f"{_ANSWERED} & ~past({_ANSWERED})")),
-            Observed("mapping", bounds.buffer_mapping, proved_by=("timing",),
+            Observed("mapping", bounds.buffer_mapping,
                      probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
             Observed("wait", bounds.buffer_wait,
                      probe=Probe(start="request.valid & ~past(request.valid & ~request.ready)",

@@ -22,6 +22,7 @@ from cyclebound.sim.block import (
 from cyclebound.sim.block_check import check_block
 from cyclebound.sim.catalogue import Catalogue, load
 from cyclebound.sim.errors import UserError
+from cyclebound.tb.probe import Probe
 
 pytestmark = pytest.mark.unit
 
@@ -40,8 +41,8 @@ def one(*, width: int) -> int:
 GOOD = Block(
     "a.b", "a wire", Wire, {"c": Configuration({"width": 1}, {"width": range(1, 3)})},
     (Bench("cycle", "bench", configurations=("c",)),),
-    (Observed("move", one, proved_by=("so",), exhaustive=True),),
-    (Property("so", "so it is", Wire, ({"width": 1},)),), fpga=FpgaTarget("c"),
+    (Observed("move", one, Probe("i", "i"), proved_by=("so",), exhaustive=True),),
+    (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict}),), fpga=FpgaTarget("c"),
     pictures=(Picture("p", "see", "a:b", kept="k.json", testbenches=("cycle",)),))
 
 
@@ -104,6 +105,13 @@ def test_a_name_that_is_no_page(name):
     ("bounds", (Observed("x", lambda: 1),), "bound of a Observed in bounds of the block must be"),
     ("bounds", (Observed("x/../y", one),), "the name of what a bound is on must be"),
     ("bounds", (Observed("x", one, proved_by=("nothing",)),), "bound one names the property"),
+    ("bounds", (Observed("x", one, Probe("i", "i"), proved_by=("so",)),),
+     "property so is to prove x, and declares no kind of such requests"),
+    ("bounds", (Observed("move", one, Probe("i & ", "i")),),
+     "the probe of move: column 1 of 'i & ': invalid syntax"),
+    ("properties", (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict},
+                             independent={"width": "why"}),),
+     "property so says that width makes no difference, and is proved for one value of it only"),
     ("fpga", FpgaTarget("d"), "fpga names the configuration 'd', which there is not"),
     ("pictures", (Picture("p", "see", "a:b", kept="../k", testbenches=("cycle",)),),
      "the file that picture p keeps must be"),
