@@ -8,14 +8,19 @@ others that no transfer exceeds, of whatever length.
 
 from fractions import Fraction
 from math import ceil
+from typing import Annotated
 
-from cyclebound.golden.bound import bound, check_count
+from cyclebound.golden.bound import Range, bound, check_count
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.pipeline_bounds import controller_completion, with_refreshes
 from cyclebound.golden.dram.timing import Part, part_named
-from cyclebound.golden.systolic.accelerator import Memory, transfer_cycles
+from cyclebound.golden.systolic.accelerator import Beats, Memory, transfer_cycles
 
 __all__ = ["behind_dram", "dram_clocks", "dram_transfer"]
+
+Bytes = Annotated[int, Range(1, 64, says="bytes of a beat, a divisor of 64")]
+Clocks = Annotated[int, Range(1, says="DRAM clocks in a cycle of the accelerator")]
+Bursts = Annotated[int, Range(1, says="bursts of a tile")]
 
 _BURST_BYTES = 64
 OWED = 8
@@ -75,9 +80,11 @@ def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int =
                   ceil(inflation * _issue_delay(known, bursts) / (beats * clocks)))
 
 
-@bound(formula="transfer_cycles with the delay and interval of behind_dram", source="this project")
-def dram_transfer(*, part: Part | str, count: int, beat_bytes: int, clocks: int,
-                  bursts: int = 16) -> int:
+@bound(formula="transfer_cycles with the delay and interval of behind_dram", source="this project",
+       environment="the DRAM serves the accelerator alone; any row may be open before, and as many "
+                   "refreshes may be owed as are ever postponed")
+def dram_transfer(*, part: Part | str, count: Beats, beat_bytes: Bytes, clocks: Clocks,
+                  bursts: Bursts = 16) -> int:
     """Cycles of a load or a store whose memory is a DRAM.
 
     Unit: cycles. Counted as of `transfer_cycles`.

@@ -41,8 +41,12 @@ class OutputStationaryHarness(ArrayHarness):
             in_flight=self._in_flight(rows, columns))
 
     def _in_flight(self, rows, columns):
-        """Products that may be under way at once, and folds whose checksums may wait."""
-        return 4
+        """Products that may be under way at once, and folds whose checksums may wait.
+
+        Folds are at least ``rows + columns - 1`` apart, and the last row of one leaves
+        2 rows + columns + 2 cycles after its first operands.
+        """
+        return (2 * rows + columns + 2) // (rows + columns - 1) + 3
 
     def traffic(self, m, kept, clear):
         """Both streams are taken together."""
