@@ -42,7 +42,8 @@ GOOD = Block(
     "a.b", "a wire", Wire, {"c": Configuration({"width": 1}, {"width": range(1, 3)})},
     (Bench("cycle", "bench", configurations=("c",)),),
     (Observed("move", one, Probe("i", "i"), proved_by=("so",), exhaustive=True),),
-    (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict}),), fpga=FpgaTarget("c"),
+    (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict}),),
+    fpga=FpgaTarget("c"),
     pictures=(Picture("p", "see", "a:b", kept="k.json", testbenches=("cycle",)),))
 
 
