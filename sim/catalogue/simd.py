@@ -91,7 +91,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="results",
-                quick=1,
+                quick=0,
                 says="a result comes stages cycles after its operands, and none without them; "
                      "words and integers are moved, added, compared and combined exactly; there "
                      "is one NaN",
