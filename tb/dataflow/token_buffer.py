@@ -151,14 +151,17 @@ async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
 
 @testbench
 async def a_stranger_in_the_entry_is_not_matched(bench: Bench) -> None:
-    """Threads *t* and *t* + depth wait in the same entry of two stores, and stay there."""
-    if bench.parameters["operands"] < 2:
+    """Threads that differ in one bit wait in the same entry of two stores, and stay there."""
+    p = bench.parameters
+    if p["operands"] < 2:
         return
-    scene = Scene(bench, 0b11)
-    depth = scene.depth
-    for entry in range(depth):
-        scene.put(entry, [0])
-        scene.put(entry + depth, [1])
-    for _ in range(4 * depth):
-        await scene.cycle()
-    assert not scene.fired
+    for bit in range((p["depth"] - 1).bit_length(), p["tid_width"]):
+        for first in (0, 2 ** p["tid_width"] - p["depth"]):  # all other bits 0, or 1
+            await bench.reset()
+            scene = Scene(bench, 0b11)
+            for entry in range(first, first + scene.depth):
+                scene.put(entry, [0])
+                scene.put(entry ^ 1 << bit, [1])
+            for _ in range(4 * scene.depth):
+                await scene.cycle()
+            assert not scene.fired
