@@ -99,6 +99,11 @@ class Probe:
     in_turn: bool = False
     ahead: str = "0"
 
+    def __post_init__(self) -> None:
+        if self.id and (self.starts, self.ends) != ("1", "1"):
+            raise ValueError("a probe with an id has one start and one end a request, as it counts "
+                             "neither for each id")
+
     def texts(self) -> list[str]:
         """All its expressions."""
         named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks,

@@ -4,7 +4,7 @@ from amaranth.hdl import Const, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["Watcher", "claim_kept"]
+__all__ = ["Watcher", "claim_kept", "delayed"]
 
 
 class Watcher(wiring.Component):
@@ -26,6 +26,15 @@ def _inputs(signature):
                    Out(wiring.Signature(_inputs(member.signature))))  # `In` would turn its members
                   .array(*member.dimensions)
             for name, member in signature.members.items()}
+
+
+def delayed(m, value, cycles):
+    """What ``value`` was that many cycles ago, 0 after reset."""
+    for number in range(cycles):
+        later = Signal.like(value, name=f"inputs_{number + 1}")
+        m.d.sync += later.eq(value)
+        value = later
+    return value
 
 
 def claim_kept(m, name, port, claim, *, unless=None):

@@ -97,7 +97,7 @@ def most_dram_bursts(transfers: int, size: int) -> int:
     DRAM. Transfers of more bytes than the bus has are refused. None leaves 4 KiB.
     """
     width = min(1 << size, DATA_BYTES)
-    rest = (transfers - 1) * width  # bytes behind the first transfer
+    rest = (transfers - 1) * width  # bytes after the first transfer
     return min(1 + -(-rest // BURST_BYTES), PAGE_BYTES // BURST_BYTES)
 
 

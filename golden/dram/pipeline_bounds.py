@@ -1,4 +1,4 @@
-"""Worst-case formulas of the stages of the DRAM path: what each adds before and behind the DRAM.
+"""Worst-case formulas of the stages of the DRAM path: what each adds before and after the DRAM.
 
 The formulas of the DRAM itself, the longest issue delays, are in ``bounds.py``.
 """
@@ -36,9 +36,9 @@ Gap = Annotated[int, Range(0, says="words between two lines")]
 Lines = Annotated[int, Range(1, says="lines of the tile")]
 Interval = Annotated[int, Range(2, says="cycles from one refresh falling due to the next")]
 MostOwed = Annotated[int, Range(1, says="refreshes that may be owed")]
-Requests = Annotated[int, Range(1, says="tiles, each behind the one before")]
+Requests = Annotated[int, Range(1, says="tiles, each waiting for the one before")]
 Late = Annotated[int, Range(0, says="cycles by which the request's next burst may come late")]
-Behind = Annotated[int, Range(0, 2, says="what went before: 0 a read, 1 a write, 2 a refresh")]
+After = Annotated[int, Range(0, 2, says="the request before: 0 a read, 1 a write, 2 a refresh")]
 
 _LOOKUP = 7
 
@@ -229,7 +229,7 @@ _URGENT = ("refreshes are done at any time, and while as many are owed as may be
 def refresh_deadline(*, interval: Interval, most: MostOwed) -> int:
     """Cycles from a refresh falling due to its REF, both included.
 
-    The oldest is done first. ``most`` intervals later, as many have fallen due behind it, and the
+    The oldest is done first. ``most`` intervals later, as many more have fallen due, and the
     last of them found ``most`` owed unless the REF came before: in the cycle before that at the
     latest.
     """
@@ -253,7 +253,7 @@ def refresh_gap(*, interval: Interval, most: MostOwed) -> int:
 def generator_burst(*, late: Late) -> int:
     """Cycles from taking a burst to its entry at the head of its bank's FIFO, both included.
 
-    The burst is taken in one cycle and held in the next, where the burst behind it has to be on
+    The burst is taken in one cycle and held in the next, where the next burst has to be on
     offer, unless it is the request's last: ``late`` cycles more if it comes so much later. In the
     third cycle its entry is made, and in the fourth it is the head.
     """
@@ -271,10 +271,10 @@ def arbiter_refresh(*, part: Part | str) -> int:
     return part_named(part).nRFC
 
 
-@bound(formula="max(nRTP + nRP, nRC - nRCD) behind a read, nCWD + nBURST + nWR + nRP behind a "
-               "write, nRFC behind a refresh", source="this project",
+@bound(formula="max(nRTP + nRP, nRC - nRCD) after a read, nCWD + nBURST + nWR + nRP after a "
+               "write, nRFC after a refresh", source="this project",
        environment="no request begins while the refresh is wanted")
-def arbiter_refresh_wait(*, part: Part | str, behind: Behind) -> int:
+def arbiter_refresh_wait(*, part: Part | str, after: After) -> int:
     """Cycles from the first in which a refresh can be wanted to the one that chooses it.
 
     Both are included. A refresh is wanted from the cycle on after which the last command of a
@@ -283,9 +283,9 @@ def arbiter_refresh_wait(*, part: Part | str, behind: Behind) -> int:
     chosen nRCD before it or earlier, and asks for nRC; or a precharge, which only asks for nRP.
     """
     known = part_named(part)
-    if behind == 2:
+    if after == 2:
         return known.nRFC
-    if behind:
+    if after:
         return known.nCWD + known.nBURST + known.nWR + known.nRP
     return max(known.nRTP + known.nRP, known.nRC - known.nRCD)
 
@@ -312,7 +312,7 @@ def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
        environment="the tiles begin at any words; refreshes fall due in any cycle, and none is "
                    "owed when the first tile begins")
 def full_load(*, part: Part | str, requests: Requests, bursts: int, write: int) -> int:
-    """DRAM clocks for so many tiles of ``bursts`` bursts each, one waiting behind the other.
+    """DRAM clocks for so many tiles of ``bursts`` bursts each, each waiting for the one before.
 
     From the first command of the first to the first command of what follows the last, which waits
     as well: each takes its issue delay, at most `tile_issue_delay`, and refreshes are among them.
@@ -327,7 +327,7 @@ def controller_completion(*, part: Part | str, bursts: int, write: int) -> int:
 
     Nothing else is under way, and no refresh is owed. In the seventh cycle the tile leaves the
     buffer table and starts; seven cycles later its first burst is on offer, and three cycles
-    behind that, in the seventeenth, its first command is chosen. An issue delay behind that is the
+    after that, in the seventeenth, its first command is chosen. An issue delay after that is the
     cycle in which the next request's could be chosen, and that is the one of the completion.
     """
     return 17 + tile_issue_delay.function(part=part, bursts=bursts, write=write)
@@ -353,7 +353,7 @@ def controller_completion_indexed(*, part: Part | str, bursts: int, rows: int, w
 
     As `controller_completion`, with an index on offer in every cycle from the request's start on.
     That the first burst is not the last is known when the third index is taken (with fewer, their
-    end), three cycles behind the start; its first command is chosen four cycles later: in the
+    end), three cycles after the start; its first command is chosen four cycles later: in the
     fourteenth from taking the request. Bursts follow one in a cycle, as they do in a tile.
 
     **Gaps** are those of `indexed_issue_delay`, and ``starved`` counts from the request's start on.

@@ -30,7 +30,7 @@ __all__ = ["Cell", "CpuTile", "Given", "Gpu", "Mapped", "Resource", "SimD", "Sys
 
 MEASURED = "RTL"
 MODELLED = "model"
-"""What stands behind a number: hardware of this project that keeps it, or a model alone."""
+"""Where a number comes from: hardware of this project that keeps it, or a model alone."""
 
 _PIECE_BURSTS = 32  # of a copy's requests
 
@@ -47,7 +47,7 @@ class Resource(Protocol):
     kind : str
         `MEASURED` or `MODELLED`.
     evidence : str
-        What stands behind its numbers, in a sentence.
+        Where its numbers come from, in a sentence.
     """
 
     name: str

@@ -6,7 +6,9 @@ the results, one of them weighted by place, stand for all of them; software know
 the first wrong result by asking for shorter stretches.
 
 It has no model of its own: what it must measure are the bounds in
-golden/simd/arithmetic_bounds.py, and results as the units' models have them.
+golden/simd/arithmetic_bounds.py, and results as the units' models have them. tb/simd/execute.py
+drives it, for tb/simd/lane_harness.py and tb/simd/special_functions_harness.py;
+tests/simd/test_special_functions_hardware.py tests it.
 """
 
 from amaranth.hdl import Module, Signal

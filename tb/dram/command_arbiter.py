@@ -148,7 +148,7 @@ class Scene:
         while bench.cycle < self.rest:
             await self.cycle()
         self.start = self._current if self.carry else 0
-        bench.declare("refresh_wait", behind=int(request.write))
+        bench.declare("refresh_wait", after=int(request.write))
         if request.tile and follows and self.start == 0:
             bench.declare("tile", bursts=len(request.bursts), write=int(request.write))
         else:
@@ -184,7 +184,7 @@ class Scene:
             self.bench.undeclare("refresh")
         while await self.cycle(refresh=True) is None:
             pass
-        self.bench.declare("refresh_wait", behind=2)
+        self.bench.declare("refresh_wait", after=2)
 
     # -- what to ask for -------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Assert, Cat, Const, Cover, Module, Mux, Signal
 
 from cyclebound.golden.simd.lane_operations import LaneOperation as Op
 from cyclebound.golden.simd.special_tables import NAN
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, delayed
 
 __all__ = ["LaneCheck"]
 
@@ -33,11 +33,7 @@ class LaneCheck(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        inputs = Cat(self.valid, self.operation, self.a, self.b)
-        for number in range(self.stages):
-            later = Signal.like(inputs, name=f"inputs_{number + 1}")
-            m.d.sync += later.eq(inputs)
-            inputs = later
+        inputs = delayed(m, Cat(self.valid, self.operation, self.a, self.b), self.stages)
         due, operation, a, b = inputs[0], inputs[1:7], inputs[7:39], inputs[39:]
         less, zero = a.as_signed() < b.as_signed(), ~a.any()
         results = {

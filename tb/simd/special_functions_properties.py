@@ -3,7 +3,7 @@
 from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.simd.special_tables import NAN, SpecialFunction
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, delayed
 
 __all__ = ["SpecialFunctionsCheck", "SpecialFunctionsRangeCheck"]
 
@@ -30,11 +30,7 @@ class SpecialFunctionsCheck(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        inputs = Cat(self.valid, self.function, self.operand)
-        for number in range(self.stages):
-            later = Signal.like(inputs, name=f"inputs_{number + 1}")
-            m.d.sync += later.eq(inputs)
-            inputs = later
+        inputs = delayed(m, Cat(self.valid, self.function, self.operand), self.stages)
         due = inputs[0]
         m.d.comb += [self.function_due.eq(inputs[1:3]), self.operand_due.eq(inputs[3:])]
 

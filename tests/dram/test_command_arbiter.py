@@ -132,7 +132,7 @@ def test_delay_depends_on_the_request_before_if_the_pair_is_carried_over(
 
 def test_bounds_of_a_refresh():
     assert arbiter_refresh(part=X16) == X16.nRFC == 560
-    assert [arbiter_refresh_wait(part=X16, behind=what) for what in range(3)] == [52, 66, 560]
+    assert [arbiter_refresh_wait(part=X16, after=what) for what in range(3)] == [52, 66, 560]
 
 
 # The checker fires

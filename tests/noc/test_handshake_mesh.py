@@ -183,7 +183,7 @@ def test_cores_that_read_each_others_ram(targets, model, stopped):
 
 @unit
 def test_picture(tmp_path):
-    """A fetch behind a write is requested in cycle 7, taken in cycle 11, and answered in 35."""
+    """A fetch after a write is requested in cycle 7, taken in cycle 11, and answered in 35."""
     found = waves()
     assert [now for now, there in enumerate(found["link: request"]) if there] == [10]
     holds = found["router 0: input master holds a packet"]

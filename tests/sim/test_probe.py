@@ -295,3 +295,8 @@ def test_lines_that_are_no_requests(tmp_path):
     assert others == ["warning\n"]
     assert [(one.at, one.began.tolist(), one.ended.tolist()) for one in seen] == [
         ({"r": 0}, [], []), ({"r": 1}, [[12, 3]], [[12, 15, 4]])]
+
+
+def test_many_ends_and_an_id():
+    with pytest.raises(ValueError, match="one start and one end a request"):
+        Probe("ask[0].valid", "done[0]", id="ask[0].size", ends="2")

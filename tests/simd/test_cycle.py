@@ -14,6 +14,7 @@ from cyclebound.tools.simd.assembler import assemble, assemble_file
 from cyclebound.tools.simd.kernel_cases import case, expected
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 
+QUICK = "stencil", "spmv", "srad_reduce"  # with every policy; the others in the thorough level
 pytestmark = pytest.mark.unit
 
 PAPER, SMALL = MACHINES["paper"], MACHINES["small"]
@@ -50,11 +51,10 @@ def test_dram_accesses_back_to_back(text, measured):
     assert (began[20] - began[1]) / 19 == pytest.approx(measured, abs=2.2)
 
 
-@pytest.mark.parametrize("policy", Policy)
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "policy"), [
+    pytest.param(name, policy, marks=() if policy is Policy.UNCONSTRAINED or name in QUICK
+                 else pytest.mark.thorough) for name in KERNELS for policy in Policy])
 def test_kernels_have_their_results_whatever_the_policy(name, policy):
-    if policy is not Policy.UNCONSTRAINED and name not in ("stencil", "spmv", "srad_reduce"):
-        pytest.skip("quick: all policies with three of the kernels")
     found = case(name, SMALL)
     wanted = expected(name, found)
     ran = CycleModel(found.program, found.grid, found.memory, policy=policy, part=PART).run()
