@@ -12,6 +12,7 @@ import cyclebound.golden
 import cyclebound.hdl
 import cyclebound.sim
 import cyclebound.tb
+import cyclebound.tools
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
 
@@ -23,7 +24,7 @@ def sources(pages: tuple[str, ...]) -> str:
     """A hash of all code that a result may depend on: this project's and the pages' folders'."""
     digest = hashlib.sha256()
     roots = [Path(package.__file__).parent for package in
-             (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb)]
+             (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb, cyclebound.tools)]
     catalogue.load(pages)
     for page in pages:
         roots.append(Path(sys.modules[page].__file__).parent)

@@ -1,4 +1,4 @@
-"""What the simulation costs: ``python -m cyclebound.sim.performance``.
+"""What the simulation costs: ``python -m cyclebound.tools.maintenance.performance``.
 
 Each section measures side by side, in one run, what has to be compared, and prints a table in
 Markdown. docs/performance.md holds such tables. The figures are seconds of processor time unless
@@ -353,7 +353,7 @@ def machine() -> str:
 def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m cyclebound.sim.performance",
+        prog="python -m cyclebound.tools.maintenance.performance",
         description="Measure what simulation costs on this machine, side by side.")
     parser.add_argument("section", nargs="*", metavar="SECTION",
                         help=f"any of {', '.join(SECTIONS)}; the default is all")
