@@ -104,6 +104,8 @@ def test_a_name_that_is_no_page(name):
      "configurations of a Testbench in testbenches of the block must be a tuple or nothing, not"),
     ("testbenches", (Bench("a", "m", configurations=("d",)),),
      "testbench a names the configuration 'd', which there is not"),
+    ("testbenches", (Bench("a", "m", least={"height": 2}),),
+     "testbench a names the parameter 'height', which there is not"),
     ("testbenches", (Bench("a", "m", seeds=0),), "seeds of testbench a must be at least 1"),
     ("bounds", (Observed("x", lambda: 1),), "bound of a Observed in bounds of the block must be"),
     ("bounds", (Observed("x/../y", one),), "the name of what a bound is on must be"),
