@@ -251,7 +251,8 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
         for bench in found.block.testbenches:
             if not bench.runs_on(new):
                 continue
-            if not (wrong := _refusal(bench, block, parameters)):
+            own = block.configurations[name].parameters
+            if not (wrong := _refusal(bench, block, parameters, own)):
                 benches[bench.name].append(new)
             elif not wanted or name in wanted or new in wanted:
                 refused.append(changes.without_paths(
@@ -273,8 +274,15 @@ def _listed(changes: Changes) -> str:
     return ", ".join(f"{name} {value}" for name, value in changes.settings)
 
 
-def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object]) -> str:
-    """Why the testbench cannot run with these parameters; empty if it can."""
+def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object],
+             own: Mapping[str, object]) -> str:
+    """Why the testbench cannot run with these parameters; empty if it can.
+
+    ``own`` are those of the configuration that they come from.
+    """
+    for name in bench.fixed:
+        if name in own and parameters[name] != own[name]:
+            return f"its models know {name} {own[name]} only, not {parameters[name]}"
     for name, least in bench.least.items():
         if name in parameters and parameters[name] < least:
             return f"it needs {name} to be at least {least}, not {parameters[name]}"
