@@ -2,10 +2,7 @@
 """Proofs of the DRAM path's blocks have to fail for faults of the kind that they are about."""
 
 import dataclasses
-import importlib
-import inspect
 import re
-import types
 
 import pytest
 
@@ -14,6 +11,7 @@ from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterBursts
+from kit.faults import edited
 
 proof = pytest.mark.proof
 
@@ -38,14 +36,11 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
 ]
 
 
-def edited(name, claim, old, new):
+def with_fault(name, claim, old, new):
     """The block with a fault in it, and its property."""
     block = catalogue.load().find(f"dram.{name}")
     found = next(each for each in block.properties if each.name == claim)
-    text = inspect.getsource(importlib.import_module(f"cyclebound.hdl.dram.{name}"))
-    assert text.count(old) == 1
-    module = types.ModuleType("faulty")
-    exec(compile(text.replace(old, new), "<faulty>", "exec"), module.__dict__)
+    module = edited(f"cyclebound.hdl.dram.{name}", (old, new))
     return dataclasses.replace(
         block, component=getattr(module, block.component.__name__)), found
 
@@ -56,7 +51,7 @@ def edited(name, claim, old, new):
     [FAULTS[0], *(pytest.param(*fault, marks=pytest.mark.thorough) for fault in FAULTS[1:])],
     ids=lambda value: value if value[0].islower() and "." not in value else "")
 def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
-    block, found = edited(name, claim, old, new)
+    block, found = with_fault(name, claim, old, new)
     outcome = prove(block, found, found.instances[0], folder=tmp_path)
     assert outcome.status == "failed"
     assert says in outcome.detail
@@ -83,7 +78,7 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
 ], ids=["rcd", "ccd_s", "width", "first word", "left out",
         "last line"])
 def test_a_fault_is_not_proved_away(tmp_path, name, claim, parameters, old, new, says):
-    block, found = edited(name, claim, old, new)
+    block, found = with_fault(name, claim, old, new)
     outcome = prove(block, found, parameters, folder=tmp_path)
     assert outcome.status in ("bounded", "failed")
     assert re.search(says, outcome.detail)
