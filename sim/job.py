@@ -208,7 +208,7 @@ def write_job(folder: Path, job: Job, configuration: Configuration, testbench: T
         "parameters": dict(configuration.parameters), "seed": job.seed,
         "max_cycles": testbench.max_cycles,
         "domain": {name: (min(values), max(values))
-                   for name, values in configuration.domain.items()},
+                   for name, values in configuration.values.items()},
         "folder": str(folder.resolve()), "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes},
         "declared": top.declared_fields(), "observes": testbench.observes, **more}))
