@@ -25,7 +25,7 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block
 from cyclebound.sim.build import Build, build_verilator
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.job import Job, design, identity_of, job_environment, run_job, simulate
@@ -148,7 +148,7 @@ def _measured(build: Build, test: str, folder: Path, **settings: object) -> dict
     """Cycles per processor second, by what `cyclebound.tb.performance` calls it."""
     (folder / "job.json").write_text(json.dumps({"folder": str(folder), **settings}))
     environment = job_environment(Job("performance", "", "", 1, str(folder), test=test), folder,
-                               Testbench("performance", _MODULE))
+                                  _MODULE)
     done = subprocess.run(build.command(None), cwd=folder, env=environment, capture_output=True,
                           text=True)
     file = folder / "measured.json"
