@@ -1,4 +1,4 @@
-"""Signals for clients that nobody here wrote: each port of a block, as cocotb's own handles look.
+"""Signals for clients from other projects: each port of a block, as cocotb's own handles look.
 
 The top of a simulation has two packed buses (``bus.py``). A client made for cocotb, such as those
 of cocotbext-axi, wants a handle for each signal. `Pins` has one for each port::

@@ -1,4 +1,4 @@
-"""Golden model of the memory behind a fabric: banks, hits and misses.
+"""Golden model of a fabric's memory: banks, hits and misses.
 
 Source: SGMF, sections 5 and 5.2 (load/store units are connected to the banks of a first-level cache
 by a crossbar), Table 1. What hits is told from outside: a cache's own behaviour is not modelled.

@@ -173,7 +173,7 @@ class Graph:
         return Graph(done, list(self.ends))
 
     def pruned(self) -> "Graph":
-        """Without tasks that nobody needs; stores are needed, and the ends."""
+        """Without unused tasks; stores are needed, and the ends."""
         needed = {token.task for token in self.ends}
         needed |= {number for number, task in self.tasks.items() if task.function == Memory.STORE}
         stack = list(needed)

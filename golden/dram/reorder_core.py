@@ -108,7 +108,7 @@ class ReorderCoreModel:
         opens = chosen is not None and not self.rules.hit(chosen.request)
         if shown is not None and ready:
             self._shown = None
-        if closed:  # but whoever is on offer has yet to open its row
+        if closed:  # but the request on offer has yet to open its row
             self.rules.rows = {bank: row for bank, row in self.rules.rows.items()
                                if shown is not None and bank == shown.bank}
         if chosen is not None:

@@ -78,7 +78,7 @@ class AlikeTraversal:
             raise ValueError(f"channel dependencies must have no cycle, but {ring}")
         self._flits, self._delta, self._depth = flits, delta, depth
         self._ways = {name: channels(route) for name, route in routes.items()}
-        self._next: dict[Channel, set[Channel]] = {}    # by channel: those behind its FIFO,
+        self._next: dict[Channel, set[Channel]] = {}    # by channel: those after its FIFO,
         self._inputs: dict[Channel, set[Channel]] = {}  # and those before it
         for way in self._ways.values():
             for before, channel in pairwise(way):

@@ -31,7 +31,7 @@ class SpecialUnitConfiguration(data.StructLayout):
 
 
 class SpecialUnit(wiring.Component):
-    """Several blocks behind one reservation buffer: virtually a pipeline.
+    """Several blocks that share a reservation buffer: virtually a pipeline.
 
     A thread fires when its operands are there, its entry of the reservation buffer (thread mod
     ``depth``) is free, and so is a block. Blocks end in any order, one result goes into the

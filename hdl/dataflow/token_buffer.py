@@ -124,7 +124,7 @@ class TokenBuffer(wiring.Component):
             m.submodules[f"store_{k}"] = self.stores[k]
             m.submodules[f"tags_{k}"] = self.tags[k]
 
-        # Who fires: the first complete entry behind the one served last. It leaves in each cycle
+        # The first complete entry after the one served last fires. It leaves in each cycle
         # in which the output is free.
         free = Signal()
         m.d.comb += free.eq(~self.fire.valid | self.fire.ready)

@@ -37,7 +37,7 @@ class CommandArbiter(wiring.Component):
 
     Reads and writes go first, then the precharges that make way for another row, activates, other
     precharges, refreshes. Of several reads, writes or precharges, the bank nearest to the pair that
-    was read or written last has its turn. Of several activates, banks at or behind that pair come
+    was read or written last has its turn. Of several activates, banks at or after that pair come
     before those in front of it, and among them the one with the most entries waiting.
 
     A request's reads and writes all have one direction, and the next request begins when ``rest``
@@ -84,7 +84,7 @@ class CommandArbiter(wiring.Component):
     choices : list of Signal
         Banks whose read or write, precharge to make way, activate, other precharge is chosen.
     behind : Signal
-        Banks at or behind the active pair.
+        Banks at or after the active pair.
     legal_cas : Signal
         Banks whose timing allows a read or write.
     counters : dict of Countdown
@@ -240,7 +240,7 @@ class CommandArbiter(wiring.Component):
     def _orders(self, m, behind):
         """By bank, as bits: who goes before it among equals; and who before it to activate.
 
-        Nearer goes first: banks at or behind the active pair, and of these, as of the others, the
+        Nearer goes first: banks at or after the active pair, and of these, as of the others, the
         lower. Among activates, the one with more entries waiting is nearer than the lower; a bank
         that is left after its entry counts as one with one entry.
         """
@@ -263,7 +263,7 @@ class CommandArbiter(wiring.Component):
                legal_pre, legal_act, legal_cas):
         """All timing counters, of banks, bank groups and the rank; what they allow is registered.
 
-        A command's counters start one cycle late, so that they do not lie behind the choice; in
+        A command's counters start one cycle late, off the path of the choice; in
         the meantime it is held against whatever may not follow at once.
         """
         part = self.part
@@ -289,7 +289,7 @@ class CommandArbiter(wiring.Component):
                   for group in range(part.bank_groups)]
         rank_act = allows("rrd_s", any_act, did_act.any())
         rank_cas = allows("ccd_s", any_cas, did_cas.any())
-        # Who is chosen is known later than that somebody is. So where the whole rank has to wait in
+        # The any-grant signal settles before the one-hot grant. Where the whole rank must wait in
         # the next cycle, it is not asked of whom it would be the bank or the group.
         act = Const(0, part.banks) if part.nRRD_S >= 2 else do_act
         cas = Const(0, part.banks) if part.nCCD_S >= 2 else do_cas

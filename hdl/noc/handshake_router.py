@@ -34,7 +34,7 @@ def check_shmac_router(*, slave_acknowledge="passed", address_bits=ADDRESS_BITS,
 
 
 def _count(m, counter, pulses):
-    """Count ``pulses``; three cycles behind."""
+    """Count ``pulses``; three cycles later."""
     caught = Signal(len(pulses), name=f"{counter.name}_caught")
     events = Signal(range(len(pulses) + 1), name=f"{counter.name}_events")
     m.d.sync += [caught.eq(Cat(pulses)), events.eq(sum(caught)), counter.eq(counter + events)]
@@ -61,7 +61,7 @@ def connect_ports(m, router):
 
 
 class ShmacRouterSignature(wiring.Signature):
-    """The face of a router of SHMAC, old or new, in its own directions; see `HandshakeRouter`."""
+    """Interface of a router of SHMAC, old or new, in its own directions; see `HandshakeRouter`."""
 
     def __init__(self, *, address_bits=ADDRESS_BITS, data_bits=DATA_BITS):
         packets = stream.Signature(PacketLayout(address_bits=address_bits, data_bits=data_bits))

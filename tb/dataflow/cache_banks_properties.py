@@ -78,7 +78,7 @@ class CacheBanksCheck(Watcher):
                 under_way.eq(under_way & ~gone | entered),
                 Assume(~request.valid | ~under_way.bit_select(request.payload.tag, 1),
                        f"port {p}: a tag that is under way is offered"),
-                Assert((gone & ~under_way) == 0, f"port {p}: an answer that nobody waits for"),
+                Assert((gone & ~under_way) == 0, f"port {p}: an answer without a request"),
             ]
 
             # in time: cycles that the request has waited, and those since it was taken

@@ -1,5 +1,5 @@
 """The switch delivers exactly what is configured: every output its input's tokens, all of them, in
-order, and nobody else's.
+order, and no others.
 
 `SwitchCheck` knows the ports only, and watches simulations. `SwitchProof` adds what induction needs
 to know about the inside of `Switch`.
@@ -115,7 +115,7 @@ class SwitchProof(SwitchCheck):
                 Assert((served[i] == 0) | (pair.level != 0),
                        f"invariant: input {i} has the token that it has served"),
                 Assert((served[i] == 0) | (served[i] != chosen),
-                       f"invariant: input {i} keeps no token that everybody has"),
+                       f"invariant: input {i} keeps no token that all outputs have"),
             ]
         for o in range(self.ports):
             there, number = self.source(o)
@@ -132,5 +132,5 @@ class SwitchProof(SwitchCheck):
                        f"invariant: output {o}: the youngest"),
             ]
         m.d.sync += Cover((self.owed[0] == _PLACES) & (self.owed[1] == 1)
-                          & (self.choices[0] == self.choices[1]), "one output is behind another")
+                          & (self.choices[0] == self.choices[1]), "one output lags another")
         return m

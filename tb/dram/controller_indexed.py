@@ -1,4 +1,4 @@
-"""Testbench of indexed requests through the DRAM controller: the longest that anybody found.
+"""Testbench of indexed requests through the DRAM controller: the longest that are known.
 
 Every pin and word is compared in every cycle, as in ``controller.py``; what is added here is which
 requests there are: the witnesses of the bound, an adversary's, and a thousand indexes at once.

@@ -62,14 +62,14 @@ class Scene:
         return granted
 
     async def drain(self) -> None:
-        """Until nobody asks."""
+        """Until there is no request."""
         while self._offers:
             await self.cycle(())
         await self.cycle(())
 
 
 @testbench
-async def everybody_always_asks(bench: Bench) -> None:
+async def all_always_ask(bench: Bench) -> None:
     scene = Scene(bench)
     for _ in range(400):
         await scene.cycle(range(scene.ports))

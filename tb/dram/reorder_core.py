@@ -91,10 +91,10 @@ class Scene:
 
 
 async def hold_back(scene: Scene) -> QueuedRequest:
-    """Fill the queue with misses behind a request that opens a row; returns the last of them."""
+    """Fill the queue with misses after a request that opens a row; returns the last of them."""
     scene.request(0, 0)
     await scene.cycle()
-    for number in range(scene.entries):  # nobody leaves: the register is full
+    for number in range(scene.entries):  # none leaves: the register is full
         scene.request(1, number % 2)
     while scene.waiting:
         await scene.cycle(ready=False)

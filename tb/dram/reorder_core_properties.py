@@ -94,7 +94,7 @@ class ReorderCheck(Watcher):
 class ReorderProof(ReorderCheck):
     """`ReorderCheck`, with invariants about the queue of a `ReorderCore` that has a cap.
 
-    Ages fall from the oldest to the youngest, and whoever stands last has not been overtaken. Below
+    Ages fall from the oldest to the youngest, and the last one has not been overtaken. Below
     the cap, an age is what the checker has counted; at the cap, those that stand before are all
     that is still to come.
 
@@ -126,7 +126,7 @@ class ReorderProof(ReorderCheck):
         claim(~target.picked | (pick.any() & ((pick & (pick - 1)) == 0) & ((pick & ~valid) == 0)),
               "one is picked of those that wait")
         claim(~(target.picked & (ages[0] == self.cap)) | pick[0], "at the cap, it is the oldest")
-        claim(~(target.picked & target.fresh), "nobody is picked before the banks know")
+        claim(~(target.picked & target.fresh), "none is picked before the banks know")
         there = Signal(n)
         m.d.comb += there.eq(Cat(valid[place] & target.queue[place].request.tag.all()
                                  for place in range(n)))

@@ -8,7 +8,7 @@ __all__ = ["claim_fair"]
 def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
     """Claim in ``m`` that an output is fair, for any number of cycles.
 
-    The rank of an input is how many stand before it in the order that begins behind the one served
+    The rank of an input is how many come before it in the order that begins after the one served
     last; rank and packets gone by stay below the number of inputs together. `Cover` shows a packet
     that waits for as many as may go by, or for ``shown``, where that takes too many cycles.
 

@@ -97,10 +97,10 @@ class BankedMemoryCheck(_MemoryWatcher):
         m.d.sync += [
             Assert((ready & (ready - 1)) == 0, f"bank {bank}: more than one grant"),
             Assert((ready & ~asks) == 0, f"bank {bank}: grant without a request"),
-            Assert(ready.any() | ~asks.any(), f"bank {bank}: idle while somebody asks"),
+            Assert(ready.any() | ~asks.any(), f"bank {bank}: idle while there is a request"),
         ]
 
-        # The bound: while I wait, nobody has two turns. With a grant in every cycle, I am granted
+        # The bound: no other has two turns meanwhile. With a grant in every cycle, I am granted
         # within as many cycles as requesters ask, I among them: Eq. 1 for one word.
         twice = []
         for who, ahead in enumerate(self.ahead[bank]):
@@ -126,9 +126,9 @@ class BankedMemoryCheck(_MemoryWatcher):
 class BankedMemoryProof(BankedMemoryCheck):
     """`BankedMemoryCheck`, with invariants about the arbiters inside a `BankedMemory`.
 
-    The rank of a requester is how many stand before it in the order that begins behind the one
-    served last. Whoever waits moves forward in every cycle, so rank and cycles waited stay below
-    ``requesters`` together; whoever was served in the meantime stands behind. `Cover` shows that
+    The rank of a requester is how many come before it in the order that begins after the one
+    served last. A waiting one moves forward in every cycle, so rank and cycles waited stay below
+    ``requesters`` together; one that was served in the meantime comes after it. `Cover` shows that
     the bound is reached.
 
     Parameters
@@ -171,7 +171,7 @@ class BankedMemoryProof(BankedMemoryCheck):
             m.d.sync += Assert(waited[who] | (ahead == 0), "invariant: only who waits is overtaken")
             for other, place in enumerate(ranks):
                 m.d.sync += Assert(~ahead[other] | (place > rank),
-                                   "invariant: who was served stands behind who waits")
+                                   "invariant: a served requester comes after a waiting one")
             for cycles, aged in enumerate(self.aged[bank], 1):
                 m.d.sync += Assert(~aged[who] | (waited[who] & (rank + cycles < count)),
                                    "invariant: who waits moves forward")
@@ -179,7 +179,7 @@ class BankedMemoryProof(BankedMemoryCheck):
         longest = self.aged[bank][-1] if count > 1 else ~0
         granted = Cat(path.request.ready for path in self.paths(bank))
         m.d.sync += Cover((longest & granted).any(),
-                          f"bank {bank}: somebody waits for {count} cycles")
+                          f"bank {bank}: a requester waits for {count} cycles")
 
 
     def explain(self, m, probes):

@@ -20,7 +20,7 @@ class Scene:
         self._streams = TwoStreams(bench, model, ("weights", "left"), *self.widths)
 
     async def passes(self, width: int, count: int = 1, **chances: Iterable[bool]) -> None:
-        """Some passes with random operands, one behind the other."""
+        """Some passes with random operands, one after the other."""
         operand, accumulator = self.widths
         height = self.rows + self.columns - 1
         filters = [random_matrix(self.bench, operand, self.rows, self.taps) for _ in range(count)]

@@ -164,7 +164,7 @@ def _plant(fault):
 @unit
 @pytest.mark.parametrize(("fault", "says"), [
     ("lost", "port 0: not answered within 6 cycles"),
-    ("twice", "port 0: an answer that nobody waits for"),
+    ("twice", "port 0: an answer without a request"),
     ("starved", "port 0: not taken within 3 cycles"),
     ("changed", "port 0: another word than the last that was stored"),
     ("crowded", "two accesses to one word at once")])

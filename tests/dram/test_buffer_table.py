@@ -191,7 +191,7 @@ FAULTS = {  # what the checker says, and a fault
     "tile is empty": tile("words", lambda value: 0),
     "lines of a tile overlap": tile("period", lambda value: 0),
     "tile begins before its buffer": tile("address", lambda value: 0),
-    "tile ends behind its buffer": tile("address", lambda value: value + 4),
+    "tile ends beyond its buffer": tile("address", lambda value: value + 4),
     "indexed tile does not begin with its buffer": tile("address", lambda value: value + 1),
     "limit is not the buffer's size": lambda table, ports, cycle: ports.limit.eq(table.limit + 1),
     "tile is not what was asked for": tile("write", lambda value: ~value),

@@ -341,7 +341,7 @@ def test_data_harness_finds(tmp_path, monkeypatch, fault):
 @cosim
 @pytest.mark.parametrize(("says", "faults"), [
     ("lane", [("cam.snoop.payload.index.eq(beat.targets[0])", "cam.snoop.payload.index.eq(0)")]),
-    ("the harness found: words for another destination, words for nobody", [
+    ("the harness found: words for another destination, words without a request", [
         ("(beat.destination != wanted.destination)", "(beat.destination == wanted.destination)"),
         ("(under_way == 0) |", "(under_way != 0) |")]),
     ("the harness found: a refresh was late", [("controller.late))", "1))")]),

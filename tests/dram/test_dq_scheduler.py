@@ -139,7 +139,7 @@ FAULTS = [
     (lambda d: d.deliver.valid.eq(1), "deliver is not in the cycles of a read's data"),
     (lambda d: d.dq_out.valid.eq(1), "dq_out is not in the cycles of a write's data"),
     (lambda d: d.fetch.valid.eq(1), "fetch is not in good time for a write's data"),
-    (lambda d: d.dq_out.payload.mask.eq(1), "a word is written that nobody wrote"),
+    (lambda d: d.dq_out.payload.mask.eq(1), "a word is written without a store"),
     (lambda d: d.deliver.payload.words[3].eq(7), "deliver holds other words than the pins"),
     (lambda d: d.dq_out.payload.mask.eq(8), "the mask is not that of fetch and store"),
     *((lambda d, n=n: [d.dq_out.payload.mask.eq(15), d.dq_out.payload.words[n].eq(1 << 31)],

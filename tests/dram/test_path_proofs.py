@@ -21,7 +21,7 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
     ("command_arbiter", "one_command", "self.refresh & self.idle & (self.rest == 0))",
      "self.refresh & (self.rest == 0))", "refresh without rest, or rest without the refresh"),
     ("command_arbiter", "activates", "Cat(turn_cas[:(i | 1) + 1].any() for i",
-     "Cat(turn_cas[i] for i", "invariant: whoever is behind one that is behind, is"),
+     "Cat(turn_cas[i] for i", "invariant: behind is a thermometer"),
     ("buffer_table", "inside_wide", "(middle << half)", "(middle << half + 1)",
      "invariant: product"),
     # buffers 16 to 31 take the places of 0 to 15: not seen of fewer
@@ -67,7 +67,7 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
      '"ccd_s": part.nCCD_S', '"ccd_s": part.nCCD_S - 1', "rank is held back|ccd_s"),
     ("buffer_table", "inside_wide", {"buffers": 32}, "wide.eq(right > entry.x)",
      "wide.eq(right > entry.x + 1)",
-     "a line ends behind the buffer's|refusal is not for the first reason"),
+     "a line ends beyond the buffer's|refusal is not for the first reason"),
     ("stride_sequencer", "inside_16", {}, "at.low.eq(Mux(near, 0, at.next[:4]))", "at.low.eq(0)",
      "words before the line"),
     ("stride_sequencer", "inside_16", {}, "mask.eq(Cat(words) & pattern)",

@@ -166,7 +166,7 @@ FAULTS = [  # fault, load, checker, what it says
      "bank 1: more than one grant"),
     (grants(0, lambda inner, ports, cycle: cycle[3]), 0.2, CHECK,
      "bank 1: grant without a request"),
-    (none_granted, 0.2, CHECK, "bank 1: idle while somebody asks"),
+    (none_granted, 0.2, CHECK, "bank 1: idle while there is a request"),
     (priority, 1, CHECK, "bank 1: overtaken twice by one requester"),
     (priority, 1, CHECK, "bank 1: not granted within 3 cycles"),
     (none_granted, 0.2, CHECK, "bank 1: not granted within 3 cycles"),

@@ -72,7 +72,7 @@ class Steps:
         self.part, self.worlds, self.bursts = part, worlds, bursts
         self.closing = recovery(part, write)
         self.cycles = 0 if write else part.nRC
-        self._decides = self.cycles - self.closing + 1  # age of an activate, behind the last word
+        self._decides = self.cycles - self.closing + 1  # age of an activate, after the last word
         self._oldest = max(part.nFAW, part.nRC - self.closing + 1)
 
     def start(self) -> State:

@@ -189,7 +189,7 @@ class Worlds:
         return (place.banks(role) - base) % self.part.banks
 
     def _nearer(self, role: Role, other: Role, current: Role | None) -> int:
-        """Worlds in which ``role`` is nearer behind the pair of ``current`` than ``other``."""
+        """Worlds in which ``role`` is nearer after the pair of ``current`` than ``other``."""
         return self._set([self._distance(place, role, current)
                           < self._distance(place, other, current) for place in self._places])
 
@@ -199,7 +199,7 @@ class Worlds:
                           for place in self._places])
 
     def _nearest(self, role: Role, ready: tuple[Role, ...], current: Role | None) -> int:
-        """Worlds in which no other role of ``ready`` is nearer behind the pair of ``current``."""
+        """Worlds in which no other role of ``ready`` is nearer after the pair of ``current``."""
         chosen = self.all
         for other in ready:
             if other != role:
