@@ -113,7 +113,7 @@ class Pins:
         return self._look(False)
 
     def _look(self, driven: bool) -> int:
-        # a wide bus is read once for all who wake up by the same edge
+        # a wide bus is read once for all that wake up by the same edge
         now = get_sim_time("step"), current_gpi_trigger()
         kept = self._read.get(driven)
         if kept is None or kept[0] != now:

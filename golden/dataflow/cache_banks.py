@@ -67,7 +67,7 @@ class CacheModel:
         return found
 
     def step(self, requests: Sequence[Access | None]) -> list[bool]:
-        """End the cycle in which the units ask for this: who is taken."""
+        """End the cycle in which the units make these requests; returns which are taken."""
         taken = [request is not None and not self.banks for request in requests]
         asking: dict[int, int] = {}
         for unit, request in enumerate(requests):

@@ -34,7 +34,7 @@ def cache_access(*, ports: Ports, miss: Miss) -> int:
     are due before theirs, and answered in the order in which they were taken, which is that of
     their last moments; so each cycle serves, of those that are due, the one whose last moment is
     the earliest. If a hit were late, all answers since the last idle cycle before would have
-    earlier last moments, each within that time: more cycles than there are. So no request is late.
+    earlier last moments, each within that time, which has fewer cycles. So no request is late.
     """
     return ports - 1 + miss
 

@@ -110,7 +110,7 @@ class DramDevice:
         self._bus_command: Issued | None = None
         self._tables()
         self._store: dict[tuple[int, int, int], bytearray] = {}
-        self._bus: dict[int, _Beat] = {}                # cycle: who uses the data bus
+        self._bus: dict[int, _Beat] = {}                # by cycle: the burst on the data bus
         self._due_in: deque[tuple[int, _Beat]] = deque()  # beats of writes still to come
         self._now = 0
         self._refreshed: deque[int] = deque(maxlen=MOST_REFRESHES)

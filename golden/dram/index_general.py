@@ -101,10 +101,10 @@ class _Request:
         return self._chain([0, *history[1:]], start, count, part.nRCD)
 
     def _stalled(self, count: int) -> list[tuple[int, int]]:
-        """The same from a clock 0 on in which a full FIFO of an open bank kept words from coming.
+        """Latest times of activates from a clock 0 on in which a full FIFO stopped the words.
 
-        With each, how many words of that FIFO there still were. The word that was kept is one of
-        them, and enters first; or it is the request's last, which needs room in all FIFOs.
+        With each, how many words of that FIFO, of an open bank, there still were. The word that was
+        kept is one of them, and enters first; or it is the last, which needs room in all FIFOs.
         """
         part = self.part
         before = min(4, max(1, self.most - count))

@@ -103,7 +103,7 @@ class ReorderCoreModel:
         shown, fresh = self._shown, self._fresh
         self._fresh = False
         chosen = self._picked if shown is None or ready else None
-        # who leaves next is found out a cycle ahead, when the banks know of the one before
+        # the next to leave is chosen a cycle ahead, when the banks know of the one before
         self._picked = None if fresh or chosen is not None else self._choose()
         opens = chosen is not None and not self.rules.hit(chosen.request)
         if shown is not None and ready:

@@ -196,5 +196,5 @@ class TileStates:
 
 @functools.lru_cache(maxsize=16)
 def tile_states(part: Part, *, write: bool) -> TileStates:
-    """The states of a part in one direction, the same ones for all who ask."""
+    """The states of a part in one direction, one object for all callers."""
     return TileStates(part, write=write)

@@ -1,4 +1,4 @@
-"""Patterns of traffic: who sends to whom. Static, so that a bound can be worked out for each."""
+"""Patterns of traffic: sources and targets. Static, so that a bound can be worked out for each."""
 
 import random
 

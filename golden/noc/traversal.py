@@ -118,7 +118,7 @@ class Traversal:
                        for name, way in self._ways.items()}
         self._users: dict[Channel, list[str]] = {}      # by channel: the streams that use it,
         self._onward: dict[Channel, set[Channel]] = {}  # the channels after its FIFO,
-        inputs: dict[Channel, dict[Channel, set[str]]] = {}  # and who comes from where
+        inputs: dict[Channel, dict[Channel, set[str]]] = {}  # and the flows from each
         for name, way in self._ways.items():
             for channel in way:
                 self._users.setdefault(channel, []).append(name)
@@ -180,7 +180,7 @@ class Traversal:
             run.unknown + lag, run.whole, run.last, part, cut, run.mixed)))
 
     def _apart(self, channel: Channel, run: _Run) -> int:
-        """The same, with packets that go several ways: each at its worst."""
+        """Of packets on several routes: each at its worst."""
         found = self._any(channel, run.unknown) + sum(
             number * self._packet(channel, group) for group, number in run.whole)
         if run.last is not None:

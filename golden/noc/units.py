@@ -56,7 +56,7 @@ class Duration:
     clock: Clock
 
     def to(self, clock: Clock) -> Duration:
-        """The same time in another clock, exactly: a fraction of a cycle stays."""
+        """This time in cycles of another clock, exactly: a fraction stays."""
         return Duration(self.amount * self.clock.period_ns / clock.period_ns, clock)
 
     def whole(self, clock: Clock | None = None) -> Duration:

@@ -61,7 +61,7 @@ class _Block(wiring.Component):
         last = [f"FINISH_{number}" for number in range(len(self.finish()))]
         with m.FSM():
             with m.State("IDLE"):
-                # whether there are operands or not: who is chosen is known late in the cycle
+                # whether there are operands or not: the choice settles late in the cycle
                 p = self.operands.payload
                 m.d.sync += [self.a.eq(p.a), self.b.eq(p.b), self.result.payload.tag.eq(p.tag)]
                 with m.If(self.operands.valid):

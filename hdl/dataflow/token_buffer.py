@@ -20,7 +20,7 @@ __all__ = ["TokenBuffer"]
 
 
 class TokenBuffer(wiring.Component):
-    """A direct-mapped explicit token store for each operand, and the choice of who fires.
+    """A direct-mapped explicit token store for each operand, and the choice of what fires.
 
     A token of thread *t* lies in entry *t* mod ``depth`` of its operand's store, so that nothing
     is searched for; the bits of *t* above stand beside it, and a thread fires when all operands

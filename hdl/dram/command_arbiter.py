@@ -142,7 +142,7 @@ class CommandArbiter(wiring.Component):
                 cas[i].eq(valid[i] & ~entry.alone & ~need_act),
             ]
 
-        # -- what is legal, and who of them is chosen ------------------------------------------
+        # -- what is legal, and which of it is chosen ----------------------------------------
         # Of each kind, who would have its turn; beside that, which kind has its turn.
         legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
                                 for name in ("pre", "act"))
@@ -238,7 +238,7 @@ class CommandArbiter(wiring.Component):
         return m
 
     def _orders(self, m, behind):
-        """By bank, as bits: who goes before it among equals; and who before it to activate.
+        """By bank, as bits: the banks before it among equals; and those before it to activate.
 
         Nearer goes first: banks at or after the active pair, and of these, as of the others, the
         lower. Among activates, the one with more entries waiting is nearer than the lower; a bank
@@ -290,7 +290,7 @@ class CommandArbiter(wiring.Component):
         rank_act = allows("rrd_s", any_act, did_act.any())
         rank_cas = allows("ccd_s", any_cas, did_cas.any())
         # The any-grant signal settles before the one-hot grant. Where the whole rank must wait in
-        # the next cycle, it is not asked of whom it would be the bank or the group.
+        # the next cycle, it does not depend on the bank or the group.
         act = Const(0, part.banks) if part.nRRD_S >= 2 else do_act
         cas = Const(0, part.banks) if part.nCCD_S >= 2 else do_cas
         group_act = [allows(f"rrd_l_{number}", (act & mine).any(),

@@ -20,7 +20,7 @@ class ForwardedLayout(data.StructLayout):
 
 
 class Turns(wiring.Component):
-    """Round robin without a memory of who would have been next.
+    """Round robin that keeps no turn for a port without a request.
 
     Part of the front end. Unlike `noc.arbiter`, it does not hold a grant that is not served: the
     front end's requests do not depend on whether there is a place.
@@ -94,7 +94,7 @@ class MultiPortFrontEnd(wiring.Component):
     starved : Signal
         By port: its request has waited for the limit.
     groups : list of (ports, Turns)
-        Who takes turns with whom: first those that may starve (if there are any), then each
+        The ports that take turns: first those that may starve (if there are any), then each
         priority's ports, the greatest first.
     """
 

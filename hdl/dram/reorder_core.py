@@ -36,7 +36,7 @@ class ReorderCore(wiring.Component):
     3. banks in which no row was opened within the last t_RC (unless all were: none is kept
        waiting for it, since the controller does that);
     4. the direction of the request that left before;
-    5. who came first.
+    5. the oldest.
 
     With an age cap, the oldest request goes before all that once ``cap`` others have left while it
     waited, older ones included; only then is there a bound on a request's stay.
@@ -75,7 +75,7 @@ class ReorderCore(wiring.Component):
     ages : list of Signal
         By place: how many have left while it waited, up to ``cap``.
     picked, pick : Signal
-        It was found out in the cycle before who leaves next, and whose place it has.
+        The next to leave, and its place, were chosen in the cycle before.
     fresh : Signal
         The request on offer left the queue in the cycle before.
     """
@@ -131,7 +131,7 @@ class ReorderCore(wiring.Component):
             return Mux(same & fresh, request.row == out.row,
                        before & (~self.closed | (same & source.valid)))
 
-        # -- who leaves ------------------------------------------------------------------------
+        # -- which one leaves---------------------------------------------------------------------
         # Comparing takes a cycle, choosing another. In the cycle after a choice, none is
         # compared, for the banks are not told until then.
         choose, pick = Signal(), self.pick

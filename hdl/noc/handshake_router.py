@@ -42,7 +42,7 @@ def _count(m, counter, pulses):
 
 def connect_ports(m, router):
     """Wire the inputs and outputs of a router, old or new, to its ports and to each other, and
-    count what is dropped. The router itself tells its inputs who is granted, and when the master
+    count what is dropped. The router itself tells its inputs the grant, and when the master
     waits."""
     for port, unit in zip(ShmacPort, router.inputs, strict=True):
         m.submodules[f"input_{port.name.lower()}"] = unit

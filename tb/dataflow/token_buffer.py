@@ -75,7 +75,7 @@ def _masks(bench: Bench) -> range:
 
 @testbench
 async def one_thread_at_a_time(bench: Bench) -> None:
-    """Every set of operands, in every order, with gaps between them: who comes last fires."""
+    """Every set of operands, in every order, with gaps between them: the last one fires."""
     for needed in _masks(bench):
         await bench.reset()
         scene = Scene(bench, needed)

@@ -96,7 +96,7 @@ async def traffic(bench: Bench) -> None:
 
 @testbench
 async def traffic_with_stalls(bench: Bench) -> None:
-    """The same, while the client stalls each channel at random."""
+    """Random bursts, while the client stalls each channel at random."""
     scene = await Scene.ready(bench)
     write, read = scene.master.write_if, scene.master.read_if
     for chance in (0.3, 0.9):

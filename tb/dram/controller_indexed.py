@@ -128,7 +128,7 @@ async def refused_and_late_indexes(bench: Bench) -> None:
 
 @testbench
 async def completions_with_gaps(bench: Bench) -> None:
-    """The same requests one at a time: each takes no longer than it may from its acceptance on."""
+    """Those requests one at a time: each takes no longer than it may from its acceptance on."""
     scene = Scene(bench)
     offered = with_gaps(bench, scene)
     await scene.drain()

@@ -356,7 +356,7 @@ class Scene:
     def _rows(self, numbers: Sequence[int]) -> int:
         """Rows of banks that a buffer from the first to the last of these bursts covers.
 
-        One more than there are banks stands for any greater number: bounds make no difference.
+        ``banks`` + 1 stands for any greater number: bounds make no difference.
         """
         first, last = min(numbers), max(numbers)
         rows = 0

@@ -36,7 +36,7 @@ class Scene:
                 self.bench.undeclare("wait", at={"p": port})
 
     async def cycle(self, asking: Iterable[int], ready: bool = True) -> int | None:
-        """One cycle in which these ports ask, besides all whose request waits; who is granted."""
+        """One cycle in which these ports ask, besides those that wait; returns the grant."""
         bench = self.bench
         for port in asking:
             if port not in self._offers:

@@ -29,9 +29,9 @@ class FrontEndCheck(Watcher):
     age : list of Signal
         By port that has a limit: cycles waited, up to the limit.
     ahead : list of Signal
-        By port: who of its equals has been granted, as an equal, since it waits.
+        By port: which of its equals have been granted, as an equal, since it waits.
     turns : list of Signal
-        By port that has a limit: who has been granted since it starves.
+        By port that has a limit: which have been granted since it starves.
     """
 
     def __init__(self, target):
@@ -148,14 +148,14 @@ class FrontEndProof(FrontEndCheck):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         target = self._target
-        m.d.sync += Assert(target.starved == self.starved, "invariant: who starves")
+        m.d.sync += Assert(target.starved == self.starved, "invariant: the ports that starve")
         for port, limit in enumerate(self.limits):
             if limit:
                 age = self.age[port]
                 m.d.sync += [
                     Assert(target.left[port] == limit - age, "invariant: the counter"),
                     Assert(self.starved[port] == (age == limit), "invariant: the limit"),
-                    Assert(self.waited[port] == (age != 0), "invariant: age of who waits"),
+                    Assert(self.waited[port] == (age != 0), "invariant: age of a port that waits"),
                     Assert(self.starved[port] | (self.turns[port] == 0), "invariant: no turns yet"),
                 ]
             m.d.sync += Assert(self.waited[port] | (self.ahead[port] == 0),

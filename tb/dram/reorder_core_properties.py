@@ -140,8 +140,8 @@ class ReorderProof(ReorderCheck):
             claim(counted | (age == self.cap) | (age == total), "ages are counted")
             claim(counted | (age != self.cap)
                   | ((total >= self.cap) & (total + place <= self.cap + n - 2)),
-                  "who is before is all that is to come")
-            claim(~(there[place] & self.pending) | (age == 0), "who comes has no age")
+                  "those before it are all that is to come")
+            claim(~(there[place] & self.pending) | (age == 0), "a new request has no age")
             claim(~there[place] | (target.queue[place].request.as_value() == self.kept),
                   "the request as it came")
         m.d.sync += Cover(self.leaves & (self.passed != 0), "a request is overtaken, and leaves")

@@ -121,7 +121,7 @@ class RoundRobinProof(RoundRobinCheck):
         return m
 
     def explain(self, m, probes):
-        """Say in ``m`` what the probe of ``grant`` counts: who is owed, and the grants gone by."""
+        """Say in ``m`` what the probe of ``grant`` counts: what is owed, and grants gone by."""
         for who, counter in enumerate(probes["grant"]):
             m.d.sync += [
                 Assert(counter.busy == self.owed[who], f"invariant: the probe follows {who}"),

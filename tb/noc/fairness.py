@@ -61,7 +61,7 @@ def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
             Assert(~(overtaken & (passed == count - 1)),
                    f"output {n}: {head} {who} overtaken by {count} packets"),
             Assert(owed[who] | (passed == 0), "invariant: who does not wait does not count"),
-            Assert(rank + passed < count, "invariant: who waits moves forward"),
+            Assert(rank + passed < count, "invariant: a waiting input moves forward"),
         ]
         longest.append(grant[who] & (passed == shown))
     m.d.sync += Cover(Cat(longest).any(), f"output {n}: a {head} waits for {shown} packets")

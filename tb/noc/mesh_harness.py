@@ -47,7 +47,7 @@ class Found:
 
 
 class HarnessScene:
-    """The harness, and who sends to whom."""
+    """The harness, and the target of each tile."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench, p = bench, bench.parameters

@@ -163,7 +163,7 @@ async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbyt
                    last_served: int) -> None:
     """One transaction in ``bank`` against rivals that always ask, from one state of the arbiter.
 
-    The arbiter's state is who was served last. So that one makes an access alone; in the next
+    The arbiter's state is the last requester served. So that one makes an access alone; in the next
     cycle all begin to ask. The worst is to have been served last oneself.
     """
     await scene.clear()

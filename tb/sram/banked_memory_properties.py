@@ -47,11 +47,11 @@ class BankedMemoryCheck(_MemoryWatcher):
     Attributes
     ----------
     waited : list of Signal
-        By bank: who asked in the cycle before, and was not granted.
+        By bank: which asked in the cycle before, and was not granted.
     ahead : list of list of Signal
-        By bank and requester: who has been granted since this one waits.
+        By bank and requester: which have been granted since this one waits.
     aged : list of list of Signal
-        By bank: who has waited for 1, 2, ... ``requesters`` - 1 cycles or more.
+        By bank: which have waited for 1, 2, ... ``requesters`` - 1 cycles or more.
     """
 
     def __init__(self, target):
@@ -174,7 +174,7 @@ class BankedMemoryProof(BankedMemoryCheck):
                                    "invariant: a served requester comes after a waiting one")
             for cycles, aged in enumerate(self.aged[bank], 1):
                 m.d.sync += Assert(~aged[who] | (waited[who] & (rank + cycles < count)),
-                                   "invariant: who waits moves forward")
+                                   "invariant: a waiting requester moves forward")
 
         longest = self.aged[bank][-1] if count > 1 else ~0
         granted = Cat(path.request.ready for path in self.paths(bank))
@@ -191,7 +191,7 @@ class BankedMemoryProof(BankedMemoryCheck):
                 cycles = sum(aged[who] for aged in self.aged[bank])
                 m.d.sync += [
                     Assert(counter.busy == self.waited[bank][who],
-                           "invariant: the probe follows who waits"),
+                           "invariant: the probe follows a waiting requester"),
                     Assert(~counter.busy | (counter.before == cycles),
                            "invariant: the probe counts the cycles waited"),
                 ]
@@ -223,7 +223,7 @@ class BankedMemoryDataCheck(_MemoryWatcher):
     shadow : list of Signal
         By bank: its value, once known.
     due : list of Signal
-        By bank: who reads it in this cycle, now that it is known.
+        By bank: which reads it in this cycle, now that it is known.
     """
 
     def __init__(self, target):

@@ -34,7 +34,7 @@ class Scene:
         assert played.results == expected, "the convolution is not numpy's"
 
     async def measured(self, width: int, passes: int) -> None:
-        """The same without stalls, by its probes: it begins and ends with an idle array."""
+        """A product without stalls, by its probes: it begins and ends with an idle array."""
         windows = passes * (width - self.taps + 1)
         for what in ("pass", "macs"):
             self.bench.declare(what, width=width, passes=passes, weights=passes * self.taps,

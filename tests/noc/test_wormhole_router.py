@@ -224,8 +224,8 @@ class Priority(PacketArbiter):
 def test_fairness_fires_on_a_router_that_is_not_fair(monkeypatch):
     monkeypatch.setattr("cyclebound.hdl.noc.wormhole_router.PacketArbiter", Priority)
     router = WormholeRouter(**TINY)
-    with pytest.raises(AssertionError, match=r"^Assertion violated: (output .: header 1 overtaken "
-                                             r"by 2 packets|invariant: who waits moves forward)$"):
+    with pytest.raises(AssertionError, match=r"^Assertion violated: (output .: header 1 "
+                       r"overtaken by 2 packets|invariant: a waiting input moves forward)$"):
         run_bench(router, traffic(router, "unfair", 200, compare=False),
                  properties.RouterFairProof(router))
 

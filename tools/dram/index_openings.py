@@ -26,7 +26,7 @@ class Openings(NamedTuple):
 
 
 class _Legal(NamedTuple):
-    """The same from the first cycle on in which the rank and some group may activate.
+    """What decides it from the first cycle on in which the rank and some group may activate.
 
     ``window``: how much later the second, third and fourth activate are for the four-activate
     window than for nRRD_S alone. Of all that decides the same, one; far fewer than `Openings`.

@@ -57,7 +57,7 @@ class State(NamedTuple):
         return None
 
     def outline(self) -> "State":
-        """The same, whichever group is which, and without the banks that are done."""
+        """This state without the numbers of its groups, and without the banks that are done."""
         groups = self.groups
         if not self.left:
             groups = [(activate, column, tuple(bank for bank in banks if bank[0] or bank[2]))
