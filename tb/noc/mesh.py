@@ -198,7 +198,7 @@ class MeshScene:
 
 async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
                    modelled: bool) -> None:
-    """Everybody sends ``packets`` packets of a pattern without a pause; measures all of them."""
+    """All tiles send ``packets`` packets of a pattern without a pause; measures all of them."""
     scene = await MeshScene.fresh(bench, modelled=modelled)
     for source, destination in pattern(scene.shape, number).items():
         known = {"flits": flits, "pattern": number, "source": scene.tiles.index(source)}
@@ -294,7 +294,7 @@ async def routes_that_are_none(bench: Bench) -> None:
             expected[where] += 1
             scene.send(good, longest)
     await scene.finish()
-    assert not scene.pending, f"{scene.pending} packets did not get through behind a bad one"
+    assert not scene.pending, f"{scene.pending} packets did not get through after a bad one"
     assert await scene.misrouted() == expected
     if scene.routing == "source":
         around = ((0, 0), (0, 1), (1, 1), (1, 0), (0, 0))
@@ -391,4 +391,4 @@ async def composable_with_tables(bench: Bench) -> None:
         rivals = await _play(bench, network, table,
                              {other: "table" if other == name else "always" for other in table})
         worse += rivals[number] != alone[number]
-    assert worse, "nobody is in anybody's way without a table"
+    assert worse, "packets do not meet without a table"
