@@ -36,6 +36,7 @@ run_results = lazy("cyclebound.sim.results")
 variants = lazy("cyclebound.sim.variant")
 verdicts = lazy("cyclebound.sim.verdict")
 verilog_checks = lazy("cyclebound.sim.verilog_check")
+verilog_litex = lazy("cyclebound.sim.verilog_litex")
 verilogs = lazy("cyclebound.sim.verilog")
 
 
@@ -48,6 +49,12 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             port_map: Annotated[Path | None, typer.Option(
                 "--port-map", metavar="FILE", help="Write ports, fields, claims and an instance as "
                 "JSON too.")] = None,
+            fusesoc: Annotated[Path | None, typer.Option(
+                "--fusesoc", metavar="FILE", help="Write a FuseSoC core file for --output too.")
+            ] = None,
+            litex: Annotated[Path | None, typer.Option(
+                "--litex", metavar="FILE", help="Write a LiteX module around --output too.")
+            ] = None,
             check: Annotated[bool, typer.Option(
                 "--check", help="Prove with yosys that the Verilog is the hardware that was built.")
             ] = False) -> int:
@@ -59,7 +66,12 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     settings = [*(settings or ()), *([f"part={part}"] if part else ())]
     made = verilogs.export(found, parameters_of(found, configuration, settings))
     problems = verilogs.lint(made, found.unread)
-    for path, text in ((output, made.text), (port_map, made.port_map)):
+    for option, path in (("--fusesoc", fusesoc), ("--litex", litex)):
+        if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):
+            raise UserError(f"{option} names a file in the folder of --output")
+    core, module = made.fusesoc(output.name), verilog_litex.litex_module(made, output.name)
+    for path, text in ((output, made.text), (port_map, made.port_map), (fusesoc, core),
+                       (litex, module)):
         if path is None:
             continue
         if str(path) == "-":

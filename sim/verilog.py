@@ -66,7 +66,7 @@ class Export:
         ``clk`` and ``rst``, or neither.
     claims : list of dict
         What is claimed of its latencies, with ``cycles`` where that needs no more parameters.
-    block, parameters : str, mapping
+    block, summary, parameters : str, str, mapping
         What it is.
     """
 
@@ -78,6 +78,7 @@ class Export:
     clocks: tuple[str, ...]
     claims: list[dict]
     block: str
+    summary: str
     parameters: Mapping[str, object]
 
     @property
@@ -90,6 +91,20 @@ class Export:
             "clocks": list(self.clocks), "ports": [asdict(port) for port in self.ports],
             "claims": self.claims, "instance": instance(self.name, self.ports, self.clocks)},
             indent=2) + "\n"
+
+    def fusesoc(self, verilog: str) -> str:
+        """A core file (CAPI 2) for the Verilog in the file of that name, beside the core file."""
+        family, _, block = self.block.partition(".")
+        version = importlib.metadata.version("cyclebound")
+        return (f"CAPI=2:\n\nname: cyclebound:{family}:{block}:{version}\n"
+                f"description: {json.dumps(self.summary)}\n\n"
+                f"filesets:\n  rtl:\n    files: [{json.dumps(verilog)}]\n"
+                "    file_type: verilogSource\n\n"
+                f"targets:\n  default: &default\n    filesets: [rtl]\n    toplevel: {self.name}\n"
+                "  lint:\n    <<: *default\n    default_tool: verilator\n    tools:\n"
+                "      verilator: {mode: lint-only, verilator_options: [-Wall]}\n"
+                "  synth:\n    <<: *default\n    default_tool: yosys\n    tools:\n"
+                "      yosys: {arch: ecp5}\n")
 
 
 def module_name(block: Block) -> str:
@@ -132,7 +147,8 @@ def export(block: Block, parameters: Mapping[str, object]) -> Export:
     on = "".join(f"/* verilator lint_on {code} */\n" for code in PRAGMAS)
     text = "\n".join([_header(block, parameters, claims, name, core, ports, clocks),
                       off["DECLFILENAME"] + outside, off["UNUSEDSIGNAL"] + modules + on])
-    return Export(name, core, text, explicit, ports, tuple(clocks), claims, block.name, parameters)
+    return Export(name, core, text, explicit, ports, tuple(clocks), claims, block.name,
+                  block.summary, parameters)
 
 
 def _in_order(text: str, module: str, names: list[str]) -> str:

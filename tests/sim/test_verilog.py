@@ -1,9 +1,13 @@
 # amaranth: UnusedElaboratable=no
 import gc
 import json
+import os
 import re
+import shutil
+import subprocess
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from amaranth.hdl import Module, Signal, UnusedElaboratable, signed
@@ -13,9 +17,12 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Configuration
+from cyclebound.sim.elaborate import run_yosys
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.toolchain import verilator
 from cyclebound.sim.verilog import PRAGMAS, export, lint
 from cyclebound.sim.verilog_check import MOST_MEMORY, check_equivalent, memory_bits
+from cyclebound.sim.verilog_litex import litex_module
 
 pytestmark = pytest.mark.unit
 
@@ -223,3 +230,59 @@ def test_every_pragma_has_a_reason_and_stands_in_the_text():
     for code, why in PRAGMAS.items():
         assert f"/* verilator lint_off {code} */  // {why}" in text
     assert text.count("lint_off") == len(PRAGMAS)
+
+
+def test_fusesoc_core_file_names_the_verilog_and_its_top():
+    text = exported("noc.arbiter").fusesoc("arbiter.v")
+    assert text.startswith("CAPI=2:\n\nname: cyclebound:noc:arbiter:")
+    assert '    files: ["arbiter.v"]\n' in text
+    assert "    toplevel: noc_arbiter\n" in text
+
+
+def test_fusesoc_lints_it(tmp_path):
+    fusesoc = shutil.which("fusesoc")
+    if fusesoc is None:
+        pytest.skip("fusesoc is not installed")
+    made = exported("noc.arbiter")
+    (tmp_path / "arbiter.v").write_text(made.text)
+    (tmp_path / "arbiter.core").write_text(made.fusesoc("arbiter.v"))
+    tool = verilator()
+    done = subprocess.run(
+        [fusesoc, "--cores-root", ".", "run", "--target", "lint", "cyclebound:noc:arbiter"],
+        cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "VERILATOR_ROOT": str(tool.root),
+             "PATH": f"{tool.root / 'bin'}{os.pathsep}{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_litex_module_connects_every_port():
+    made = exported("dram.axi_port")
+    text = litex_module(made, "dram_axi_port.v")
+    compile(text, "dram_axi_port.py", "exec")
+    assert ("self.bus = bus = AXIInterface(id_width=4, address_width=32, data_width=128)"
+            in text)
+    assert "i_s_axi_awaddr=bus.aw.addr,\n" in text
+    assert "o_s_axi_rlast=bus.r.last,\n" in text
+    assert "o_command__op=self.command__op,\n" in text
+    assert len(re.findall(r"^            [io]_\w+=", text, re.MULTILINE)) == len(made.ports) + 2
+
+
+def test_litex_places_the_module(tmp_path, monkeypatch):
+    pytest.importorskip("litex")
+    from litex.gen.fhdl import verilog as back_end
+    from migen import ClockDomain
+    made = exported("dram.axi_port")
+    (tmp_path / "dram_axi_port.v").write_text(made.text)
+    (tmp_path / "placed.py").write_text(litex_module(made, "dram_axi_port.v"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sources = []
+    placed = __import__("placed").DramAxiPort(SimpleNamespace(add_source=sources.append))
+    assert sources == [str(tmp_path / "dram_axi_port.v")]
+    placed.clock_domains.cd_sys = ClockDomain("sys")
+    ports = {signal for channel in (placed.bus.aw, placed.bus.w, placed.bus.b, placed.bus.ar,
+                                    placed.bus.r) for signal in channel.flatten()}
+    ports |= {getattr(placed, port.name) for port in made.ports if hasattr(placed, port.name)}
+    top = str(back_end.convert(placed, ios=ports, name="top"))
+    assert re.search(r"^dram_axi_port dram_axi_port", top, re.MULTILINE)
+    (tmp_path / "top.v").write_text(top)
+    run_yosys("read_verilog top.v dram_axi_port.v; hierarchy -check -top top", tmp_path)
