@@ -92,7 +92,8 @@ COMMANDS = {
     "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
     "simd": [],
     "systolic": [],
-    "verilog": ["--output", "-o", "--configuration", "--set"],
+    "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
+                "--litex", "--check"],
     "prove": ["-j", "--set", "--part", "--json"],
     "fpga": ["--configuration", "--target", "--set", "--seed", "--json"],
 }
