@@ -1,4 +1,4 @@
-"""Broken traces: whatever is in a file, `cyclebound check` gives a verdict or says why there is none.
+"""Broken traces: `cyclebound check` gives a verdict, or says why there is none.
 
 It never hangs, and no traceback leaves it.
 
@@ -63,7 +63,7 @@ class Local(_Waveform):
         self._buffer.extend(json.dumps(values).encode() + b"\n")
 
     def _reply(self):
-        """The reader asks which signals: those of the last check, the clock first."""
+        """The reader asks which signals: all of them, the clocks first."""
         head = self._line(Path("it"))
         self._ids, names = {}, []
         for number, (name, width, key) in enumerate(head["signals"]):
@@ -71,10 +71,8 @@ class Local(_Waveform):
                 names.append((name, width))
                 self._ids.setdefault(name, (number, key))
         Trace.__init__(self, Path("it"), dict(names))
-        chosen = [name for name in self._ids if name.endswith(("clk", "valid", "ready", "data",
-                                                               "size"))][:5]
-        self._chosen = sorted(chosen, key=lambda name: not name.endswith("clk"))
-        return json.dumps([self._ids[name][0] for name in self._chosen])
+        chosen = sorted(self._ids, key=lambda name: not name.endswith("clk"))
+        return json.dumps([self._ids[name][0] for name in chosen])
 
     def _more(self, path):
         raise UserError("the reader has said no more")
