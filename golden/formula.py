@@ -1,12 +1,13 @@
 """A bound as a formula in a line, such as ``width + 2`` or ``(n - 1) * burst + 5``."""
 
 import ast
+import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping
 
 from cyclebound.golden.bound import Bound, NotCovered
 
-__all__ = ["FormulaError", "formula_bound"]
+__all__ = ["FormulaError", "as_bound", "formula_bound"]
 
 _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
               ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
@@ -55,6 +56,29 @@ def formula_bound(text: str) -> Bound:
         return found
 
     return _Formula(text, text, "given on the command line", function, names=names)
+
+
+def as_bound(claim: object, source: str = "a plain function") -> Bound:
+    """A bound, from what may stand for one: a number, a formula, or a function with its parameters
+    as arguments.
+
+    Raises `FormulaError`; ValueError for a function whose arguments have no names, and for a rate;
+    TypeError for anything else.
+    """
+    if isinstance(claim, int | str) and not isinstance(claim, bool):
+        return formula_bound(str(claim))
+    if isinstance(claim, Bound):
+        if claim.kind == "rate":
+            raise ValueError(f"{claim.name} is a rate, which is no latency; name a bound or a "
+                             "prediction")
+        return claim
+    if not callable(claim):
+        raise TypeError(f"Bound must be a number, a formula or a function, not {claim!r}")
+    arguments = inspect.signature(claim).parameters
+    if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL, each.VAR_KEYWORD)
+           for each in arguments.values()):
+        raise ValueError(f"{claim.__name__}: its arguments must have names, not * or **")
+    return Bound(claim.__name__, f"{claim.__name__}({', '.join(arguments)})", source, claim)
 
 
 class _Formula(Bound):

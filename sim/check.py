@@ -3,24 +3,21 @@
 import importlib
 import importlib.util
 import inspect
-import itertools
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
-
 from cyclebound.golden.bound import Bound
-from cyclebound.golden.formula import FormulaError, formula_bound
+from cyclebound.golden.formula import FormulaError, as_bound
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.shape import shown
 from cyclebound.sim.trace import Trace
 from cyclebound.sim.waveform import render
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import Ended, SampledProbe, places
+from cyclebound.tb.requests import Ended, SampledProbe, between_resets, places
 from cyclebound.tb.sampled import Chunk, SampledExpression
 from cyclebound.tb.tally import Finding, Tally
 
@@ -101,7 +98,7 @@ def bound_named(text: str) -> Bound:
     source, colon, name = text.rpartition(":")
     if not colon:
         try:
-            return formula_bound(text)
+            return as_bound(text)
         except FormulaError as error:
             raise pointed(error) from None
     if not source or not name.isidentifier():
@@ -109,19 +106,14 @@ def bound_named(text: str) -> Bound:
                         f"not {text!r}")
     module = _module(source)
     found = getattr(module, name, None)
-    if isinstance(found, Bound):
-        if found.kind == "rate":
-            raise UserError(f"--bound {text}: a rate is no latency; name a bound or a prediction")
-        return found
     if not callable(found):
         raise unknown(f"function in {source}", name, [
             key for key, value in vars(module).items()
             if not key.startswith("_") and (isinstance(value, Bound) or inspect.isfunction(value))])
-    if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL, each.VAR_KEYWORD)
-           for each in inspect.signature(found).parameters.values()):
-        raise UserError(f"--bound {text}: its arguments must have names, not * or **")
-    arguments = ", ".join(inspect.signature(found).parameters)
-    return Bound(name, f"{name}({arguments})", source, found)
+    try:
+        return as_bound(found, source)
+    except ValueError as error:
+        raise UserError(f"--bound {text}: {error}") from None
 
 
 def _module(source: str) -> object:
@@ -219,8 +211,7 @@ class _Run:
         """All requests, chunk by chunk; then those that are under way at the end."""
         time = 0
         for chunk in self._trace.chunks(self.clock, self.names):
-            for begin, stop, resets in self._between_resets(chunk):
-                part = chunk.part(begin, stop)
+            for part, resets in between_resets(chunk, self._reset):
                 for probe in self.probes:
                     if resets:
                         probe.reset()
@@ -231,17 +222,6 @@ class _Run:
         if self.cycles:
             for probe in self.probes:
                 yield probe.under_way(self.cycles - 1, time)
-
-    def _between_resets(self, chunk: Chunk) -> Iterator[tuple[int, int, bool]]:
-        """Stretches of cycles, and whether it is reset in them."""
-        if self._reset is None:
-            yield 0, len(chunk), False
-            return
-        resets = self._reset.of(chunk).events
-        cuts = [0, *(np.flatnonzero(resets[1:] != resets[:-1]) + 1).tolist(), len(chunk)]
-        for begin, stop in itertools.pairwise(cuts):
-            if begin < stop:
-                yield begin, stop, bool(resets[begin])
 
     def problems(self) -> list[str]:
         """Why the signals are no sequence of requests."""

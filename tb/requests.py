@@ -5,6 +5,7 @@ began and ended, its latency, and the parameters that signals showed when it beg
 those of `ProbeCounter`, cycle by cycle; tests compare the two.
 """
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.sampled import Chunk, SampledExpression
 
-__all__ = ["Ended", "SampledProbe"]
+__all__ = ["Ended", "SampledProbe", "between_resets", "places"]
 
 
 @dataclass(frozen=True)
@@ -323,3 +324,15 @@ def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]
         found = [{**place, letter: number} for place in found
                  for number in range(count if isinstance(count, int) else many(count))]
     return iter(found)
+
+
+def between_resets(chunk: Chunk, reset: SampledExpression | None) -> Iterator[tuple[Chunk, bool]]:
+    """The chunk in parts, each with whether it is reset throughout it."""
+    if reset is None:
+        yield chunk, False
+        return
+    resets = reset.of(chunk).events
+    cuts = [0, *(np.flatnonzero(resets[1:] != resets[:-1]) + 1).tolist(), len(chunk)]
+    for begin, stop in itertools.pairwise(cuts):
+        if begin < stop:
+            yield chunk.part(begin, stop), bool(resets[begin])

@@ -157,13 +157,13 @@ def _child(data, suffix, seeds, folder, state):
     pytest.param(range(1000, 340_000), id="third-of-a-million", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("suffix", [".fst", ".vcd", ".csv"])
 def test_broken_traces(tmp_path, suffix, rounds):
-    data = {".fst": _FST, ".csv": TABLE.replace("req.", "").encode() * 3,
+    head, *rows = TABLE.splitlines()
+    data = {".fst": _FST, ".csv": "\n".join([head.replace("req.", ""), *rows * 3]).encode(),
             ".vcd": vcd(tmp_path / "good.vcd", traffic([3, 1, 2, 5])).read_bytes()}[suffix]
     (tmp_path / f"good{suffix}").write_bytes(data)
-    if suffix != ".csv":
-        assert looked_at(tmp_path / f"good{suffix}").finding.requests > 3
+    assert looked_at(tmp_path / f"good{suffix}").finding.requests > 3
     looked, refused, killed, wrong = children(data, suffix, rounds, tmp_path)
     print(f"{suffix}: {looked} inputs, {refused} refused, {killed} ended their process")
     assert not wrong
-    assert refused > len(rounds) // 20
+    assert len(rounds) // 20 < refused < len(rounds) * 19 // 20
     assert killed < len(rounds) // 100
