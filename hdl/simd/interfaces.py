@@ -229,7 +229,7 @@ class IndexWriteLayout(data.StructLayout):
 class BufferQuery(wiring.Signature):
     """Dimensions of a DRAM buffer, for ``bufquery``; as the compute unit sees it.
 
-    ``x`` and ``y`` follow ``buffer`` within the cycle.
+    ``x`` and ``y`` follow ``buffer`` by one cycle.
     """
 
     def __init__(self):
