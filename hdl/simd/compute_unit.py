@@ -59,9 +59,9 @@ _INDEX_BITS = ceil_log2(INSTRUCTIONS)
 class CommitLayout(data.StructLayout):
     """What a token does to its work-group, for observers.
 
-    ``lanes`` of ``warp`` are written with ``words``; of a predicate, ``bits`` of all lanes are what
-    it holds now, and of a control instruction those of the mask ``writes.number``. ``value`` goes
-    into a scalar register. ``issued`` so many cycles ago: the number of stages.
+    ``lanes`` of ``warp`` are written with ``words``, or with ``bits`` if it is a predicate. Of a
+    control instruction, ``bits`` are what all lanes of the mask ``writes.number`` hold now.
+    ``value`` goes into a scalar register, with the ``last`` token.
     """
 
     def __init__(self, *, machine):
@@ -201,6 +201,7 @@ class ComputeUnit(wiring.Component):
                         m.d.sync += self._masks[slot][mask][warp].eq(lanes)
                 m.d.sync += [self._number[slot].eq(launched.number), self._x[slot].eq(launched.x),
                              self._y[slot].eq(launched.y), self.occupied[slot].eq(1),
+                             self._pc[slot].eq(0),
                              self._accessing[slot].eq(0),
                              *(each.eq(1) for each in self._sd[slot])]
                 m.d.comb += self._stacks[slot].clear.eq(1)
@@ -224,8 +225,6 @@ class ComputeUnit(wiring.Component):
         valid, index, injected = Signal(), Signal(_INDEX_BITS + 1), Signal()
         warp, number = Signal(ceil_log2(machine.warps)), Signal(range(self._most_passes()))
         blocked = Signal()  # until the flush that has to come
-        with m.If(self._fetches | self._injects):
-            m.d.sync += [valid.eq(1), index.eq(self._fetched), injected.eq(self._injects)]
 
         m.submodules.decoder = decoder = Decoder()
         m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data))
@@ -274,12 +273,12 @@ class ComputeUnit(wiring.Component):
                 m.d.sync += dividing.eq(machine.divider_cycles)
         with m.If(leaves):
             m.d.sync += [warp.eq(0), blocked.eq(what.access | what.pop | what.call | wrong)]
-            with m.If(~self._fetches):
-                m.d.sync += valid.eq(0)
         with m.If(self._flush):
             m.d.sync += [warp.eq(0), number.eq(0), blocked.eq(0)]
-            with m.If(~self._fetches & ~self._injects):
-                m.d.sync += valid.eq(0)
+        with m.If(self._fetches | self._injects):
+            m.d.sync += [valid.eq(1), index.eq(self._fetched), injected.eq(self._injects)]
+        with m.Elif(leaves | self._flush):
+            m.d.sync += valid.eq(0)
         for age in range(self.depth):
             m.d.sync += [tokens[age + 1].eq(tokens[age]),
                          tokens[age + 1].valid.eq(tokens[age].valid & ~self._flush)]
@@ -498,7 +497,7 @@ class ComputeUnit(wiring.Component):
         file, number = what.writes.file, what.writes.number
         special = (file == File.VECTOR_SPECIAL) & number[3]  # mem_idx, mem_data
         lanes = Signal(machine.lanes)
-        with m.If(commits & ((file == File.VECTOR) | special)):
+        with m.If(commits & ((file == File.VECTOR) | (file == File.PREDICATE) | special)):
             m.d.comb += lanes.eq(active & served)
         register = Signal(7)
         m.d.comb += register.eq(Mux(special, MEM_IDX + number[0], number))
@@ -506,7 +505,8 @@ class ComputeUnit(wiring.Component):
         for lane, registers in enumerate(self._lanes):
             write = registers.write
             m.d.comb += [
-                words[lane].eq(self._results[lane]), write.enable.eq(lanes[lane]),
+                words[lane].eq(self._results[lane]),
+                write.enable.eq(lanes[lane] & (file != File.PREDICATE)),
                 write.address.register.eq(register), write.address.warp.eq(ends.warp),
                 write.data.eq(words[lane]),
             ]
