@@ -30,9 +30,10 @@ from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS
+from cyclebound.tools.simd.random_instructions import random_instructions
 from cyclebound.tools.simd.random_kernels import random_kernel
 
-__all__ = ["Plan", "Scene", "random_plan"]
+__all__ = ["Plan", "Planner", "Scene", "play", "random_plan"]
 
 _MEM_IDX, _MEM_DATA = 64, 65
 _IDX, _DATA, _SD = 10, 11, 5
@@ -484,9 +485,14 @@ class Scene:
 def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = False) -> Plan:
     """A random kernel on random content with random delays."""
     rng = random.Random(seed)
-    grid = Grid(rng.choice((1, 2, 3)) * machine.items - rng.choice((0, 1, 7, machine.items // 2)),
-                1, machine)
-    program = assemble(random_kernel(seed, machine, grid.x).text)
+    if seed % 2:
+        grid = Grid(rng.randint(1, 3 * machine.widths[0]), rng.randint(1, 50), machine,
+                    rng.choice(machine.widths))
+        program = assemble(random_instructions(seed, machine))
+    else:
+        grid = Grid(rng.randint(1, 3) * machine.items - rng.choice((0, 1, 7, machine.items // 2)),
+                    1, machine)
+        program = assemble(random_kernel(seed, machine, grid.x).text)
     memory = memory_of(program)
     numbers = np.random.default_rng(seed)
     for content in memory.values():
@@ -494,21 +500,22 @@ def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = Fa
     return Planner(program, grid, memory, rng, words=words, exclusive=exclusive).made()
 
 
-async def _random_kernels(bench: Bench, count: int, first: int) -> None:
+async def play(bench: Bench, seeds: range) -> None:
+    """Random kernels and kernels of random instructions, in turn."""
     scene = Scene(bench)
-    for seed in range(first, first + count):
+    for seed in seeds:
         plan = random_plan(seed, scene.machine, scene.words, exclusive=seed % 3 == 0)
         await scene.load(plan.program)
         try:
             await scene.run(plan)
         except AssertionError as wrong:
             raise AssertionError(f"kernel {seed}: {wrong}") from None
-    assert scene.issued > 50 * count
+    assert scene.issued > 50 * len(seeds)
 
 
 @testbench
 async def random_kernels(bench: Bench) -> None:
-    await _random_kernels(bench, 20, 0)
+    await play(bench, range(40))
 
 
 @testbench
