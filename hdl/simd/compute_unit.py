@@ -19,6 +19,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS
+from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
@@ -33,7 +34,6 @@ from cyclebound.hdl.simd.interfaces import (
     NUMBER_BITS,
     AccessLayout,
     BufferQuery,
-    Cause,
     CompletionLayout,
     EndLayout,
     FaultLayout,
@@ -482,6 +482,7 @@ class ComputeUnit(wiring.Component):
         machine, current, ends = self.machine, self._current, self._tokens[-1]
         what = ends.decoded
         self._commits = commits = Signal()
+        self._wrong = Signal()  # what would commit stops the kernel
         self._rows = [Signal(machine.lanes, name=f"row_{name}") for name in MASKS]
         m.d.comb += [row.eq(self._masks[current][mask][ends.warp])
                      for mask, row in enumerate(self._rows)]
@@ -538,8 +539,9 @@ class ComputeUnit(wiring.Component):
 
         shown = self.commit.payload
         m.d.comb += [
-            self.commit.valid.eq(commits), shown.slot.eq(current), shown.index.eq(ends.index),
-            shown.injected.eq(ends.injected), shown.warp.eq(ends.warp), shown.first.eq(ends.first),
+            self.commit.valid.eq(commits & ~self._wrong), shown.slot.eq(current),
+            shown.index.eq(ends.index), shown.injected.eq(ends.injected), shown.warp.eq(ends.warp),
+            shown.first.eq(ends.first),
             shown.last.eq(ends.last), shown.writes.eq(what.writes), shown.lanes.eq(lanes),
             shown.bits.eq(bits), shown.value.eq(self._value), shown.words.eq(Cat(words)),
         ]
@@ -619,7 +621,7 @@ class ComputeUnit(wiring.Component):
             m.d.comb += cause.eq(Cause.OVERFLOW)
         with m.Elif(what.pop & self._empty):
             m.d.comb += cause.eq(Cause.EMPTY)
-        taken, access, wrong = Signal(), Signal(), Signal()
+        taken, access, wrong = Signal(), Signal(), self._wrong
         m.d.comb += [
             taken.eq(commits & what.jump & (~what.conditional | self._holds)),
             access.eq(commits & what.access),

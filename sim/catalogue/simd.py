@@ -114,11 +114,17 @@ BLOCKS = (
         component=ComputeUnit,
         configurations={
             "small": Configuration({"machine": "small"}),
+            # the stages in brackets in Sim-D's notes, and as few warps as there can be
+            "short": Configuration({"machine": "small decode_stages=1 execute_stages=3"}),
+            "one_warp": Configuration({"machine": "small items=8 special_units=8"}),
             "paper": Configuration({"machine": "paper"}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.compute_unit", quick=("small",),
                       observes=False),
+            Testbench("random", "cyclebound.tb.simd.compute_unit_random", observes=False,
+                      configurations=("small", "short", "one_warp"), thorough=True,
+                      max_cycles=100_000_000),
         ),
         bounds=(),
         signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",
