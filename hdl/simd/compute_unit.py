@@ -274,7 +274,8 @@ class ComputeUnit(wiring.Component):
         with m.If(leaves):
             m.d.sync += [warp.eq(0), blocked.eq(what.access | what.pop | what.call | wrong)]
         with m.If(self._flush):
-            m.d.sync += [warp.eq(0), number.eq(0), blocked.eq(0)]
+            # a division that is dropped delays no other, and one that commits has ended
+            m.d.sync += [warp.eq(0), number.eq(0), blocked.eq(0), dividing.eq(0)]
         with m.If(self._fetches | self._injects):
             m.d.sync += [valid.eq(1), index.eq(self._fetched), injected.eq(self._injects)]
         with m.Elif(leaves | self._flush):

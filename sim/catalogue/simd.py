@@ -1,6 +1,6 @@
 """Units of the SIMD accelerator."""
 
-from cyclebound.golden.simd import arithmetic_bounds
+from cyclebound.golden.simd import arithmetic_bounds, pipeline_bounds
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
 from cyclebound.hdl.simd.lane import Lane
@@ -33,6 +33,25 @@ _EXECUTE = (
 def _unit(harness):
     return harness.unit
 
+
+# An instruction's first token commits; 0 is the number of none, so that nothing begins before a
+# requester says which instructions it means.
+_COMMIT = "commit.valid & commit.payload.first & ~commit.payload.injected"
+_INSTRUCTION = _COMMIT + " & (commit.payload.index + 1 == declared.{})"
+_FIRST, _SECOND = (_INSTRUCTION.format(name) for name in ("first", "second"))
+
+
+def _interval(claim, start=_FIRST, end=_SECOND):
+    """From an instruction to another."""
+    return Observed(claim.name, claim, Probe(start=f"past({start})", end=end))
+
+
+_INTERVALS = tuple(_interval(each) for each in (
+    pipeline_bounds.scalar, pipeline_bounds.scalar_dependent, pipeline_bounds.vector,
+    pipeline_bounds.vector_dependent, pipeline_bounds.special, pipeline_bounds.special_dependent,
+    pipeline_bounds.division, pipeline_bounds.division_again, pipeline_bounds.division_dependent,
+    pipeline_bounds.jump_taken, pipeline_bounds.jump_not_taken, pipeline_bounds.vector_jump,
+    pipeline_bounds.push_to_pop))
 
 BLOCKS = (
     Block(
@@ -122,11 +141,13 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.compute_unit", quick=("small",),
                       observes=False),
+            Testbench("intervals", "cyclebound.tb.simd.compute_unit_intervals",
+                      quick=("small",)),
             Testbench("random", "cyclebound.tb.simd.compute_unit_random", observes=False,
                       configurations=("small", "short", "one_warp"), thorough=True,
                       max_cycles=100_000_000),
         ),
-        bounds=(),
+        bounds=_INTERVALS,
         signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",
                  "top.dut.access__payload", "top.dut.occupied", "top.dut.fault__valid"),
     ),
