@@ -16,9 +16,10 @@ from typing import Annotated
 from cyclebound.golden.bound import Range, bound
 from cyclebound.golden.simd.machine import Machine, machine_named
 
-__all__ = ["access_turn", "division", "division_again", "division_dependent", "end_turn",
-           "jump_not_taken", "jump_taken", "push_to_pop", "scalar", "scalar_dependent", "special",
-           "special_dependent", "vector", "vector_dependent", "vector_jump"]
+__all__ = ["access_turn", "division", "division_again", "division_dependent", "emptied",
+           "end_turn", "injected", "jump_not_taken", "jump_taken", "push_to_pop", "scalar",
+           "scalar_dependent", "special", "special_dependent", "vector", "vector_dependent",
+           "vector_jump"]
 
 Operand = Annotated[int, Range(0, 2, says="operand that depends: 0, 1 or 2")]
 AnyMachine = str | Machine
@@ -146,12 +147,30 @@ def jump_not_taken(*, machine: AnyMachine) -> int:
 
 @bound(formula="W + D + 1", source=_SOURCE, environment=_ANYTHING)
 def vector_jump(*, machine: AnyMachine) -> int:
-    """From a call, a cpop, or an instruction that leaves no lane active to what comes next.
-
-    Next is the instruction at the target, or the cpop that hardware injects.
+    """From a call or a cpop to the instruction at its target.
 
     Derivation: the last warp commits ``W - 1 + D`` cycles after the first one's issue; in the next
     cycle the masks are seen and the target is fetched.
+    """
+    found, depth = _found(machine)
+    return found.warps + depth + 1
+
+
+@bound(formula="W + D + 1", source=_SOURCE, environment=_ANYTHING)
+def emptied(*, machine: AnyMachine) -> int:
+    """From an instruction that leaves no lane active to the cpop that hardware injects.
+
+    Derivation: as `vector_jump`, but nothing has to be fetched.
+    """
+    found, depth = _found(machine)
+    return found.warps + depth + 1
+
+
+@bound(formula="W + D + 1", source=_SOURCE, environment=_ANYTHING)
+def injected(*, machine: AnyMachine) -> int:
+    """From a cpop that hardware injects to the instruction at its target.
+
+    Derivation: as `vector_jump`.
     """
     found, depth = _found(machine)
     return found.warps + depth + 1

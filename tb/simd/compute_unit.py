@@ -118,14 +118,16 @@ class Planner:
     """Makes a `Plan` with random delays of launches and accesses.
 
     ``slowest``: the most cycles of an access beyond its transfers. Some are as fast as can be.
-    ``stops`` are instructions at which a kernel is stopped, and ``refuses`` an access.
+    ``stops`` are instructions at which a kernel is stopped, and ``refuses`` an access. ``prompt``:
+    launches are not delayed.
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, rng: random.Random, *,
                  words: int, exclusive: bool = False, slowest: int = 60,
-                 stops: Sequence[int] = (), refuses: int | None = None) -> None:
+                 stops: Sequence[int] = (), refuses: int | None = None, prompt: bool = False
+                 ) -> None:
         self.plan = Plan(program, grid, exclusive)
-        self._refuses = refuses
+        self._refuses, self._prompt = refuses, prompt
         self._rng, self._words, self._slowest = rng, words, slowest
         self._memory, self._code = memory, Code(program)
         self._pipeline = Pipeline(program, grid.machine)
@@ -177,7 +179,7 @@ class Planner:
                 return
             slot = min(free, key=lambda each: each.free)
             when = max(slot.free, self._launch_from)
-            if self._rng.random() < 0.3:
+            if not self._prompt and self._rng.random() < 0.3:
                 when += self._rng.randrange(30)
             place = self._places[launched]
             slot.group = WorkGroup(self._code, self.plan.grid, place, self._memory, most=200_000)

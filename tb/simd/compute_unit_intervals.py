@@ -29,8 +29,6 @@ _SUM, _DIVIDE, _VECTOR, _ROOT = ("siadd s1, s0, 1", "sidiv s1, s0, s2", "iadd v1
                                  "rsqrt v1, v0")
 _SCALARS = "simad s3, s1, s0, s0", "simad s3, s0, s1, s0", "simad s3, s0, s0, s1"
 _VECTORS = "imad v2, v1, v0, v0", "imad v2, v0, v1, v0", "imad v2, v0, v0, v1"
-ALL_OFF = "itest.ez p0, v3\n"
-
 INTERVALS = [
     *(Interval("scalar", lines) for lines in (
         "siadd s1, s0, 1\nsiadd s3, s2, 1", "smov s1, 5\nadd v1, v0, v0",
@@ -69,7 +67,7 @@ INTERVALS = [
     Interval("vector_jump", "call f", second=-1),
     Interval("vector_jump", "cpush.if e\nnop\nnop\nnop\nnop\nnop\ncpop\nnop\ne:\nnop", 6, 8),
     Interval("push_to_pop", "cpush.if e\ncpop\ne:\nnop", second=2),
-    Interval("push_to_pop", "cpush.jc e, p1\ncpop\nrcp v1, v0\ne:\nnop", second=3),
+    Interval("push_to_pop", "cpush.jc e, p2\ncpop\nrcp v1, v0\ne:\nnop", second=3),
 ]
 
 # Registers have values, and all of them are there when the lines begin.
@@ -85,11 +83,11 @@ def _kernel(lines: str) -> str:
     return f"{HEAD}{_BEFORE}{lines}\nexit\nf:\nnop\ncpop\n"
 
 
-async def _run(scene: Scene, text: str, groups: int) -> None:
+async def _run(scene: Scene, text: str, groups: int, **more: bool) -> None:
     program = assemble(text)
     grid = Grid(groups * scene.machine.items, 1, scene.machine)
     await scene.run(Planner(program, grid, memory_of(program), scene.bench.rng,
-                            words=scene.words).made())
+                            words=scene.words, **more).made())
 
 
 @testbench
@@ -107,3 +105,37 @@ async def each_class(bench: Bench) -> None:
         except AssertionError as wrong:
             raise AssertionError(f"{each}: {wrong}") from None
         bench.undeclare(each.what)
+
+
+@testbench
+async def lanes_that_all_go(bench: Bench) -> None:
+    """What leaves no lane active, and the cpop that is injected."""
+    scene = Scene(bench)
+    for saved, lines in (("if", "cmask p3"), ("if", "bra e, p3"), ("brk", "brk p3"),
+                         ("jc", "ret p3"), ("jc", "call f, p1")):
+        for between in ("", "nop\n", "rcp v1, v0\n"):
+            text = _kernel(f"cpush.{saved} e\n{between}{lines}\n{between}nop\ncpop\ne:\nnop")
+            first = _BEGIN + 1 + bool(between)
+            bench.declare("emptied", first=first + 1)
+            if not lines.startswith(("bra", "call")):  # those are popped twice
+                bench.declare("injected", second=first + 3 + bool(between) + 1)
+            await _run(scene, text, 3)
+            bench.undeclare("emptied")
+            bench.undeclare("injected")
+
+
+@testbench
+async def turns(bench: Bench) -> None:
+    """From one work-group to the other, which waits."""
+    scene = Scene(bench)
+    for what, lines in (
+            *(("access_turn", f"{before}{access}\nexit") for before in ("", "nop\nnop\n")
+              for access in ("ldglin v1, 0", "ldsplin v1, 0", "sldg s0, 0, 4", "ldgbidx 0")),
+            ("end_turn", "exit"), ("end_turn", "nop\nexit"), ("end_turn", "mov v1, vc.one\nexit")):
+        text = f"{HEAD}{lines}\n"
+        program = assemble(text)
+        ends = next(index for index, each in enumerate(program.instructions)
+                    if each.operation.access or each.name == "exit")
+        bench.declare(what, first=ends + 1, second=1)
+        await _run(scene, text, 2, prompt=True)
+        bench.undeclare(what)
