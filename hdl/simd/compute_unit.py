@@ -20,13 +20,13 @@ from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS
 from cyclebound.golden.simd.faults import Cause
-from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL
+from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, File
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.hdl.dram.layouts import Strobe
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.simd.control_stack import ControlStack
-from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, File, Source
+from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, Source
 from cyclebound.hdl.simd.divider import Divider
 from cyclebound.hdl.simd.interfaces import (
     GRID_BITS,

@@ -2,8 +2,10 @@
 
 from cyclebound.golden.simd import arithmetic_bounds, pipeline_bounds
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
+from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
 from cyclebound.hdl.simd.lane import Lane
+from cyclebound.hdl.simd.scoreboard import Scoreboard
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.sim.block import (
     Block,
@@ -14,7 +16,12 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe
+from cyclebound.tb.simd.control_stack_properties import (
+    ControlStackCheck,
+    ControlStackLevelCheck,
+)
 from cyclebound.tb.simd.lane_properties import LaneCheck
+from cyclebound.tb.simd.scoreboard_properties import ScoreboardCheck
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
     SpecialFunctionsRangeCheck,
@@ -45,6 +52,16 @@ def _interval(claim, start=_FIRST, end=_SECOND):
     """From an instruction to another."""
     return Observed(claim.name, claim, Probe(start=f"past({start})", end=end))
 
+
+_MACHINES = {
+    "small": "small",
+    # the stages in brackets in Sim-D's notes, and as few warps as there can be
+    "short": "small decode_stages=1 execute_stages=3",
+    "one_warp": "small items=8 special_units=8",
+    "paper": "paper",
+}
+
+_TINY = tuple({"machine": f"small lanes=2 items={items} special_units=1"} for items in (2, 4))
 
 _INJECTED = "commit.valid & commit.payload.first & commit.payload.injected"
 _SLOT = " & (commit.payload.slot == {})"
@@ -141,11 +158,7 @@ BLOCKS = (
         summary="compute unit: two work-groups take turns on a pipeline of lanes",
         component=ComputeUnit,
         configurations={
-            "small": Configuration({"machine": "small"}),
-            # the stages in brackets in Sim-D's notes, and as few warps as there can be
-            "short": Configuration({"machine": "small decode_stages=1 execute_stages=3"}),
-            "one_warp": Configuration({"machine": "small items=8 special_units=8"}),
-            "paper": Configuration({"machine": "paper"}),
+            name: Configuration({"machine": machine}) for name, machine in _MACHINES.items()
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.compute_unit", quick=("small",),
@@ -157,6 +170,41 @@ BLOCKS = (
                       max_cycles=100_000_000),
         ),
         bounds=_INTERVALS,
+        properties=(
+            Property(
+                name="operands",
+                quick=1,
+                says="no operand is read that an instruction under way is still to write, and no "
+                     "instruction waits where nothing is under way",
+                checker=ScoreboardCheck,
+                top=Scoreboard,
+                instances=tuple({"machine": name} for name in _MACHINES.values()),
+                depth=12,
+                induction=12,
+            ),
+            Property(
+                name="stack_level",
+                says="if a push never finds it full nor a pop empty, and they fault where it "
+                     "does, the control stack has as many entries as were pushed and not "
+                     "popped, at most 16",
+                checker=ControlStackLevelCheck,
+                top=ControlStack,
+                instances=_TINY,
+                depth=6,
+                induction=2,
+            ),
+            Property(
+                name="stack_entries",
+                quick=1,
+                says="the top entry of the control stack is the last that was pushed and not "
+                     "popped",
+                checker=ControlStackCheck,
+                top=ControlStack,
+                instances=_TINY,
+                depth=10,
+                induction=None,
+            ),
+        ),
         signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",
                  "top.dut.access__payload", "top.dut.occupied", "top.dut.fault__valid"),
     ),

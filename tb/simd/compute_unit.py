@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from cyclebound.golden.simd.faults import Cause
-from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, Instruction, Kind, encode
+from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, File, Instruction, Kind, encode
 from cyclebound.golden.simd.machine import SLOTS, Grid, Machine, Place, machine_named
 from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.program import Program
@@ -39,7 +39,6 @@ __all__ = ["FLAWED", "HEAD", "Plan", "Planner", "Scene", "flawed_plan", "play", 
 
 _MEM_IDX, _MEM_DATA = 64, 65
 _IDX, _DATA, _SD = 10, 11, 5
-_FILES = ("none", "v", "s", "p", "vc", "sc")
 
 
 @dataclass
@@ -443,20 +442,20 @@ class Scene:
                                   f"should be {due}")
             self.issued += 1
             due = next(issues, None)
-        file, number = _FILES[at["writes.file"].of(seen)], at["writes.number"].of(seen)
+        file, number = at["writes.file"].of(seen), at["writes.number"].of(seen)
         first = at["warp"].of(seen) * self.machine.lanes
         part = slice(first, first + self.machine.lanes)
-        if file == "v":
+        if file == File.VECTOR:
             lanes = self._lane_bits(at["lanes"].of(seen))
             np.copyto(shadow.v[number, part], self._lane_words(at["words"].of(seen)), where=lanes)
-        elif file == "p":
+        elif file == File.PREDICATE:
             np.copyto(shadow.p[number, part], self._lane_bits(at["bits"].of(seen)),
                       where=self._lane_bits(at["lanes"].of(seen)))
-        elif file == "vc" and number < len(MASKS):
+        elif file == File.VECTOR_SPECIAL and number < len(MASKS):
             shadow.masks[number, part] = self._lane_bits(at["bits"].of(seen))
-        elif file == "s" and at["last"].of(seen):
+        elif file == File.SCALAR and at["last"].of(seen):
             shadow.s[number] = at["value"].of(seen)
-        elif file == "sc" and at["last"].of(seen):
+        elif file == File.SCALAR_SPECIAL and at["last"].of(seen):
             shadow.sd[number - _SD] = at["value"].of(seen)
         return due
 
