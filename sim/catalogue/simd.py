@@ -16,6 +16,7 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe
+from cyclebound.tb.simd.compute_unit_properties import ComputeUnitCheck
 from cyclebound.tb.simd.control_stack_properties import (
     ControlStackCheck,
     ControlStackLevelCheck,
@@ -170,7 +171,19 @@ BLOCKS = (
                       max_cycles=100_000_000),
         ),
         bounds=_INTERVALS,
+        checker=ComputeUnitCheck,
         properties=(
+            Property(
+                name="lanes",
+                says="masked lanes write nothing; a work-group computes or transfers, and not "
+                     "both; no instruction commits for a slot without a work-group",
+                checker=ComputeUnitCheck,
+                instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
+                                       "execute_stages=1 divider_cycles=1"},),
+                depth=9,
+                induction=6,
+                any_product=True,
+            ),
             Property(
                 name="operands",
                 quick=1,

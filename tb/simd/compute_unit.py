@@ -165,7 +165,7 @@ class Planner:
         plan, machine = self.plan, self.plan.grid.machine
         depth = machine.decode_stages + machine.execute_stages
         plan.issues = [each for each in plan.issues if each[0] + depth < when]
-        for kept in (plan.launches, plan.phases):
+        for kept in (plan.launches, plan.phases, plan.completions):
             for cycle in [cycle for cycle in kept if cycle >= when]:
                 del kept[cycle]
         plan.end = when + 3
