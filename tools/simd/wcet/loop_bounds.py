@@ -16,11 +16,11 @@ import itertools
 from dataclasses import dataclass
 
 from cyclebound.golden.simd import arithmetic
-from cyclebound.golden.simd.isa import Timing
+from cyclebound.golden.simd.isa import Kind, Timing
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.tools.simd.wcet.graph import How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, natural_loop, nested
-from cyclebound.tools.simd.wcet.scalars import Register, ScalarValues, written_scalars
+from cyclebound.tools.simd.wcet.scalars import Register, ScalarValues, Value, written_scalars
 
 __all__ = ["BoundedLoops", "LoopBound"]
 
@@ -156,16 +156,19 @@ class BoundedLoops:
         lost = [self._lost(loop, before, order)
                 for before in [None, *order[:-1]]]
         lost[0] |= self._lost(loop, order[-1], order)
-        known = self._at_entry(loop, inputs)
+        known: dict[Register, Value] = {
+            register: value for register, value in self.at_entry(loop, inputs).items()
+            if isinstance(value, int)}
         compare = arithmetic.CONDITIONS[self.graph.instruction(branch).sub]
         for stays in range(_MOST):
             for node, gone in zip(order, lost, strict=True):
                 for register in gone:
                     known.pop(register, None)
                 if node == branch:
-                    if counter not in known:
+                    tested_value = known.get(counter)
+                    if not isinstance(tested_value, int):
                         return None
-                    if compare(known[counter] ^ 0x8000_0000, 0x8000_0000) == leaves_taken:
+                    if compare(tested_value ^ 0x8000_0000, 0x8000_0000) == leaves_taken:
                         return stays
                 else:
                     self.values.carry_out(node, known)
@@ -195,7 +198,39 @@ class BoundedLoops:
             waiting += [edge.target for edge in self.graph.after[node] if edge.target is not None]
         return {register for node in seen for register in self._writes(node)}
 
-    def _at_entry(self, loop: Loop, inputs: set[Register]) -> dict[Register, int]:
+    def steps_of(self, node: Node, register: Register) -> tuple[Value, int, int] | None:
+        """A register that a loop counts with: its first value before ``node``, by how much it
+        grows, and how often at most. None: it is something else."""
+        loop = self.innermost(node)
+        while loop is not None:
+            writers = self._writers(loop).get(register, [])
+            if not writers:
+                loop = loop.parent
+                continue
+            if len(writers) > 1 or not self._once(loop, writers[0]):
+                return None
+            (writer,) = writers
+            instruction = self.graph.instruction(writer)
+            step = self._growth(writer, register)
+            first = self.at_entry(loop, {register}).get(register)
+            if instruction.name not in ("siadd", "sisub") or step is None or first is None:
+                return None
+            return first, step, self.bounds[loop].most + 1
+        return None
+
+    def _growth(self, node: Node, register: Register) -> int | None:
+        instruction = self.graph.instruction(node)
+        a, b = instruction.operand("A"), instruction.operand("B")
+        if a is None or b is None or ("s", a.value) != register:
+            return None
+        value: Value | None = b.value
+        if b.kind is Kind.SCALAR:
+            value = self.values.before(node).get(("s", b.value))
+        if not isinstance(value, int):
+            return None
+        return value if instruction.name == "siadd" else -value
+
+    def at_entry(self, loop: Loop, inputs: set[Register]) -> dict[Register, Value]:
         """What is known of registers whenever the loop is entered."""
         arriving = [self.values.step(edge.source, self.values.before(edge.source))
                     for edge in self.graph.before[loop.header] if edge.source not in loop.body]

@@ -16,16 +16,22 @@ from cyclebound.golden.simd.work_group import Code
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph
 from cyclebound.tools.simd.wcet.loops import Dominators
 
-__all__ = ["Register", "Registers", "ScalarValues", "written_scalars"]
+__all__ = ["Register", "Registers", "ScalarValues", "Value", "written_scalars"]
 
 Register = tuple[str, int]
 """("s", number) or ("sc", number)."""
 
-Registers = Mapping[Register, int]
+Value = int | tuple
+"""A number, or a term of them and of a work-group's offsets: (instruction, *values)."""
+
+Registers = Mapping[Register, Value]
 
 _SD = tuple(("sc", SCALAR_SPECIAL.index(name)) for name in ("sd_words", "sd_period",
                                                             "sd_period_cnt"))
 
+
+_OFFSETS = ("wg_off_x", "wg_off_y")
+_DEEPEST = 40  # of a term in a term
 
 _FILES = {Kind.SCALAR: "s", Kind.SCALAR_SPECIAL: "sc"}
 
@@ -46,7 +52,8 @@ def written_scalars(graph: RouteGraph, node: Node, known: Registers) -> list[Reg
         count = instruction.operand("B")
         words = 1 if count is None else count.value
     elif instruction.name == "sldsp":
-        words = min(known.get(_SD[0], SCALARS), SCALARS - target.value)
+        said = known.get(_SD[0])
+        words = min(said if isinstance(said, int) else SCALARS, SCALARS - target.value)
     return [("s", target.value + step) for step in range(words)]
 
 
@@ -61,18 +68,15 @@ class ScalarValues:
         For their order.
     grid : Grid or None
         Its dimensions are known; None: they are not.
-    place : Place or None
-        The work-group's offsets are known; None: they are not.
     """
 
-    def __init__(self, graph: RouteGraph, dominators: Dominators, grid: Grid | None,
-                 place: Place | None = None) -> None:
+    def __init__(self, graph: RouteGraph, dominators: Dominators, grid: Grid | None) -> None:
         self._graph = graph
         self._code = Code(graph.program)
         self._scalars = {"s": [0] * SCALARS, "sc": [0] * len(SCALAR_SPECIAL)}
         self._group = SimpleNamespace(**self._scalars)  # all that scalar instructions need of one
         self._shapes: dict[int, tuple[list[Register], Register | None]] = {}
-        self._before: dict[Node, dict[Register, int]] = {graph.start: self._first(grid, place)}
+        self._before: dict[Node, dict[Register, Value]] = {graph.start: self._first(grid)}
         waiting = list(dominators.order)
         while waiting:
             again: list[Node] = []
@@ -86,16 +90,14 @@ class ScalarValues:
             waiting = sorted(set(again), key=dominators.place.__getitem__)
 
     @staticmethod
-    def _first(grid: Grid | None, place: Place | None) -> dict[Register, int]:
-        known: dict[Register, int] = dict.fromkeys(_SD, 1)
-        for values in ({} if grid is None else {"dim_x": grid.x, "dim_y": grid.y,
-                                                "wg_width": grid.width},
-                       {} if place is None else {"wg_off_x": place.x, "wg_off_y": place.y}):
-            known.update({("sc", SCALAR_SPECIAL.index(name)): value
-                          for name, value in values.items()})
-        return known
+    def _first(grid: Grid | None) -> dict[Register, Value]:
+        values: dict[str, Value] = {name: (name,) for name in _OFFSETS}
+        if grid is not None:
+            values |= {"dim_x": grid.x, "dim_y": grid.y, "wg_width": grid.width}
+        return {**dict.fromkeys(_SD, 1), **{("sc", SCALAR_SPECIAL.index(name)): value
+                                            for name, value in values.items()}}
 
-    def _joined(self, node: Node, arriving: dict[Register, int]) -> bool:
+    def _joined(self, node: Node, arriving: dict[Register, Value]) -> bool:
         held = self._before.get(node)
         if held is None:
             self._before[node] = dict(arriving)
@@ -108,20 +110,19 @@ class ScalarValues:
     def before(self, node: Node) -> Registers:
         return self._before[node]
 
-    def step(self, node: Node, known: Registers) -> dict[Register, int]:
+    def step(self, node: Node, known: Registers) -> dict[Register, Value]:
         """What is known after an instruction."""
         after = dict(known)
         self.carry_out(node, after)
         return after
 
-    def carry_out(self, node: Node, known: dict[Register, int]) -> None:
+    def carry_out(self, node: Node, known: dict[Register, Value]) -> None:
         """The same, in ``known`` itself."""
         value = self._value(node, known)
-        written = written_scalars(self._graph, node, known)
-        for register in written:
+        for register in written_scalars(self._graph, node, known):
             known.pop(register, None)
-        if value is not None:
-            known[written[0]] = value
+            if value is not None:
+                known[register] = value
 
     def reads(self, node: Node) -> list[Register]:
         """The scalar registers among an instruction's operands."""
@@ -129,7 +130,7 @@ class ScalarValues:
         return [(_FILES[operand.kind], operand.value) for operand in operands
                 if operand is not None and operand.kind in _FILES]
 
-    def _value(self, node: Node, known: Registers) -> int | None:
+    def _value(self, node: Node, known: Registers) -> Value | None:
         """What a scalar instruction writes, if all that it reads is known."""
         shape = self._shapes.get(node.index)
         if shape is None:
@@ -141,11 +142,31 @@ class ScalarValues:
                 self.reads(node), (_FILES[target.kind], target.value)
                 if computed and target is not None else None)
         reads, writes = shape
-        if writes is None:
+        if writes is None or any(register not in known for register in reads):
             return None
-        for name, number in reads:
-            if (name, number) not in known:
-                return None
-            self._scalars[name][number] = known[name, number]
-        self._code.functions[node.index](self._group)  # type: ignore[arg-type]
+        values = [known[register] for register in reads]
+        if not all(isinstance(value, int) for value in values):
+            term = (node.index, *values)
+            return term if _depth(term) <= _DEEPEST else None
+        return self._result(node.index, values)
+
+    def _result(self, index: int, values: list) -> int:
+        """What a scalar instruction makes of values."""
+        reads, writes = self._shapes[index]
+        assert writes is not None
+        for (name, number), value in zip(reads, values, strict=True):
+            self._scalars[name][number] = value
+        self._code.functions[index](self._group)  # type: ignore[arg-type]
         return self._scalars[writes[0]][writes[1]]
+
+    def evaluated(self, value: Value, place: Place) -> int:
+        """A value in one work-group, unsigned."""
+        if isinstance(value, int):
+            return value
+        if value[0] in _OFFSETS:
+            return place.x if value[0] == _OFFSETS[0] else place.y
+        return self._result(value[0], [self.evaluated(each, place) for each in value[1:]])
+
+
+def _depth(value: Value) -> int:
+    return 1 + max(map(_depth, value[1:]), default=0) if isinstance(value, tuple) else 0
