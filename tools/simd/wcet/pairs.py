@@ -19,7 +19,7 @@ Ref: Sim-D, sections 4.2 and 5.7.
 """
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import NamedTuple
 
 from cyclebound.golden.dram.timing import Part
@@ -30,7 +30,7 @@ from cyclebound.tools.simd.wcet.graph import Node
 from cyclebound.tools.simd.wcet.longest import Arc, LoopedGraph
 from cyclebound.tools.simd.wcet.phases import END, START, PhaseGraph, Place, Segment
 
-__all__ = ["Clocks", "PairGraph"]
+__all__ = ["Clocks", "PairGraph", "RoleCosts"]
 
 GOES_ON, LAUNCHED, DONE = "goes on", "launched", "done"
 
@@ -64,6 +64,15 @@ class Clocks:
                    for time, wait in zip(self._edges, self._waits, strict=True))
 
 
+class RoleCosts(NamedTuple):
+    """`AccessCost` of each access: of a pair's first work-group, its second, and whichever of the
+    pair before may have the last store in flight."""
+
+    first: Mapping[Node, AccessCost]
+    second: Mapping[Node, AccessCost]
+    before: Mapping[Node, AccessCost]
+
+
 class _Other(NamedTuple):
     """The work-group that does not move: its committed access, and what it does after that."""
 
@@ -89,8 +98,8 @@ class PairGraph(LoopedGraph):
     ----------
     phases : PhaseGraph
         The kernel.
-    costs : mapping
-        `AccessCost` of each access.
+    costs : RoleCosts
+        Of the accesses.
     clocks : Clocks
         Of machine and DRAM.
     policy : Policy
@@ -104,7 +113,7 @@ class PairGraph(LoopedGraph):
         Nodes in which a pair ends, by the access in flight (or None) and the time, k or a.
     """
 
-    def __init__(self, phases: PhaseGraph, costs: dict[Node, AccessCost], clocks: Clocks,
+    def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
                  policy: Policy, *, uniform: bool = False) -> None:
         bounds = phases.loops.bounds
         super().__init__({loop: bounds[loop].most for loop in phases.moving},
@@ -133,7 +142,7 @@ class PairGraph(LoopedGraph):
         access, time = end
         if access is None:
             return self.clocks.to_compute if time == "a" else 0
-        cost, dram = self._access(access, time, START)
+        cost, dram = self._access(access, time, START, self._costs.before)
         return cost + self.clocks.to_compute + (extra if dram else 0)
 
     def _node(self, name: tuple) -> int:
@@ -172,15 +181,17 @@ class PairGraph(LoopedGraph):
             if time == "a":  # it goes on, or there is none
                 self._walk(number, "a", turn, turn.place, 0, False)
             return
-        cost, dram = self._access(turn.other.access, time, turn.place)
+        of = 2 if turn.place == START and turn.role == 0 else 1 - turn.role
+        cost, dram = self._access(turn.other.access, time, turn.place, self._costs[of])
         self._walk(number, "a", turn, turn.place, cost, dram)
 
-    def _access(self, access: Node, time: str, before: Place) -> tuple[int, bool]:
+    def _access(self, access: Node, time: str, before: Place, costs: Mapping[Node, AccessCost]
+                ) -> tuple[int, bool]:
         """An access from its commit (``k``), or from the end of the one at ``before`` (``a``)."""
-        cost, clocks = self._costs[access], self.clocks
+        cost, clocks = costs[access], self.clocks
         dram = cost.resource == "dram"
         after_scratchpad = before[0] == "access" and before[1] is not None and \
-            self._costs[before[1]].resource == "scratchpad"
+            costs[before[1]].resource == "scratchpad"
         if time == "k":
             return clocks.to_dram + clocks.dram * (cost.lead + cost.delay), dram
         if dram and not after_scratchpad:  # its lead was over, or is hidden
@@ -191,7 +202,7 @@ class PairGraph(LoopedGraph):
         """The other one is done: the access, and then the next segment."""
         number = self.numbers["alone", role, access, time]
         after = self._node((_Turn("swap", role, ("access", access), _Other(None, DONE)), "a"))
-        cost, dram = self._access(access, time, START)
+        cost, dram = self._access(access, time, START, self._costs[role])
         self.arcs[number].append(Arc(after, cost, dram=dram))
 
     def _walk(self, number: int, mode: str, turn: _Turn, place: Place, cost: int, dram: bool
@@ -220,7 +231,7 @@ class PairGraph(LoopedGraph):
         elif segment.target == END:
             yield from self._ended(mode, turn)
         elif node is not None and self._policy is Policy.COMPUTE \
-                and self._costs[node].resource == "scratchpad":
+                and self._costs.first[node].resource == "scratchpad":
             yield from self._in_scratchpad(mode, turn, segment.target)
         elif node is not None:
             yield from self._committed(mode, turn, node)
@@ -256,7 +267,7 @@ class PairGraph(LoopedGraph):
     def _in_scratchpad(self, mode: str, turn: _Turn, place: Place) -> Iterator[tuple[int, int]]:
         """The mover transfers to or from its scratchpad; nobody computes meanwhile."""
         assert place[1] is not None
-        took = self.clocks.compute_time(self._costs[place[1]].delay) if mode == "k" else 0
+        took = self.clocks.compute_time(self._costs[turn.role][place[1]].delay) if mode == "k" else 0
         role, other = turn.role, turn.other
         if turn.how == "both":
             then = _Turn("both", 1 - role, ("access", other.access), _Other(place[1], GOES_ON))
