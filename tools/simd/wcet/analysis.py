@@ -108,10 +108,8 @@ class Analysis:
     def pair_graph(self, policy: Policy, before: Pair, pair: Pair) -> PairGraph:
         """Every way in which two work-groups of these kinds take turns under a policy."""
         lockstep = policy is not Policy.COMPUTE or not self.uses_scratchpad
-        first, second, *ended = ([] if kind is None else [self.costs_of[kind]]
-                                 for kind in (*pair, *before))
-        costs = RoleCosts(first[0], (second or first)[0], longest_of(each for kind in ended
-                                                                     for each in kind))
+        kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
+        costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
         return PairGraph(self.phases, costs, self.clocks, policy,
                          uniform=self.uniform and lockstep)
 

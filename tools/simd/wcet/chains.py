@@ -20,7 +20,7 @@ from functools import cache
 from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.timing import Part
 from cyclebound.tools.simd.wcet.longest import NEVER
-from cyclebound.tools.simd.wcet.pairs import DONE, LAUNCHED, Clocks, PairGraph
+from cyclebound.tools.simd.wcet.pairs import DONE, LAUNCHED, Clocks, End, PairGraph
 
 __all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
 
@@ -101,7 +101,7 @@ class Chain:
             place += times * len(part)
         graph = self._graph_of(*steps[-1])
         names = list(graph.ends)
-        starts = [names.index((None, "k")), names.index((None, "a"))]
+        starts = [names.index(End(None, 0, time)) for time in "ka"]
         following = self._graph_of(steps[-1][1], steps[-1][1])
         return max(self._load + extra + found[start][column] + following.last(name, extra)
                    for start in starts for column, name in enumerate(names)

@@ -30,7 +30,7 @@ from cyclebound.tools.simd.wcet.graph import Node
 from cyclebound.tools.simd.wcet.longest import Arc, LoopedGraph
 from cyclebound.tools.simd.wcet.phases import END, START, PhaseGraph, Place, Segment
 
-__all__ = ["Clocks", "PairGraph", "RoleCosts"]
+__all__ = ["Clocks", "End", "PairGraph", "RoleCosts"]
 
 GOES_ON, LAUNCHED, DONE = "goes on", "launched", "done"
 
@@ -65,12 +65,22 @@ class Clocks:
 
 
 class RoleCosts(NamedTuple):
-    """`AccessCost` of each access: of a pair's first work-group, its second, and whichever of the
-    pair before may have the last store in flight."""
+    """`AccessCost` of each access: of a pair's first and second work-group, and of those of the pair
+    before, one of which may have its last store in flight."""
 
     first: Mapping[Node, AccessCost]
     second: Mapping[Node, AccessCost]
-    before: Mapping[Node, AccessCost]
+    first_before: Mapping[Node, AccessCost]
+    second_before: Mapping[Node, AccessCost]
+
+
+class End(NamedTuple):
+    """How a pair ends: with which work-group's last store in flight (``access`` None: none), and
+    one of the two times, k or a."""
+
+    access: Node | None
+    role: int
+    time: str
 
 
 class _Other(NamedTuple):
@@ -78,6 +88,7 @@ class _Other(NamedTuple):
 
     access: Node | None
     then: str
+    before: int | None = None  # of the pair before: which of its work-groups
 
 
 class _Turn(NamedTuple):
@@ -110,7 +121,7 @@ class PairGraph(LoopedGraph):
     Attributes
     ----------
     ends : dict
-        Nodes in which a pair ends, by the access in flight (or None) and the time, k or a.
+        Nodes in which a pair ends.
     """
 
     def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
@@ -120,36 +131,35 @@ class PairGraph(LoopedGraph):
                          {loop: loop.depth for loop in phases.moving})
         self._phases, self._costs, self.clocks = phases, costs, clocks
         self._policy, self._uniform = policy, uniform
-        self.ends: dict[tuple[Node | None, str], int] = {}
+        self.ends: dict[End, int] = {}
         self._waiting: list[Hashable] = []
-        ends: list[tuple[Node | None, str]] = [(None, "k"), (None, "a")]
+        ends = [End(None, 0, "k"), End(None, 0, "a")]
         for end in ends:  # grows while new ends are found
-            self._node(("end", *end))
+            self._node(("end", end))
             for then in (LAUNCHED, DONE):
                 self.begin(end, then)
             while self._waiting:
                 self._expand(self._waiting.pop())
             ends += [each for each in self.ends if each not in ends]
 
-    def begin(self, end: tuple[Node | None, str], then: str) -> int:
+    def begin(self, end: End, then: str) -> int:
         """The node in which a pair (or its first work-group without another, if ``then`` is
         `DONE`) begins after one that ended so."""
-        access, time = end
-        return self._node((_Turn("swap", 0, START, _Other(access, then)), time))
+        before = None if end.access is None else end.role
+        return self._node((_Turn("swap", 0, START, _Other(end.access, then, before)), end.time))
 
-    def last(self, end: tuple[Node | None, str], extra: int) -> int:
+    def last(self, end: End, extra: int) -> int:
         """From the end of the last pair to the end of what is still in flight, in ps."""
-        access, time = end
-        if access is None:
-            return self.clocks.to_compute if time == "a" else 0
-        cost, dram = self._access(access, time, START, self._costs.before)
+        if end.access is None:
+            return self.clocks.to_compute if end.time == "a" else 0
+        cost, dram = self._access(end.access, end.time, START, self._costs[2 + end.role])
         return cost + self.clocks.to_compute + (extra if dram else 0)
 
     def _node(self, name: tuple) -> int:
         number, new = self.number(name)
         if new:
             if name[0] == "end":
-                self.ends[name[1:]] = number
+                self.ends[name[1]] = number
             else:
                 self._waiting.append(name)
         return number
@@ -181,7 +191,8 @@ class PairGraph(LoopedGraph):
             if time == "a":  # it goes on, or there is none
                 self._walk(number, "a", turn, turn.place, 0, False)
             return
-        of = 2 if turn.place == START and turn.role == 0 else 1 - turn.role
+        before = turn.other.before
+        of = 1 - turn.role if before is None else 2 + before
         cost, dram = self._access(turn.other.access, time, turn.place, self._costs[of])
         self._walk(number, "a", turn, turn.place, cost, dram)
 
@@ -256,7 +267,8 @@ class PairGraph(LoopedGraph):
                          _Other(node, DONE if final else GOES_ON))
             yield self._node((then, "k")), 0
         elif other.then == DONE:
-            yield self._node(("end", node, mode) if final else ("alone", role, node, mode)), 0
+            yield self._node(("end", End(node, role, mode)) if final
+                             else ("alone", role, node, mode)), 0
         else:
             trail = self._free_trail(turn)
             if trail is not None:
@@ -288,7 +300,7 @@ class PairGraph(LoopedGraph):
             then = _Turn("swap", 1 - turn.role, ("access", turn.other.access), alone)
             yield self._node((then, "k")), 0
         elif turn.other.then == DONE:
-            yield self._node(("end", None, mode)), 0
+            yield self._node(("end", End(None, 0, mode))), 0
         else:
             then = _Turn("swap", 1 - turn.role, self._next_place(turn), alone)
             yield self._node((then, mode)), 0
