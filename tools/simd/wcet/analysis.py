@@ -110,8 +110,10 @@ class Analysis:
         lockstep = policy is not Policy.COMPUTE or not self.uses_scratchpad
         kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
         costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
-        return PairGraph(self.phases, costs, self.clocks, policy,
-                         uniform=self.uniform and lockstep)
+        after = [] if pair[1] is not None or before[1] is None else \
+            self.pair_graph(policy, before, before).ends
+        return PairGraph(self.phases, costs, self.clocks, policy, after=after,
+                         paired=pair[1] is not None, uniform=self.uniform and lockstep)
 
     def wcet(self, policy: Policy) -> Chained:
         """The bound under a policy.
