@@ -161,7 +161,7 @@ class Analysis:
     @cached_property
     def upper(self) -> int:
         """Eq. 10, with refreshes: one work-group after the other. No policy takes longer."""
-        bare = self.load + sum(self.sums.values()) + len(self.kinds)
+        bare = self.load + sum(self.routes[kind].cost + 1 for kind in self.kinds)
         clocks = bare * self.clocks.compute // self.clocks.dram
         refreshes = (clocks + STARTS[self.start] * self.part.nREFI) // (self.part.nREFI
                                                                          - self.part.nRFC)
@@ -171,7 +171,7 @@ class Analysis:
     def lower(self) -> int:
         """Eq. 14: the busiest resource, or two work-groups that never wait for each other; no
         scheduler has a lower bound on these routes."""
-        costs = [self.routes[kind].cost for kind in self.kinds]
+        costs = [sum(self.routes[kind].sums().values()) for kind in self.kinds]
         pairs = (max(costs[place:place + 2]) for place in range(0, len(costs), 2))
         return self.load + max(*self.sums.values(), sum(pairs))
 

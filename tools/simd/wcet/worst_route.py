@@ -1,8 +1,8 @@
 """The route of a work-group whose segments and accesses take the longest together.
 
-For reading and drawing: which lines a bound comes from. The bound itself is that of pairs, whose two
-work-groups may take different routes. Loops are not unrolled: each has its longest round, and how
-often it is made.
+For reading and drawing: which lines a bound comes from. The bound itself is that of pairs, whose
+two work-groups may take different routes. Loops are not unrolled: each has its longest round, and
+how often it is made.
 
 Ref: Sim-D, sections 4.5 and 5.5.
 """
@@ -127,7 +127,8 @@ class WorstRoute:
                 yield cycles, None
 
     def sums(self) -> dict[str, int]:
-        """Cycles of each resource."""
+        """Cycles in which each resource is occupied, at least: leads may overlap, and edges of the
+        two clocks coincide."""
         found = {"compute": 0, "dram": 0, "scratchpad": 0}
 
         def add(route: Route, times: int) -> None:
@@ -138,7 +139,9 @@ class WorstRoute:
                 found["compute"] += times * each.cost
                 kind, node = each.target
                 if kind == "access" and node is not None:
-                    found[self.costs[node].resource] += times * self.cycles(node)
+                    cost = self.costs[node]
+                    found[cost.resource] += times * (
+                        cost.delay * self.clocks.dram // self.clocks.compute)
 
         add(self.route, 1)
         return found
@@ -152,12 +155,9 @@ class WorstRoute:
                 line = found.setdefault(edge.source.index, LineCost())
                 line.times += times
                 line.compute += times * edge_costs.cost(edge)
-                still = [loop for loop in self.phases.round_routes if loop.header == edge.source]
-                for loop in still:
-                    if edge not in self.phases.round_routes[loop] or edges is not \
-                            self.phases.round_routes[loop]:
-                        executed(self.phases.round_routes[loop],
-                                 times * self.phases.loops.bounds[loop].most)
+                for loop, turn in self.phases.round_routes.items():
+                    if loop.header == edge.source and edges is not turn:
+                        executed(turn, times * self.phases.loops.bounds[loop].most)
 
         def add(route: Route, times: int) -> None:
             for each in route:
