@@ -25,6 +25,7 @@ from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
 from cyclebound.tools.simd.wcet.phases import PhaseGraph
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
+from cyclebound.tools.simd.wcet.tile_delays import TileDelays
 from cyclebound.tools.simd.wcet.uniform import is_uniform
 from cyclebound.tools.simd.wcet.worst_route import WorstRoute
 from cyclebound.tools.simd.wcet.worst_schedule import worst_schedule
@@ -83,12 +84,16 @@ class Analysis:
         places: dict[Kind, list[Place]] = {}
         for place, kind in zip(self.grid.places(), self.kinds, strict=True):
             places.setdefault(kind, []).append(place)
-        found = {}
-        for kind, these in places.items():
-            costs = AccessCosts(self.loops, self.grid, self.part, these)
-            found[kind] = {place[1]: costs.cost(place[1]) for place in self.phases.after
-                           if place[0] == "access" and place[1] is not None}
-        return found
+        accesses = [place[1] for place in self.phases.after
+                    if place[0] == "access" and place[1] is not None]
+        delays = TileDelays(self.part)
+        costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays)
+                 for kind, these in places.items()}
+        for each in costs.values():
+            for access in accesses:
+                each.ask(access)
+        return {kind: {access: each.cost(access) for access in accesses}
+                for kind, each in costs.items()}
 
     @cached_property
     def costs(self) -> dict[Node, AccessCost]:
