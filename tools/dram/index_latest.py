@@ -1,10 +1,10 @@
 """How long an indexed request can still take, whatever comes: when a search may leave a state."""
 
 from cyclebound.golden.dram.bounds import recovery
-from cyclebound.golden.dram.index_gaps import least_saved
-from cyclebound.golden.dram.index_openings import Openings, latest_openings, latest_unforced
-from cyclebound.golden.dram.index_steps import CLOSED, State
 from cyclebound.golden.dram.timing import Part
+from cyclebound.tools.dram.index_gaps import least_saved
+from cyclebound.tools.dram.index_openings import Openings, latest_openings, latest_unforced
+from cyclebound.tools.dram.index_steps import CLOSED, State
 
 __all__ = ["Latest"]
 

@@ -17,9 +17,9 @@ from cyclebound.golden.dataflow import special
 from cyclebound.golden.dataflow.compute_unit import evaluate
 from cyclebound.golden.dataflow.graph import Special, Task, Token
 from cyclebound.golden.dataflow.kernel import FUNCTIONS
-from cyclebound.golden.dataflow.operands import Value, constant, operand, span_of, unify
 from cyclebound.golden.dataflow.operations import WIDTH, Operation
-from cyclebound.golden.dataflow.spans import ANY, MASK, MOST, Span, span_after
+from cyclebound.tools.dataflow.operands import Value, constant, operand, span_of, unify
+from cyclebound.tools.dataflow.spans import ANY, MASK, MOST, Span, span_after
 
 __all__ = ["emit"]
 

@@ -6,8 +6,8 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim import reach as module
-from cyclebound.sim.reach import Netlist, reach
+from cyclebound.tools.maintenance import reach as module
+from cyclebound.tools.maintenance.reach import Netlist, reach
 
 pytestmark = pytest.mark.unit
 

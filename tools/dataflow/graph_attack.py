@@ -1,6 +1,6 @@
 """An attack on the bound of mapped kernels: random graphs, memories that are slow where it hurts.
 
-    python -m cyclebound.sim.dataflow_attack RUNS SEED
+    python -m cyclebound.tools.dataflow.graph_attack RUNS SEED
 
 Graphs of random tasks, mostly with tokens that many tasks take, are mapped on several grids. Each
 access waits and takes as long as an adversary says, within times that are declared before; the
@@ -28,11 +28,12 @@ from cyclebound.golden.dataflow.graph import (
 )
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, Grid, Kind
 from cyclebound.golden.dataflow.load_store_unit import Access
-from cyclebound.golden.dataflow.mapper import Mapped, map_graph
+from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.operations import Operation
-from cyclebound.golden.dataflow.placement import GridTooSmall
-from cyclebound.golden.dataflow.routing import RoutingError
 from cyclebound.golden.dataflow.wcet import estimate
+from cyclebound.tools.dataflow.mapper import map_graph
+from cyclebound.tools.dataflow.placement import GridTooSmall
+from cyclebound.tools.dataflow.routing import RoutingError
 
 __all__ = ["Found", "Scene", "SlowMemory", "attack", "random_graph", "random_scene"]
 

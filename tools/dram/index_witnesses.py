@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cyclebound.golden.csv_rows import read_rows
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
-from cyclebound.golden.dram.index_search import Order
+from cyclebound.tools.dram.index_search import Order
 
 __all__ = ["FILE", "Witness", "witnesses"]
 

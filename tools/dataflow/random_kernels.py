@@ -1,6 +1,6 @@
 """Random kernels: Python, the interpreter and the golden fabric have to agree on each.
 
-    python -m cyclebound.sim.dataflow_kernels COUNT [SEED]
+    python -m cyclebound.tools.dataflow.random_kernels COUNT [SEED]
 
 Kernels with loops, branches, returns and variables that wait in memory between the parts of a loop.
 Python calls the function itself (`golden.dataflow.plain`); the interpreter runs its graphs; the
@@ -28,8 +28,8 @@ from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
 from cyclebound.golden.dataflow.interpret import interpret_all
 from cyclebound.golden.dataflow.kernel import Kernel, KernelError
 from cyclebound.golden.dataflow.plain import run_plainly
-from cyclebound.golden.dataflow.run import run_graphs
-from cyclebound.golden.dataflow.segments import compile_segments
+from cyclebound.tools.dataflow.run import run_graphs
+from cyclebound.tools.dataflow.segments import compile_segments
 
 __all__ = ["Drawn", "compare", "draw", "kernel_of", "search"]
 

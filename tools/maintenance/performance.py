@@ -1,4 +1,4 @@
-"""What the simulation costs: ``python -m cyclebound.sim.performance``.
+"""What the simulation costs: ``python -m cyclebound.tools.maintenance.performance``.
 
 Each section measures side by side, in one run, what has to be compared, and prints a table in
 Markdown. docs/performance.md holds such tables. The figures are seconds of processor time unless
@@ -25,7 +25,7 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block
 from cyclebound.sim.build import Build, build_verilator
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.job import Job, design, identity_of, job_environment, run_job, simulate
@@ -148,7 +148,7 @@ def _measured(build: Build, test: str, folder: Path, **settings: object) -> dict
     """Cycles per processor second, by what `cyclebound.tb.performance` calls it."""
     (folder / "job.json").write_text(json.dumps({"folder": str(folder), **settings}))
     environment = job_environment(Job("performance", "", "", 1, str(folder), test=test), folder,
-                               Testbench("performance", _MODULE))
+                                  _MODULE)
     done = subprocess.run(build.command(None), cwd=folder, env=environment, capture_output=True,
                           text=True)
     file = folder / "measured.json"
@@ -353,7 +353,7 @@ def machine() -> str:
 def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m cyclebound.sim.performance",
+        prog="python -m cyclebound.tools.maintenance.performance",
         description="Measure what simulation costs on this machine, side by side.")
     parser.add_argument("section", nargs="*", metavar="SECTION",
                         help=f"any of {', '.join(SECTIONS)}; the default is all")

@@ -9,7 +9,7 @@ import numpy as np
 
 from cyclebound.golden.dataflow.graph import Token
 from cyclebound.golden.dataflow.operations import FLOAT_NAN
-from cyclebound.golden.dataflow.spans import ANY, LEAST, MASK, MOST, Span
+from cyclebound.tools.dataflow.spans import ANY, LEAST, MASK, MOST, Span
 
 __all__ = ["Spilled", "Value", "constant", "float_bits", "operand", "span_of", "unify"]
 

@@ -11,12 +11,12 @@ value that the part has to see.
 
 import ast
 
-from cyclebound.golden.dataflow.compile import Compiler, check_constants, finished
 from cyclebound.golden.dataflow.graph import Graph, Memory, Token
 from cyclebound.golden.dataflow.kernel import Kernel
-from cyclebound.golden.dataflow.operands import Value
-from cyclebound.golden.dataflow.returns import HIDDEN, RETURNED, without_returns
-from cyclebound.golden.dataflow.values import Guard, Scope
+from cyclebound.tools.dataflow.compile import Compiler, check_constants, finished
+from cyclebound.tools.dataflow.operands import Value
+from cyclebound.tools.dataflow.returns import HIDDEN, RETURNED, without_returns
+from cyclebound.tools.dataflow.values import Guard, Scope
 
 __all__ = ["MOST_PARTS", "compile_segments"]
 

@@ -1,6 +1,6 @@
 """A memory that is slow where it hurts: how near a mapped kernel comes to its worst-case time.
 
-    python -m cyclebound.sim.dataflow_adversary TRIES KERNEL ...
+    python -m cyclebound.tools.dataflow.adversary TRIES KERNEL ...
 
 Each access of each unit is late (40 cycles) or quick (2); those of one run that take longest are
 changed a little and tried again. Prints lines of a table: threads, all accesses late, the worst
@@ -18,13 +18,13 @@ from cyclebound.golden.dataflow.cache_banks import CacheModel
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
 from cyclebound.golden.dataflow.kernel import Floats
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
 from cyclebound.golden.dataflow.kernels import KERNELS
-from cyclebound.golden.dataflow.mapper import Mapped
-from cyclebound.golden.dataflow.partition import map_parts
+from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.run import Layout
-from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.golden.dataflow.wcet import estimate
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS
+from cyclebound.tools.dataflow.partition import map_parts
+from cyclebound.tools.dataflow.segments import compile_segments
 
 __all__ = ["Scene", "search"]
 

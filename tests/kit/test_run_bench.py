@@ -5,7 +5,7 @@ from amaranth.hdl import Assert, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cyclebound.golden.dram.bounds import recovery
-from cyclebound.golden.dram.index_worlds import AnyWorld, Names, Role, Worlds
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import Part
+from cyclebound.tools.dram.index_worlds import AnyWorld, Names, Role, Worlds
 
 __all__ = ["CLOSED", "Bank", "Group", "State", "Step", "Steps"]
 

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cyclebound.golden.dram.bounds import check_request
-from cyclebound.golden.dram.index_latest import Latest
-from cyclebound.golden.dram.index_openings import check_search
-from cyclebound.golden.dram.index_outline import Outline
-from cyclebound.golden.dram.index_search import Order, check_rows
-from cyclebound.golden.dram.index_steps import State, Steps
-from cyclebound.golden.dram.index_worlds import Role, Worlds
 from cyclebound.golden.dram.timing import Part
+from cyclebound.tools.dram.index_latest import Latest
+from cyclebound.tools.dram.index_openings import check_search
+from cyclebound.tools.dram.index_outline import Outline
+from cyclebound.tools.dram.index_search import Order, check_rows
+from cyclebound.tools.dram.index_steps import State, Steps
+from cyclebound.tools.dram.index_worlds import Role, Worlds
 
 __all__ = ["Longest", "longest_request"]
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 from cyclebound.golden.dataflow.graph import ENABLE, NUMBER, Graph, Memory, Task, Token, kind_of
 from cyclebound.golden.dataflow.grid import Grid, Kind
-from cyclebound.golden.dataflow.mapper import Mapped, map_graph, prepare
-from cyclebound.golden.dataflow.placement import MOVES, GridTooSmall, check_room
-from cyclebound.golden.dataflow.routing import RoutingError
+from cyclebound.golden.dataflow.mapped import Mapped
+from cyclebound.tools.dataflow.mapper import map_graph, prepare
+from cyclebound.tools.dataflow.placement import MOVES, GridTooSmall, check_room
+from cyclebound.tools.dataflow.routing import RoutingError
 
 __all__ = ["map_parts"]
 

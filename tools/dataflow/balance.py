@@ -57,7 +57,7 @@ def balanced(graph: Graph, grid: Grid, *, depth: int, memory: int = 4) -> Graph:
     Parameters
     ----------
     graph : Graph
-        As `golden.dataflow.mapper.prepare` makes it.
+        As `tools.dataflow.mapper.prepare` makes it.
     grid : Grid
         Where it is to be placed.
     depth : int

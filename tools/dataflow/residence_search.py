@@ -1,6 +1,8 @@
 """A search for the epoch that stays longest in a load/store unit.
 
-    python -m cyclebound.sim.dataflow_residence TRIES SEED > golden/dataflow/residence_witness.csv
+    python -m cyclebound.tools.dataflow.residence_search TRIES SEED > FILE
+
+with golden/dataflow/residence_witness.csv for FILE.
 
 Four epochs of `golden.dataflow.residence.DEPTH` threads: in which order their tokens come, and
 which accesses are late. What is as good as the best so far is changed a little and tried again;

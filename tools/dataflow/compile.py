@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from cyclebound.golden.dataflow.expressions import emit
 from cyclebound.golden.dataflow.graph import Graph, Memory, Task, Token
 from cyclebound.golden.dataflow.kernel import FUNCTIONS, Float, Kernel
-from cyclebound.golden.dataflow.operands import Value, constant, float_bits, operand, unify
-from cyclebound.golden.dataflow.returns import HIDDEN, RETURNED, without_returns
-from cyclebound.golden.dataflow.values import Place, Scope, Valuer, construct, symbol
+from cyclebound.tools.dataflow.expressions import emit
+from cyclebound.tools.dataflow.operands import Value, constant, float_bits, operand, unify
+from cyclebound.tools.dataflow.returns import HIDDEN, RETURNED, without_returns
+from cyclebound.tools.dataflow.values import Place, Scope, Valuer, construct, symbol
 
 __all__ = ["Compiler", "check_constants", "compile_kernel", "finished"]
 

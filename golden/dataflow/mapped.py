@@ -1,34 +1,21 @@
-"""From a graph to a configured grid: places, ways, and every unit's configuration.
+"""A mapped kernel: which unit does which task, and the routes of its tokens.
 
-Source: SGMF, sections 2, 4.4 and 5.
+Source: SGMF, sections 2 and 5. The mapper (`tools.dataflow.mapper`) makes it; the fabric's model
+runs it, and `golden.dataflow.wcet` bounds its time.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cyclebound.golden.dataflow.balance import balanced
 from cyclebound.golden.dataflow.bitstream import Configuration, Net, connect, encode
 from cyclebound.golden.dataflow.control import Control
-from cyclebound.golden.dataflow.graph import (
-    CONSTANT,
-    NUMBER,
-    Graph,
-    Memory,
-    Special,
-    Task,
-    Token,
-    kind_of,
-)
+from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Special, Task
 from cyclebound.golden.dataflow.grid import CHANNELS, Grid, Kind, Node
-from cyclebound.golden.dataflow.lower import lower
-from cyclebound.golden.dataflow.operations import OPERANDS, Operation
-from cyclebound.golden.dataflow.placement import MOVES, place
-from cyclebound.golden.dataflow.routing import Demand, RoutingError, Topology, route
+from cyclebound.golden.dataflow.operations import Operation
 
-__all__ = ["SINK", "Mapped", "map_graph", "prepare"]
+__all__ = ["SINK", "Mapped", "utilisation"]
 
 SINK = -1  # the task in which threads end
-_MOST_ENDS = 4
 
 
 @dataclass(frozen=True)
@@ -99,71 +86,8 @@ def _settings(task: Task, threads: int, buffers: Mapping[str, tuple[int, int]]) 
     return {"threads": threads, "number": task.function == NUMBER, "value": task.value}
 
 
-def _fewer_ends(graph: Graph) -> Graph:
-    """Joins for the ends that one sink cannot take; what they say does not matter."""
-    graph = Graph(dict(graph.tasks), list(graph.ends))
-    while len(graph.ends) > _MOST_ENDS:
-        some, rest = graph.ends[:OPERANDS], graph.ends[OPERANDS:]
-        graph.ends = [*rest, graph.add(Task(Control.JOIN, list(some)))]
-    return graph
-
-
-def prepare(graph: Graph, grid: Grid) -> Graph:
-    """The graph as the grid's units can do it."""
-    return _fewer_ends(lower(graph, sources=len(grid.of_kind(Kind.SOURCE))))
-
-
-def _demands(graph: Graph, places: Mapping[int, Node]) -> list[Demand]:
-    sinks: dict[Token, list[tuple[Node, int | None]]] = {}
-    for token, number, operand in graph.edges():
-        sinks.setdefault(token, []).append((places[number], operand))
-    for token in graph.ends:
-        sinks.setdefault(token, []).append((places[SINK], None))
-    return [Demand(f"{graph.tasks[token.task]} #{token.task}"
-                   + (" enable" if token.channel else ""), places[token.task], token.channel,
-                   tuple(users)) for token, users in sinks.items()]
-
-
-def map_graph(graph: Graph, grid: Grid, *, seed: int = 1, attempts: int = 4,
-              depth: int | None = None, moves: int = MOVES) -> Mapped:
-    """Place and route a graph; the same seed gives the same result. ``moves``: of the placement.
-
-    With a ``depth`` of token buffers, ways are balanced by delays for it, if routes can be found.
-
-    Raises `GridTooSmall` if there are too few units of a kind, `RoutingError` if no routes are
-    found with any of so many placements.
-    """
-    graph = prepare(graph, grid)
-    if depth is not None:
-        try:
-            return _map(balanced(graph, grid, depth=depth), grid, seed, attempts, moves)
-        except RoutingError:
-            pass  # delays need links, too
-    return _map(graph, grid, seed, attempts, moves)
-
-
-def _map(graph: Graph, grid: Grid, seed: int, attempts: int, moves: int) -> Mapped:
-    topology = Topology(grid)
-    kinds = {number: kind_of(task) for number, task in graph.tasks.items()} | {SINK: Kind.SINK}
-    edges = [(token.task, number) for token, number, _ in graph.edges()]
-    edges += [(token.task, SINK) for token in graph.ends]
-    failure: RoutingError | None = None
-    for attempt in range(attempts):
-        places = place(topology, kinds, edges, seed=1000 * seed + attempt,
-                       moves=moves)
-        try:
-            return Mapped(grid, graph, places, tuple(route(topology, _demands(graph, places))))
-        except RoutingError as error:
-            failure = error
-    raise failure
-
-
 def utilisation(mapped: Mapped) -> dict[Kind, tuple[int, int]]:
     """By kind: units in use, and units."""
     used = [mapped.grid.kind(unit) for unit in mapped.places.values()]
     return {kind: (used.count(kind), len(mapped.grid.of_kind(kind))) for kind in CHANNELS
             if mapped.grid.of_kind(kind)}
-
-
-def is_source(task: Task) -> bool:
-    return task.function in (NUMBER, CONSTANT)

@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from cyclebound.sim import catalogue, performance
+from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import leave_unused
-from cyclebound.sim.performance import main, markdown
+from cyclebound.tools.maintenance import performance
+from cyclebound.tools.maintenance.performance import main, markdown
 
 pytestmark = pytest.mark.system
 BLOCKS = {block.name: block for block in catalogue.load()}

@@ -1,6 +1,6 @@
 """A search for the epoch that stays longest in a special unit, with a younger epoch after it.
 
-    python -m cyclebound.sim.dataflow_special FUNCTION DEPTH BLOCKS TRIES SEED
+    python -m cyclebound.tools.dataflow.special_search FUNCTION DEPTH BLOCKS TRIES SEED
 
 For each thread of two epochs: whether its operation is long, and how many cycles its operands come
 after those of the thread before. Within an epoch, threads come in any order, the second operands

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cyclebound.golden.dataflow.control import Control
-from cyclebound.golden.dataflow.expressions import emit
 from cyclebound.golden.dataflow.graph import ENABLE, NUMBER, Graph, Memory, Task, Token
 from cyclebound.golden.dataflow.kernel import Float, Floats, Ints, Kernel, KernelError
-from cyclebound.golden.dataflow.operands import (
+from cyclebound.golden.dataflow.operations import OPERANDS, Operation
+from cyclebound.tools.dataflow.expressions import emit
+from cyclebound.tools.dataflow.operands import (
     Spilled,
     Value,
     constant,
@@ -22,8 +23,7 @@ from cyclebound.golden.dataflow.operands import (
     span_of,
     unify,
 )
-from cyclebound.golden.dataflow.operations import OPERANDS, Operation
-from cyclebound.golden.dataflow.spans import Span
+from cyclebound.tools.dataflow.spans import Span
 
 __all__ = ["Guard", "Place", "Scope", "Valuer", "construct", "spill_array", "symbol"]
 

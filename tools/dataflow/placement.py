@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from cyclebound.golden.dataflow.grid import Grid, Kind, Node
-from cyclebound.golden.dataflow.routing import Topology
+from cyclebound.tools.dataflow.routing import Topology
 
 __all__ = ["MOVES", "GridTooSmall", "check_room", "place"]
 

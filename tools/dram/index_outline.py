@@ -7,9 +7,9 @@ requests do not exist, but none is missing: what cannot take long here cannot ta
 from collections import defaultdict
 from collections.abc import Callable
 
-from cyclebound.golden.dram.index_latest import Latest
-from cyclebound.golden.dram.index_steps import State, Steps
-from cyclebound.golden.dram.index_worlds import AnyWorld
+from cyclebound.tools.dram.index_latest import Latest
+from cyclebound.tools.dram.index_steps import State, Steps
+from cyclebound.tools.dram.index_worlds import AnyWorld
 
 __all__ = ["Outline"]
 
