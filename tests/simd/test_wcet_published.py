@@ -18,6 +18,14 @@ from cyclebound.tools.simd.published.analysis import (
     published_wcet,
     schedule_cycles,
 )
+from cyclebound.tools.simd.published.witnesses import (
+    SAFE,
+    WITNESSES,
+    find,
+    indexed_x8,
+    inflated_with_owed,
+    refreshes,
+)
 
 PAPER = MACHINES["paper"]
 DATA = """.data
@@ -157,3 +165,59 @@ def test_grid_of_one_work_group_and_of_many():
     assert one.access < many.access <= 1000 * one.upper
     assert one.lower <= one.access <= one.upper
     assert dataclasses.replace(one).outside == ()
+
+
+@pytest.mark.parametrize("witness", WITNESSES, ids=lambda each: each.name)
+def test_errata_have_witnesses(witness):
+    """Each exceeds the analysis, and its scope check refuses those that the paper excludes."""
+    found = find(witness)
+    assert found.exceeded
+    assert bool(found.refused) is not witness.in_scope
+    if not witness.in_scope:
+        with pytest.raises(OutsideScope):
+            published_wcet(witness.program, witness.grid, DDR4_3200AA_X16)
+
+
+def test_indexed_words_in_sixteen_rows_exceed_eq_16():
+    assert indexed_x8() == 8
+
+
+def test_owed_refreshes_are_covered_by_the_corrected_inflation():
+    witness = next(each for each in WITNESSES if each.name == "refreshes-owed")
+    found = witness.published()
+    plain = schedule_cycles([each.cycles for each in found.phases["access"]], 2) + found.load
+    measured = witness.run().cycles
+    assert measured <= inflated_with_owed(DDR4_3200AA_X16, plain, 1000, 7) < measured + 100
+    assert inflated_with_owed(DDR4_3200AA_X16, plain, 1000, 0) == found.access
+
+
+@pytest.mark.parametrize("point", [each for each in SAFE if each.name in ("rows", "indexed-x16",
+                                                                       "tickets")],
+                         ids=lambda each: each.name)
+def test_points_that_hold(point):
+    cases, left = point.check()
+    assert cases > 10
+    assert left >= 0
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("point", SAFE, ids=lambda each: each.name)
+def test_all_points_that_hold(point):
+    cases, left = point.check()
+    assert cases > 10
+    assert left >= 0
+
+
+@pytest.mark.thorough
+def test_refreshes_fall_due_in_every_cycle():
+    cases, left = refreshes(1)
+    assert cases == 560 + 12480
+    assert left >= 0
+
+
+def test_checks_of_safe_points_fire(monkeypatch):
+    """A tool that counted one row fewer would be found."""
+    from cyclebound.tools.simd.published import witnesses
+
+    monkeypatch.setattr(witnesses, "rows_tool", lambda words: max(1, -(-words // 2048)))
+    assert witnesses._rows()[1] < 0
