@@ -10,7 +10,7 @@ Ref: Sim-D, sections 3.2 and 3.3; docs/simd_wcet.md.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -76,12 +76,15 @@ class AccessCosts:
         Its work-groups.
     part : Part
         The DRAM.
+    places : sequence of Place
+        The work-groups that the costs are to hold for.
     """
 
-    def __init__(self, loops: BoundedLoops, grid: Grid, part: Part) -> None:
+    def __init__(self, loops: BoundedLoops, grid: Grid, part: Part, places: Sequence[Place]
+                 ) -> None:
         self._loops, self._grid, self._part = loops, grid, part
         self._graph, self._program = loops.graph, loops.graph.program
-        self._places = list(grid.places())
+        self._places = places
         self._known: dict[object, AccessCost] = {}
 
     def cost(self, node: Node) -> AccessCost:
@@ -248,19 +251,22 @@ class AccessCosts:
         assert operand is not None
         key = operand.value, instruction.operation.store
         if key not in self._known:
-            items, part = self._grid.machine.items, self._part
+            grid, items, part = self._grid, self._grid.machine.items, self._part
+            lanes = max(min(grid.width, grid.x - place.x) * min(grid.height, grid.y - place.y)
+                        for place in self._places)
             rows = buffer_rows(part=part, words=self._program.buffers[operand.value].words)
-            # A lane that is off is a clock without a burst: never worth more than a burst.
-            longest = max(indexed_issue_delay(part=part, bursts=active, rows=rows,
-                                              write=int(key[1]), starved=items - active)
-                          for active in _samples(items))
+            longest = _longest_indexed(part, rows, key[1], items, lanes)
             self._known[key] = AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
                                           _LOOKUP + INDEX_LEAD)
         return self._known[key]
 
 
-def _samples(items: int) -> range:
-    return range(1, items + 1)
+@cache
+def _longest_indexed(part: Part, rows: int, write: bool, items: int, lanes: int) -> int:
+    """The longest issue delay of a request index by index, if any of ``lanes`` items are active; a
+    lane that is off is a clock without a burst."""
+    return max(indexed_issue_delay(part=part, bursts=active, rows=rows, write=int(write),
+                                   starved=items - active) for active in range(1, lanes + 1))
 
 
 def _moved(part: Part, first: int, span: int) -> int:

@@ -6,21 +6,21 @@ content of the kernel's buffers, as long as annotated loops keep their annotatio
 Ref: Sim-D, sections 4 and 5; docs/simd_wcet.md.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.cycle import Policy
-from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.machine import Grid, Place
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.transfers import Access
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
-from cyclebound.tools.simd.wcet.chains import Chained, chain
+from cyclebound.tools.simd.wcet.chains import Chain, Chained, Pair, chain
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph
+from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
 from cyclebound.tools.simd.wcet.phases import PhaseGraph
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
 from cyclebound.tools.simd.wcet.uniform import is_uniform
@@ -59,12 +59,34 @@ class Analysis:
         self.clocks = Clocks(grid.machine, part)
         self._chained: dict[Policy, Chained] = {}
 
+    def kind(self, place: Place) -> tuple[int, int]:
+        """Items across and lines of a work-group that are in the grid; work-groups of a kind have
+        the same costs."""
+        grid = self.grid
+        return min(grid.width, grid.x - place.x), min(grid.height, grid.y - place.y)
+
+    @cached_property
+    def kinds(self) -> list[tuple[int, int]]:
+        """The kind of each work-group, in order."""
+        return [self.kind(place) for place in self.grid.places()]
+
+    @cached_property
+    def costs_of(self) -> dict[tuple[int, int], dict[Node, AccessCost]]:
+        """By kind, of every access that a work-group may come to."""
+        places: dict[tuple[int, int], list[Place]] = {}
+        for place, kind in zip(self.grid.places(), self.kinds, strict=True):
+            places.setdefault(kind, []).append(place)
+        found = {}
+        for kind, these in places.items():
+            costs = AccessCosts(self.loops, self.grid, self.part, these)
+            found[kind] = {place[1]: costs.cost(place[1]) for place in self.phases.after
+                           if place[0] == "access" and place[1] is not None}
+        return found
+
     @cached_property
     def costs(self) -> dict[Node, AccessCost]:
-        """Of every access that a work-group may come to."""
-        costs = AccessCosts(self.loops, self.grid, self.part)
-        return {place[1]: costs.cost(place[1]) for place in self.phases.after
-                if place[0] == "access" and place[1] is not None}
+        """Of every access, in any work-group."""
+        return longest_of(self.costs_of.values())
 
     @cached_property
     def uses_scratchpad(self) -> bool:
@@ -83,10 +105,12 @@ class Analysis:
     def uniform(self) -> bool:
         return is_uniform(self.phases)
 
-    def pair_graph(self, policy: Policy) -> PairGraph:
-        """Every way in which two work-groups take turns under a policy."""
+    def pair_graph(self, policy: Policy, before: Pair, pair: Pair) -> PairGraph:
+        """Every way in which two work-groups of these kinds take turns under a policy."""
         lockstep = policy is not Policy.COMPUTE or not self.uses_scratchpad
-        return PairGraph(self.phases, self.costs, self.clocks, policy,
+        kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
+        costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
+        return PairGraph(self.phases, costs, self.clocks, policy,
                          uniform=self.uniform and lockstep)
 
     def wcet(self, policy: Policy) -> Chained:
@@ -101,14 +125,18 @@ class Analysis:
         if policy not in self._chained:
             longest = max((cost.lead + cost.delay for cost in self.costs.values()
                            if cost.resource == "dram"), default=0)
-            self._chained[policy] = chain(
-                self.pair_graph(policy), self.part, count=self.grid.count,
-                load=self.load * self.clocks.compute, start=self.start, longest_access=longest)
+            pairs = Chain(self.kinds, lambda before, pair: self.pair_graph(policy, before, pair),
+                          self.load * self.clocks.compute, self.grid.across)
+            self._chained[policy] = chain(pairs, self.clocks, self.part, start=self.start,
+                                          longest_access=longest)
         return self._chained[policy]
 
 
-@dataclass(frozen=True)
-class Serial:
-    """Work-groups one after the other."""
-
-    cycles: int
+def longest_of(costs: Iterable[Mapping[Node, AccessCost]]) -> dict[Node, AccessCost]:
+    """The longest of several costs of each access."""
+    found: dict[Node, AccessCost] = {}
+    for each in costs:
+        for node, cost in each.items():
+            if node not in found or cost.delay + cost.lead > found[node].delay + found[node].lead:
+                found[node] = cost
+    return found

@@ -1,6 +1,7 @@
 """All pairs of a grid, one after the other: from the start of a kernel to its end.
 
-What a pair makes of the two times with which it begins is a matrix over (max, +): one row for each
+Work-groups that reach over the edge of the grid move less, so that there are up to four kinds of
+them. What a pair makes of the two times with which it begins is a matrix over (max, +): one row for each
 way in which the pair before can have ended. Its powers are found by squaring, so that the number of
 work-groups hardly matters.
 
@@ -11,14 +12,17 @@ part of that, which costs nothing where requests do not lie on the path. The lea
 (docs/simd_wcet.md).
 """
 
+import functools
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.timing import Part
 from cyclebound.tools.simd.wcet.longest import NEVER
-from cyclebound.tools.simd.wcet.pairs import DONE, LAUNCHED, PairGraph
+from cyclebound.tools.simd.wcet.pairs import DONE, LAUNCHED, Clocks, End, PairGraph
 
-__all__ = ["STARTS", "Chained", "chain"]
+__all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
 
 STARTS = {"reset": 0, "idle": 1, "busy": MOST_OWED + 1}
 """What is known of refreshes when the kernel starts, and how many more than T / nREFI there may be:
@@ -28,6 +32,9 @@ besides."""
 _SHARES = (4, 3, 2, 1, 0)  # quarters of nRFC that are charged for each refresh that falls due
 
 Matrix = list[list[int]]
+
+Pair = tuple[Hashable, Hashable | None]
+"""The kinds of a pair's work-groups."""
 
 
 @dataclass(frozen=True)
@@ -56,51 +63,75 @@ def _power(matrix: Matrix, times: int) -> Matrix:
     return found
 
 
-def _total(graph: PairGraph, count: int, load: int, extra: int) -> int:
-    """Time in ps from the start to the last end, if each DRAM request may take ``extra`` more."""
-    graph.extra = extra
-    graph.price()
-    order = graph.components()
-    names = list(graph.ends)
+class Chain:
+    """The pairs of a grid.
 
-    def matrix(then: str) -> Matrix:
+    Parameters
+    ----------
+    kinds : sequence
+        Of each work-group, in order: work-groups of one kind have the same costs.
+    graph_of : callable
+        The `PairGraph` of a pair of two kinds (None: there is no second) after a pair of two kinds.
+    load : int
+        Time in ps until the program is read.
+    """
+
+    def __init__(self, kinds: Sequence[Hashable], graph_of: Callable[[Pair, Pair], PairGraph],
+                 load: int, across: int) -> None:
+        self._graph_of, self._load = cache(graph_of), load
+        pairs: list[Pair] = [(kinds[place], kinds[place + 1] if place + 1 < len(kinds) else None)
+                             for place in range(0, len(kinds), 2)]
+        self._steps = list(zip([pairs[0], *pairs], pairs, strict=False))
+        self._block = across if across % 2 else max(1, across // 2)
+
+    def total(self, extra: int) -> int:
+        """Time in ps from the start to the last end, if a DRAM request may take ``extra`` more."""
+        matrix_of = cache(lambda step: self._matrix(*step, extra))
+        steps, block = self._steps, self._block
+        found = matrix_of(steps[0])
+        place = 1
+        while place < len(steps):  # whole lines of work-groups that are alike, then step by step
+            part, times = steps[place:place + block], 1
+            while steps[place + times * block:place + (times + 1) * block] == part:
+                times += 1
+            if times == 1:
+                part, times = part[:1], 1
+            product = functools.reduce(_product, map(matrix_of, part))
+            found = _product(found, _power(product, times))
+            place += times * len(part)
+        graph = self._graph_of(*steps[-1])
+        names = list(graph.ends)
+        starts = [names.index(End(None, 0, time)) for time in "ka"]
+        following = self._graph_of(steps[-1][1], steps[-1][1])
+        return max(self._load + extra + found[start][column] + following.last(name, extra)
+                   for start in starts for column, name in enumerate(names)
+                   if found[start][column] > NEVER)
+
+    def _matrix(self, before: Pair, pair: Pair, extra: int) -> Matrix:
+        graph = self._graph_of(before, pair)
+        graph.extra = extra
+        graph.price()
+        order = graph.components()
         rows = []
-        for name in names:
-            value = graph.longest_from(graph.begin(name, then), order)
-            rows.append([value[graph.ends[end]] for end in names])
+        for name in graph.ends:
+            value = graph.longest_from(graph.begin(name, DONE if pair[1] is None else LAUNCHED),
+                                       order)
+            rows.append([value[end] for end in graph.ends.values()])
         return rows
 
-    found = _power(matrix(LAUNCHED), count // 2)
-    if count % 2:
-        found = _product(found, matrix(DONE))
-    first = [load + row for row in (0, 0)]
-    starts = [names.index((None, "k")), names.index((None, "a"))]
-    reached = [max(begin + found[start][column] if found[start][column] > NEVER else NEVER
-                   for begin, start in zip(first, starts, strict=True))
-               for column in range(len(names))]
-    return max(value + graph.last(name, extra) for name, value in zip(names, reached, strict=True)
-               if value > NEVER)
 
-
-def chain(graph: PairGraph, part: Part, *, count: int, load: int, start: str,
-          longest_access: int) -> Chained:
-    """The bound of ``count`` work-groups.
-
-    ``load`` is the time in ps in which the program is read; ``longest_access`` clocks of the
-    longest DRAM access, its lead included.
-    """
-    more, compute = STARTS[start], graph.clocks.compute
+def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_access: int) -> Chained:
+    """The bound of all pairs. ``longest_access`` clocks of the longest DRAM access, with its lead;
+    ``start`` is one of `STARTS`."""
+    more = STARTS[start]
     found: list[Chained] = []
-    bare = 0
     # A second refresh within one wait needs a request that lasts until it falls due.
     single = longest_access + 2 * part.nRFC < part.nREFI and more <= 1
     for share in _SHARES if single else _SHARES[:1]:
         charged = part.nRFC * share // 4
-        extra = (part.nRFC - charged) * part.tck_ps
-        total = _total(graph, count, load, extra)
-        bare = bare or total
-        clocks = total // part.tck_ps
-        refreshes = (clocks + more * part.nREFI) // (part.nREFI - charged)
-        found.append(Chained((total + refreshes * charged * part.tck_ps) // compute,
-                             bare // compute, refreshes))
+        total = pairs.total((part.nRFC - charged) * part.tck_ps)
+        bare = found[0].bare if found else total // clocks.compute
+        refreshes = (total // part.tck_ps + more * part.nREFI) // (part.nREFI - charged)
+        found.append(Chained((total + refreshes * charged * part.tck_ps) // clocks.compute, bare,
+                             refreshes))
     return min(found, key=lambda each: each.cycles)

@@ -19,7 +19,7 @@ Ref: Sim-D, sections 4.2 and 5.7.
 """
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import NamedTuple
 
 from cyclebound.golden.dram.timing import Part
@@ -30,7 +30,7 @@ from cyclebound.tools.simd.wcet.graph import Node
 from cyclebound.tools.simd.wcet.longest import Arc, LoopedGraph
 from cyclebound.tools.simd.wcet.phases import END, START, PhaseGraph, Place, Segment
 
-__all__ = ["Clocks", "PairGraph"]
+__all__ = ["Clocks", "End", "PairGraph", "RoleCosts"]
 
 GOES_ON, LAUNCHED, DONE = "goes on", "launched", "done"
 
@@ -64,11 +64,31 @@ class Clocks:
                    for time, wait in zip(self._edges, self._waits, strict=True))
 
 
+class RoleCosts(NamedTuple):
+    """`AccessCost` of each access: of a pair's first and second work-group, and of those of the pair
+    before, one of which may have its last store in flight."""
+
+    first: Mapping[Node, AccessCost]
+    second: Mapping[Node, AccessCost]
+    first_before: Mapping[Node, AccessCost]
+    second_before: Mapping[Node, AccessCost]
+
+
+class End(NamedTuple):
+    """How a pair ends: with which work-group's last store in flight (``access`` None: none), and
+    one of the two times, k or a."""
+
+    access: Node | None
+    role: int
+    time: str
+
+
 class _Other(NamedTuple):
     """The work-group that does not move: its committed access, and what it does after that."""
 
     access: Node | None
     then: str
+    before: int | None = None  # of the pair before: which of its work-groups
 
 
 class _Turn(NamedTuple):
@@ -89,8 +109,8 @@ class PairGraph(LoopedGraph):
     ----------
     phases : PhaseGraph
         The kernel.
-    costs : mapping
-        `AccessCost` of each access.
+    costs : RoleCosts
+        Of the accesses.
     clocks : Clocks
         Of machine and DRAM.
     policy : Policy
@@ -101,46 +121,45 @@ class PairGraph(LoopedGraph):
     Attributes
     ----------
     ends : dict
-        Nodes in which a pair ends, by the access in flight (or None) and the time, k or a.
+        Nodes in which a pair ends.
     """
 
-    def __init__(self, phases: PhaseGraph, costs: dict[Node, AccessCost], clocks: Clocks,
+    def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
                  policy: Policy, *, uniform: bool = False) -> None:
         bounds = phases.loops.bounds
         super().__init__({loop: bounds[loop].most for loop in phases.moving},
                          {loop: loop.depth for loop in phases.moving})
         self._phases, self._costs, self.clocks = phases, costs, clocks
         self._policy, self._uniform = policy, uniform
-        self.ends: dict[tuple[Node | None, str], int] = {}
+        self.ends: dict[End, int] = {}
         self._waiting: list[Hashable] = []
-        ends: list[tuple[Node | None, str]] = [(None, "k"), (None, "a")]
+        ends = [End(None, 0, "k"), End(None, 0, "a")]
         for end in ends:  # grows while new ends are found
-            self._node(("end", *end))
+            self._node(("end", end))
             for then in (LAUNCHED, DONE):
                 self.begin(end, then)
             while self._waiting:
                 self._expand(self._waiting.pop())
             ends += [each for each in self.ends if each not in ends]
 
-    def begin(self, end: tuple[Node | None, str], then: str) -> int:
+    def begin(self, end: End, then: str) -> int:
         """The node in which a pair (or its first work-group without another, if ``then`` is
         `DONE`) begins after one that ended so."""
-        access, time = end
-        return self._node((_Turn("swap", 0, START, _Other(access, then)), time))
+        before = None if end.access is None else end.role
+        return self._node((_Turn("swap", 0, START, _Other(end.access, then, before)), end.time))
 
-    def last(self, end: tuple[Node | None, str], extra: int) -> int:
+    def last(self, end: End, extra: int) -> int:
         """From the end of the last pair to the end of what is still in flight, in ps."""
-        access, time = end
-        if access is None:
-            return self.clocks.to_compute if time == "a" else 0
-        cost, dram = self._access(access, time, START)
+        if end.access is None:
+            return self.clocks.to_compute if end.time == "a" else 0
+        cost, dram = self._access(end.access, end.time, START, self._costs[2 + end.role])
         return cost + self.clocks.to_compute + (extra if dram else 0)
 
     def _node(self, name: tuple) -> int:
         number, new = self.number(name)
         if new:
             if name[0] == "end":
-                self.ends[name[1:]] = number
+                self.ends[name[1]] = number
             else:
                 self._waiting.append(name)
         return number
@@ -172,15 +191,18 @@ class PairGraph(LoopedGraph):
             if time == "a":  # it goes on, or there is none
                 self._walk(number, "a", turn, turn.place, 0, False)
             return
-        cost, dram = self._access(turn.other.access, time, turn.place)
+        before = turn.other.before
+        of = 1 - turn.role if before is None else 2 + before
+        cost, dram = self._access(turn.other.access, time, turn.place, self._costs[of])
         self._walk(number, "a", turn, turn.place, cost, dram)
 
-    def _access(self, access: Node, time: str, before: Place) -> tuple[int, bool]:
+    def _access(self, access: Node, time: str, before: Place, costs: Mapping[Node, AccessCost]
+                ) -> tuple[int, bool]:
         """An access from its commit (``k``), or from the end of the one at ``before`` (``a``)."""
-        cost, clocks = self._costs[access], self.clocks
+        cost, clocks = costs[access], self.clocks
         dram = cost.resource == "dram"
         after_scratchpad = before[0] == "access" and before[1] is not None and \
-            self._costs[before[1]].resource == "scratchpad"
+            costs[before[1]].resource == "scratchpad"
         if time == "k":
             return clocks.to_dram + clocks.dram * (cost.lead + cost.delay), dram
         if dram and not after_scratchpad:  # its lead was over, or is hidden
@@ -191,7 +213,7 @@ class PairGraph(LoopedGraph):
         """The other one is done: the access, and then the next segment."""
         number = self.numbers["alone", role, access, time]
         after = self._node((_Turn("swap", role, ("access", access), _Other(None, DONE)), "a"))
-        cost, dram = self._access(access, time, START)
+        cost, dram = self._access(access, time, START, self._costs[role])
         self.arcs[number].append(Arc(after, cost, dram=dram))
 
     def _walk(self, number: int, mode: str, turn: _Turn, place: Place, cost: int, dram: bool
@@ -220,7 +242,7 @@ class PairGraph(LoopedGraph):
         elif segment.target == END:
             yield from self._ended(mode, turn)
         elif node is not None and self._policy is Policy.COMPUTE \
-                and self._costs[node].resource == "scratchpad":
+                and self._costs.first[node].resource == "scratchpad":
             yield from self._in_scratchpad(mode, turn, segment.target)
         elif node is not None:
             yield from self._committed(mode, turn, node)
@@ -245,7 +267,8 @@ class PairGraph(LoopedGraph):
                          _Other(node, DONE if final else GOES_ON))
             yield self._node((then, "k")), 0
         elif other.then == DONE:
-            yield self._node(("end", node, mode) if final else ("alone", role, node, mode)), 0
+            yield self._node(("end", End(node, role, mode)) if final
+                             else ("alone", role, node, mode)), 0
         else:
             trail = self._free_trail(turn)
             if trail is not None:
@@ -256,7 +279,7 @@ class PairGraph(LoopedGraph):
     def _in_scratchpad(self, mode: str, turn: _Turn, place: Place) -> Iterator[tuple[int, int]]:
         """The mover transfers to or from its scratchpad; nobody computes meanwhile."""
         assert place[1] is not None
-        took = self.clocks.compute_time(self._costs[place[1]].delay) if mode == "k" else 0
+        took = self.clocks.compute_time(self._costs[turn.role][place[1]].delay) if mode == "k" else 0
         role, other = turn.role, turn.other
         if turn.how == "both":
             then = _Turn("both", 1 - role, ("access", other.access), _Other(place[1], GOES_ON))
@@ -277,7 +300,7 @@ class PairGraph(LoopedGraph):
             then = _Turn("swap", 1 - turn.role, ("access", turn.other.access), alone)
             yield self._node((then, "k")), 0
         elif turn.other.then == DONE:
-            yield self._node(("end", None, mode)), 0
+            yield self._node(("end", End(None, 0, mode))), 0
         else:
             then = _Turn("swap", 1 - turn.role, self._next_place(turn), alone)
             yield self._node((then, mode)), 0
