@@ -12,6 +12,7 @@ from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim.cli import GROUPS, AsJson, Progress, app, console, progress_bars
+from cyclebound.sim.cli_simd_published import adversary, errata, published, table_5
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
@@ -22,6 +23,9 @@ from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 
 simd = typer.Typer(no_args_is_help=True, help=GROUPS["simd"][1])
 app.add_typer(simd, name="simd")
+for _command in (published, errata, adversary):
+    simd.command()(_command)
+simd.command("table5")(table_5)
 
 KernelFile = Annotated[str, typer.Argument(
     metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "

@@ -95,13 +95,14 @@ def _convolution(layer: Layer, machine: Machine) -> tuple[str, int, int, int]:
                          "into the scratchpad beside a tile")
     text = _buffers([(columns, lines * len(phases) * shape.channels),
                      (taps, shape.channels * shape.filters), (wide, high * shape.filters)])
-    text += [".sp_data", f"0 0 {pad[0]} {pad[1]}", f"1 {4 * pad[0] * pad[1]} {taps} "
-             f"{shape.channels}", ".text",
-             f"    smovssp sc.sd_words, {taps}", "    smov s24, 0", f"    smov s29, {shape.filters}",
-             "    smov s26, 0", "    smov s30, sc.wg_off_x", "    smov s31, sc.wg_off_y", "filter:",
-             "    ldg2sptile 1, 1, 0, s24", f"    siadd s24, s24, {shape.channels}",
-             "    mov v0, vc.zero", "    siadd s27, s31, 0", "    smov s25, 0",
-             f"    smov s28, {shape.channels}", "channel:", "    sldsp s0, 1, 0, s25"]
+    text += [".sp_data", f"0 0 {pad[0]} {pad[1]}",
+             f"1 {4 * pad[0] * pad[1]} {taps} {shape.channels}", ".text",
+             f"    smovssp sc.sd_words, {taps}", "    smov s24, 0",
+             f"    smov s29, {shape.filters}", "    smov s26, 0", "    smov s30, sc.wg_off_x",
+             "    smov s31, sc.wg_off_y", "filter:", "    ldg2sptile 1, 1, 0, s24",
+             f"    siadd s24, s24, {shape.channels}", "    mov v0, vc.zero",
+             "    siadd s27, s31, 0", "    smov s25, 0", f"    smov s28, {shape.channels}",
+             "channel:", "    sldsp s0, 1, 0, s25"]
     for places in phases.values():
         text.append("    ldg2sptile 0, 0, s30, s27")
         for number, column, row in places:

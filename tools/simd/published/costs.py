@@ -28,7 +28,7 @@ class _StraightLine(Pipeline):
     def __init__(self, program: Program, machine: Machine) -> None:
         super().__init__(replace(program, instructions=(*program.instructions,
                                                         Instruction("nop"))), machine)
-        self._shapes = [replace(shape, jumps=False) for shape in self._shapes]
+        self.shapes = [replace(shape, jumps=False) for shape in self.shapes]
         self._nop = len(program.instructions)
         self._late = machine.divider_cycles - machine.execute_stages
 
@@ -36,7 +36,7 @@ class _StraightLine(Pipeline):
         """Write-backs of instructions ``first`` to ``last`` and of a nop after them, in cycles
         from the first issue and without the stages that all of them pass."""
         found = self.issues([*range(first, last + 1), self._nop])[:-1]
-        return [when + (self._late if self._shapes[index].timing is Timing.DIVIDE else 0)
+        return [when + (self._late if self.shapes[index].timing is Timing.DIVIDE else 0)
                 for index, when in zip([*range(first, last + 1), self._nop], found, strict=True)]
 
 
