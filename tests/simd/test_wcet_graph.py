@@ -11,12 +11,18 @@ from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 from cyclebound.tools.simd.random_kernels import random_kernel
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
+from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.observed import check_rounds
 
 pytestmark = pytest.mark.unit
 
 SMALL = MACHINES["small"]
+
+
+def routes(program):
+    """The graph that the analysis works on."""
+    return without_dead_pops(RouteGraph(program))
 
 
 def traces(program, grid, memory):
@@ -37,7 +43,7 @@ def kernel(text):
 def bounds(text, grid=None):
     """(line of the header, most, exact, inferred) of each loop, the innermost first."""
     program = kernel(text)
-    found = BoundedLoops(RouteGraph(program), grid)
+    found = BoundedLoops(routes(program), grid)
     return [(program.lines[loop.header.index] - 3, bound.most, bound.exact, bound.inferred)
             for loop in found.loops for bound in [found.bounds[loop]]]
 
@@ -132,7 +138,7 @@ def test_every_installed_loop_is_inferred_at_its_full_size():
     found = 0
     for name in KERNELS:
         program, reference = assemble_file(kernel_path(name)), REFERENCES[name]
-        loops = BoundedLoops(RouteGraph(program), Grid(reference.x, reference.y,
+        loops = BoundedLoops(routes(program), Grid(reference.x, reference.y,
                                                        MACHINES["paper"]))
         assert all(bound.inferred for bound in loops.bounds.values()), name
         found += len(loops.bounds)
@@ -142,7 +148,7 @@ def test_every_installed_loop_is_inferred_at_its_full_size():
 @pytest.mark.parametrize("name", ["spmv", "track", "srad_reduce", "matrix_product"])
 def test_kernels_stay_in_their_graph(name):
     found = case(name, SMALL)
-    loops = BoundedLoops(RouteGraph(found.program), found.grid)
+    loops = BoundedLoops(routes(found.program), found.grid)
     for trace in traces(found.program, found.grid, found.memory):
         rounds = check_rounds(loops, trace)
         for loop, bound in loops.bounds.items():
@@ -156,7 +162,7 @@ def followed(seed, seen):
     rng = np.random.default_rng(seed)
     for words in memory.values():
         words[...] = rng.integers(0, 1 << 32, words.shape, dtype=np.uint32)
-    loops = BoundedLoops(RouteGraph(program), Grid(148, 1, SMALL))
+    loops = BoundedLoops(routes(program), Grid(148, 1, SMALL))
     for trace in traces(program, Grid(148, 1, SMALL), memory):
         seen.update({node for node in trace if node < 0})
         seen.add(bool(check_rounds(loops, trace)))
@@ -179,7 +185,7 @@ def test_many_random_kernels_stay_in_their_graphs():
 def test_a_run_contradicts_its_annotation():
     text = "sldg s0, 0\nagain:\nsisub s0, s0, 1\n#bound branchcycle 3 1\nsicj.g again, s0\nexit\n"
     program, grid = kernel(text), Grid(64, 1, SMALL)
-    loops = BoundedLoops(RouteGraph(program), grid)
+    loops = BoundedLoops(routes(program), grid)
     for first, says in ((4, None), (5, r"line 8, .*at most 3 times, and it came back 4 times")):
         memory = memory_of(program)
         memory[0][...] = first
@@ -193,7 +199,7 @@ def test_a_run_contradicts_its_annotation():
 
 def test_a_missing_edge_is_noticed():
     program = kernel(COUNTED.format(""))
-    graph = RouteGraph(program)
+    graph = routes(program)
     (trace,) = traces(program, Grid(64, 1, SMALL), memory_of(program))
     loops = BoundedLoops(graph)
     node = Node(2, ())

@@ -19,6 +19,7 @@ from cyclebound.golden.simd.transfers import Access
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
 from cyclebound.tools.simd.wcet.chains import Chain, Chained, Pair, chain
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
+from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
 from cyclebound.tools.simd.wcet.phases import PhaseGraph
@@ -52,7 +53,7 @@ class Analysis:
 
     def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
         self.program, self.grid, self.part, self.start = program, grid, part, start
-        self.graph = RouteGraph(program)
+        self.graph = without_dead_pops(RouteGraph(program))
         self.loops = BoundedLoops(self.graph, grid)
         self.edge_costs = EdgeCosts(self.graph, grid.machine)
         self.phases = PhaseGraph(self.loops, self.edge_costs)
@@ -110,8 +111,10 @@ class Analysis:
         lockstep = policy is not Policy.COMPUTE or not self.uses_scratchpad
         kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
         costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
-        return PairGraph(self.phases, costs, self.clocks, policy,
-                         uniform=self.uniform and lockstep)
+        after = [] if pair[1] is not None or before[1] is None else \
+            self.pair_graph(policy, before, before).ends
+        return PairGraph(self.phases, costs, self.clocks, policy, after=after,
+                         paired=pair[1] is not None, uniform=self.uniform and lockstep)
 
     def wcet(self, policy: Policy) -> Chained:
         """The bound under a policy.

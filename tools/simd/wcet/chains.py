@@ -20,7 +20,7 @@ from functools import cache
 from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.timing import Part
 from cyclebound.tools.simd.wcet.longest import NEVER
-from cyclebound.tools.simd.wcet.pairs import DONE, LAUNCHED, Clocks, End, PairGraph
+from cyclebound.tools.simd.wcet.pairs import FIRST, Clocks, End, PairGraph
 
 __all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
 
@@ -31,7 +31,8 @@ besides."""
 
 _SHARES = (4, 3, 2, 1, 0)  # quarters of nRFC that are charged for each refresh that falls due
 
-Matrix = list[list[int]]
+Matrix = dict[End, dict[End, int]]
+"""By how the pair before ended, and how the last one does; what there is no path to is left out."""
 
 Pair = tuple[Hashable, Hashable | None]
 """The kinds of a pair's work-groups."""
@@ -47,19 +48,25 @@ class Chained:
 
 
 def _product(one: Matrix, other: Matrix) -> Matrix:
-    columns = list(zip(*other, strict=True))
-    return [[max(a + b if a > NEVER and b > NEVER else NEVER
-                 for a, b in zip(row, column, strict=True)) for column in columns] for row in one]
+    found: Matrix = {}
+    for begin, row in one.items():
+        line = found[begin] = dict[End, int]()
+        for middle, first in row.items():
+            for end, second in other[middle].items():
+                line[end] = max(line.get(end, NEVER), first + second)
+    return found
 
 
 def _power(matrix: Matrix, times: int) -> Matrix:
-    size = range(len(matrix))
-    found = [[0 if row == column else NEVER for column in size] for row in size]
+    """For ``times`` of at least 1."""
+    found = None
     while times:
         if times & 1:
-            found = _product(found, matrix)
-        matrix = _product(matrix, matrix)
+            found = matrix if found is None else _product(found, matrix)
         times >>= 1
+        if times:
+            matrix = _product(matrix, matrix)
+    assert found is not None
     return found
 
 
@@ -99,25 +106,20 @@ class Chain:
             product = functools.reduce(_product, map(matrix_of, part))
             found = _product(found, _power(product, times))
             place += times * len(part)
-        graph = self._graph_of(*steps[-1])
-        names = list(graph.ends)
-        starts = [names.index(End(None, 0, time)) for time in "ka"]
-        following = self._graph_of(steps[-1][1], steps[-1][1])
-        return max(self._load + extra + found[start][column] + following.last(name, extra)
-                   for start in starts for column, name in enumerate(names)
-                   if found[start][column] > NEVER)
+        graph = self._graph_of(steps[-1][1], steps[-1][1])
+        return max(self._load + extra + cost + graph.last(name, extra)
+                   for first in FIRST for name, cost in found[first].items())
 
     def _matrix(self, before: Pair, pair: Pair, extra: int) -> Matrix:
         graph = self._graph_of(before, pair)
         graph.extra = extra
         graph.price()
         order = graph.components()
-        rows = []
-        for name in graph.ends:
-            value = graph.longest_from(graph.begin(name, DONE if pair[1] is None else LAUNCHED),
-                                       order)
-            rows.append([value[end] for end in graph.ends.values()])
-        return rows
+        found: Matrix = {}
+        for name, node in graph.begins.items():
+            value = graph.longest_from(node, order)
+            found[name] = {end: value[at] for end, at in graph.ends.items() if value[at] > NEVER}
+        return found
 
 
 def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_access: int) -> Chained:

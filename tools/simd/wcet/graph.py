@@ -12,6 +12,7 @@ Ref: Sim-D, section 5.2.
 
 import enum
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -155,6 +156,16 @@ class RouteGraph:
                     raise Flaw(node.index, "execution runs on after the last instruction; "
                                            "end with exit")
                 waiting.append(edge.target)
+
+    def restricted(self, after: dict[Node, list[Edge]]) -> "RouteGraph":
+        """The graph with these edges only, which leave the start and nodes that they reach."""
+        found = copy(self)
+        found.after = after
+        found.before = {self.start: [], None: []}
+        for edges in after.values():
+            for edge in edges:
+                found.before.setdefault(edge.target, []).append(edge)
+        return found
 
     def instruction(self, node: Node) -> Instruction:
         return self.program.instructions[node.index]

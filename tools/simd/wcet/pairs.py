@@ -19,7 +19,7 @@ Ref: Sim-D, sections 4.2 and 5.7.
 """
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from cyclebound.golden.dram.timing import Part
@@ -30,7 +30,7 @@ from cyclebound.tools.simd.wcet.graph import Node
 from cyclebound.tools.simd.wcet.longest import Arc, LoopedGraph
 from cyclebound.tools.simd.wcet.phases import END, START, PhaseGraph, Place, Segment
 
-__all__ = ["Clocks", "End", "PairGraph", "RoleCosts"]
+__all__ = ["FIRST", "Clocks", "End", "PairGraph", "RoleCosts"]
 
 GOES_ON, LAUNCHED, DONE = "goes on", "launched", "done"
 
@@ -83,6 +83,10 @@ class End(NamedTuple):
     time: str
 
 
+FIRST = (End(None, 0, "k"), End(None, 0, "a"))
+"""How what is before the first pair ends: the compute unit and the DRAM are free."""
+
+
 class _Other(NamedTuple):
     """The work-group that does not move: its committed access, and what it does after that."""
 
@@ -92,14 +96,14 @@ class _Other(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """A kind of step: ``how`` is ``swap``, ``on`` or ``both``; ``trail``: rounds that the second
-    work-group of a pair has to make as the first did."""
+    """A kind of step: ``how`` is ``swap``, ``on`` or ``both``; ``trail``: rounds that the first
+    work-group of a pair has made in this step, and the second has to make; None: it is free."""
 
     how: str
     role: int
     place: Place
     other: _Other
-    trail: tuple = ()
+    trail: tuple | None = None
 
 
 class PairGraph(LoopedGraph):
@@ -115,17 +119,22 @@ class PairGraph(LoopedGraph):
         Of machine and DRAM.
     policy : Policy
         ``access``, ``compute`` or ``pairwise``; pairwise only without scratchpad accesses.
+    after : sequence of End
+        How the pair before may have ended; besides, this one may be the first.
+    paired : bool
+        There is a second work-group.
     uniform : bool
         All work-groups make the same rounds (`uniform.py`), and so do those of a pair.
 
     Attributes
     ----------
-    ends : dict
-        Nodes in which a pair ends.
+    begins, ends : dict
+        Nodes in which a pair begins after one that ended so, and in which it ends.
     """
 
     def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
-                 policy: Policy, *, uniform: bool = False) -> None:
+                 policy: Policy, *, after: Iterable[End] = (), paired: bool = True,
+                 uniform: bool = False) -> None:
         bounds = phases.loops.bounds
         super().__init__({loop: bounds[loop].most for loop in phases.moving},
                          {loop: loop.depth for loop in phases.moving})
@@ -133,20 +142,26 @@ class PairGraph(LoopedGraph):
         self._policy, self._uniform = policy, uniform
         self.ends: dict[End, int] = {}
         self._waiting: list[Hashable] = []
-        ends = [End(None, 0, "k"), End(None, 0, "a")]
-        for end in ends:  # grows while new ends are found
-            self._node(("end", end))
-            for then in (LAUNCHED, DONE):
-                self.begin(end, then)
+        self._then = LAUNCHED if paired else DONE
+        ends = list(dict.fromkeys([*FIRST, *after]))
+        self.begins: dict[End, int] = {}
+        for end in ends:  # a pair's own ends follow: the next one is like it
+            self.begins[end] = self._begin(end)
             while self._waiting:
                 self._expand(self._waiting.pop())
-            ends += [each for each in self.ends if each not in ends]
+            if paired:
+                ends += [each for each in self.ends if each not in ends]
 
-    def begin(self, end: End, then: str) -> int:
-        """The node in which a pair (or its first work-group without another, if ``then`` is
-        `DONE`) begins after one that ended so."""
+    def _begin(self, end: End) -> int:
+        """The node in which a pair begins after one that ended so."""
         before = None if end.access is None else end.role
-        return self._node((_Turn("swap", 0, START, _Other(end.access, then, before)), end.time))
+        other = _Other(end.access, self._then, before)
+        paired = self._then == LAUNCHED
+        return self._node((_Turn("swap", 0, START, other, self._trail(paired)), end.time))
+
+    def _trail(self, paired: bool) -> tuple | None:
+        """Of the first work-group at the beginning of a step."""
+        return () if self._uniform and paired else None
 
     def last(self, end: End, extra: int) -> int:
         """From the end of the last pair to the end of what is still in flight, in ps."""
@@ -221,7 +236,7 @@ class PairGraph(LoopedGraph):
         """The segments from a place; their cycles count in mode k only."""
         for segment in self._phases.after[place]:
             trail = turn.trail
-            if self._uniform and segment.back is not None and turn.other.then != DONE:
+            if trail is not None and segment.back is not None:
                 if turn.role == 0:
                     trail = (*trail, segment.back)
                 elif not trail or trail[0] != segment.back:
@@ -239,6 +254,8 @@ class PairGraph(LoopedGraph):
         kind, node = segment.target
         if kind == "header":
             yield self._node(("walk", mode, turn, segment.target)), 0
+        elif turn.role == 1 and turn.trail:
+            return  # the first went round a loop
         elif segment.target == END:
             yield from self._ended(mode, turn)
         elif node is not None and self._policy is Policy.COMPUTE \
@@ -246,14 +263,6 @@ class PairGraph(LoopedGraph):
             yield from self._in_scratchpad(mode, turn, segment.target)
         elif node is not None:
             yield from self._committed(mode, turn, node)
-
-    def _free_trail(self, turn: _Turn) -> tuple | None:
-        """The trail of the next turn; None: the second did not go as the first."""
-        if not self._uniform or turn.other.then == DONE:
-            return ()
-        if turn.role == 0:
-            return turn.trail
-        return None if turn.trail else ()
 
     def _next_place(self, turn: _Turn) -> Place:
         return START if turn.other.then == LAUNCHED else ("access", turn.other.access)
@@ -270,11 +279,9 @@ class PairGraph(LoopedGraph):
             yield self._node(("end", End(node, role, mode)) if final
                              else ("alone", role, node, mode)), 0
         else:
-            trail = self._free_trail(turn)
-            if trail is not None:
-                then = _Turn("swap", 1 - role, self._next_place(turn),
-                             _Other(node, DONE if final else GOES_ON), trail)
-                yield self._node((then, mode)), 0
+            then = _Turn("swap", 1 - role, self._next_place(turn),
+                         _Other(node, DONE if final else GOES_ON), turn.trail)
+            yield self._node((then, mode)), 0
 
     def _in_scratchpad(self, mode: str, turn: _Turn, place: Place) -> Iterator[tuple[int, int]]:
         """The mover transfers to or from its scratchpad; nobody computes meanwhile."""
@@ -302,5 +309,6 @@ class PairGraph(LoopedGraph):
         elif turn.other.then == DONE:
             yield self._node(("end", End(None, 0, mode))), 0
         else:
-            then = _Turn("swap", 1 - turn.role, self._next_place(turn), alone)
+            then = _Turn("swap", 1 - turn.role, self._next_place(turn), alone,
+                         turn.trail if turn.role == 0 else None)
             yield self._node((then, mode)), 0
