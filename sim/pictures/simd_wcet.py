@@ -15,7 +15,7 @@ _MARKS = {"access": "#4477aa", "compute": "#cc6677"}
 def figure(rows: Sequence[Compared]) -> Figure:
     """A column for each kernel, in multiples of the published lower bound.
 
-    A bar reaches from the published lower bound (1) to its upper one; hollow marks are the published
+    A bar reaches from the published lower bound (1) to its upper one; hollow marks are published
     WCETs, full ones this project's, crosses what the cycle model took.
     """
     drawn = Figure(figsize=(11, 5), layout="constrained")
@@ -32,9 +32,12 @@ def figure(rows: Sequence[Compared]) -> Figure:
                 axes.plot(at, own / unit, "o", color=colour)
             if policy in row.measured:
                 axes.plot(at, row.measured[policy] / unit, "x", color="black")
+        if row.held is not None and row.held != row.own[POLICIES[1]]:
+            axes.plot(place, row.held / unit, "D", color="#228833")
     for policy, colour in _MARKS.items():
         axes.plot([], [], "s", mfc="none", mec=colour, label=f"published, {policy}")
         axes.plot([], [], "o", color=colour, label=f"this project, {policy}")
+    axes.plot([], [], "D", color="#228833", label="this project, compute with hold")
     if any(row.measured for row in rows):
         axes.plot([], [], "x", color="black", label="cycle model")
     axes.bar(0, 0, color="#dddddd", label="published bounds of any scheduler")
