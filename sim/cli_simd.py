@@ -12,7 +12,7 @@ from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim.cli import GROUPS, AsJson, Progress, app, console, progress_bars
-from cyclebound.sim.cli_simd_wcet import wcet
+from cyclebound.sim.cli_simd_wcet import tightness, wcet
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
@@ -26,6 +26,7 @@ simd = typer.Typer(no_args_is_help=True, help=GROUPS["simd"][1])
 app.add_typer(simd, name="simd")
 
 simd.command()(wcet)
+simd.command()(tightness)
 
 
 @simd.command()
