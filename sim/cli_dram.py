@@ -248,7 +248,7 @@ def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
     Exit status 1 if one takes longer than the bound.
     """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay
-    from cyclebound.golden.dram.index_search import longest_order
+    from cyclebound.tools.dram.index_search import longest_order
     found = _part(part)
     try:
         bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
@@ -273,7 +273,7 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
                 "--least", metavar="CLOCKS", help="Look only for requests that take so long: the "
                 "more, the sooner it is done.")] = 0) -> None:
     """The longest indexed request of so many words over so many rows, exactly, by searching all."""
-    from cyclebound.golden.dram.index_exact import longest_request
+    from cyclebound.tools.dram.index_exact import longest_request
     found = _part(part)
     try:
         with status("searching") as tell:

@@ -191,6 +191,12 @@ class FlatTop(Elaboratable):
         """Where each field of `declared` lies, for `cyclebound.tb.bus`."""
         return [asdict(field) for field in _parts("", self.declared.shape(), 0)][1:]
 
+    def printed(self) -> list[dict[str, object]]:
+        """What is needed to read what the probes print, for `cyclebound.sim.observations`."""
+        return [{"what": what, "places": self.places(what), "names": [*probe.request],
+                 "counts_cycles": not probe.ticks and not probe.in_turn}
+                for what, probe in self.probes.items()]
+
     def places(self, name: str) -> list[dict[str, int]]:
         """The indexes of each of the probes of that name, in the order of their numbers."""
         return list(self.probes[name].indexes(self._probed))

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from cyclebound.golden.bound import NotCovered, check_count
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Memory, Special, Task, Token
-from cyclebound.golden.dataflow.mapper import SINK, Mapped
+from cyclebound.golden.dataflow.mapped import SINK, Mapped
 from cyclebound.golden.dataflow.operations import BLOCKS, PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.special_timing import longest, overtaken
 from cyclebound.golden.dataflow.switch import PLACES

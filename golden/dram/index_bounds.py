@@ -93,7 +93,7 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int,
     their own first commands.
 
     **The parts of Sim-D's Table 1**: where an exact search of all requests without gaps
-    (``index_exact.py``) says less than the derivation, its result is the bound, from
+    (`tools.dram.index_exact`) says less than the derivation, its result is the bound, from
     ``indexed_longest.csv``; ``cyclebound dram table --check`` derives all of it anew.
     """
     return _bound_of(part, bursts, rows, write, refused, starved)[0]

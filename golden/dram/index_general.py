@@ -1,7 +1,7 @@
 """An upper bound on indexed requests for any part, whatever its numbers and the gaps between words.
 
-The exact numbers of Sim-D's parts come from a search (``index_exact.py``). This is what can be
-derived without one. Derivation: docs/dram-indexed.md, whose names are used here.
+The exact numbers of Sim-D's parts come from a search (`tools.dram.index_exact`). This is what can
+be derived without one. Derivation: docs/dram-indexed.md, whose names are used here.
 """
 
 from functools import lru_cache

@@ -10,11 +10,11 @@ from cyclebound.golden.dram.address import burst_at
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_iterator import Element
-from cyclebound.golden.dram.index_search import bursts_in, longest_order
-from cyclebound.golden.dram.index_witnesses import witnesses
 from cyclebound.golden.dram.request import BURST_WORDS, COUNT_BITS
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dram.controller_scene import Scene, Wanted
+from cyclebound.tools.dram.index_search import bursts_in, longest_order
+from cyclebound.tools.dram.index_witnesses import witnesses
 
 _MOST = (1 << COUNT_BITS) - 1
 _THOUSAND = 1024

@@ -89,6 +89,7 @@ async def every_sum(bench: Bench) -> None:
         return
     half, n = 1 << scene.widths[0] - 1, scene.columns
     pairs = list(itertools.product(range(-half, half), repeat=2))
+    pairs += pairs[:-len(pairs) % n]  # a whole row at the end, too
     rows = [tuple(zip(*pairs[at:at + n], strict=True)) for at in range(0, len(pairs), n)]
     (low, high), (least, most) = (bench.domain[name] for name in ("multiplier", "shift"))
     for multiplier, shift in itertools.product(range(low, high + 1), range(least, most + 1)):

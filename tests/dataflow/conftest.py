@@ -5,7 +5,7 @@ from amaranth.hdl import Const, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
 
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 
 class _Tampered(wiring.Component):

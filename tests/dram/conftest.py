@@ -3,7 +3,7 @@
 import pytest
 from amaranth.hdl import Assert, Assume, Const
 
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 
 @pytest.fixture

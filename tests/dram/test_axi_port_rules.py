@@ -19,9 +19,9 @@ from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import leave_unused, ports_of
 from cyclebound.sim.job import Job, run_job, simulate
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import axi_port_properties as properties
 from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiRules
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 X16 = "ddr4-3200aa-x16"

@@ -19,9 +19,9 @@ from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide, words_of
 from cyclebound.golden.dram.request import Destination, Refusal
 from cyclebound.hdl.dram.buffer_table import BufferTable
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import buffer_table_properties as properties
 from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 SMALL = {"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50}

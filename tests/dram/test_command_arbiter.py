@@ -17,10 +17,10 @@ from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.sim.elaborate import watch
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import command_arbiter_properties as properties
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
 from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 X16 = PARTS["ddr4-3200aa-x16"]

@@ -13,8 +13,8 @@ from cyclebound.golden.dram.dq_scheduler import BurstDescriptor, DqSchedulerMode
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE
 from cyclebound.hdl.dram.dq_scheduler import DqScheduler
 from cyclebound.sim.elaborate import watch
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import dq_scheduler_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 SMALL = dataclasses.replace(DDR3_1600_MODULE, name="small", banks=2, nCAS=8, nCWD=7)

@@ -13,8 +13,8 @@ from amaranth.lib.wiring import flipped
 from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.golden.dram.index_iterator import Element, IndexedTile, bursts_of
 from cyclebound.hdl.dram.index_iterator import IndexIterator
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import index_iterator_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 

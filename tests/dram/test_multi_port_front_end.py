@@ -15,8 +15,8 @@ from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import multi_port_front_end_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 SMALL = {"priorities": [7, 4, 4], "limits": [0, 2, 3], "width": 4}

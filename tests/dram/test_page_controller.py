@@ -17,9 +17,9 @@ from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X8
 from cyclebound.golden.noc.composition import row_conflict
 from cyclebound.hdl.dram.countdown import Countdown
 from cyclebound.hdl.dram.page_controller import PageController
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import page_controller_properties as properties
 from cyclebound.tb.dram import timing_properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 OFTEN = dataclasses.replace(DDR3_1600_MODULE, nREFI=400, rows=4)

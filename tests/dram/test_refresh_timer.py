@@ -20,8 +20,8 @@ from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import refresh_timer_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof

@@ -11,8 +11,8 @@ from amaranth.lib import wiring
 from cyclebound.golden.dram.snoop_cam import Load, SnoopCamModel, Store
 from cyclebound.hdl.dram.snoop_cam import SnoopCam
 from cyclebound.sim.elaborate import watch
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import snoop_cam_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 GOOD = {"lanes": 5, "index_width": 5, "latency": 2}

@@ -21,8 +21,8 @@ from cyclebound.golden.dram.stride_sequencer import START, StrideSequencerModel,
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import stride_sequencer_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof

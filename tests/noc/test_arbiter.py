@@ -12,8 +12,8 @@ from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof

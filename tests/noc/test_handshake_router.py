@@ -23,11 +23,11 @@ from cyclebound.hdl.noc.pipelined_input import PipelinedInput
 from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
 from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
 from cyclebound.hdl.noc.shmac_packet import Verdict
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import fairness
 from cyclebound.tb.noc import handshake_router_properties as properties
 from cyclebound.tb.noc import pipelined_router_properties as pipelined
 from cyclebound.tb.noc.handshake_router import PLACE, any_packet, packet_to
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE

@@ -21,8 +21,8 @@ from cyclebound.golden.noc.network_interface import SenderModel, Window
 from cyclebound.golden.noc.network_interface import Transaction as Asked
 from cyclebound.golden.noc.packet import address_header
 from cyclebound.hdl.noc.network_interface import NetworkInterface
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import network_interface_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 PAPER = {"period": 1024, "length": 512, "crossing": 24}  # Table III: 4 routers, delta_R = 5

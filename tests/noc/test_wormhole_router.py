@@ -18,8 +18,8 @@ from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, SenderModel
 from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.wormhole_router import WormholeRouter
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import wormhole_router_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 TINY = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 3}

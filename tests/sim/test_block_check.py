@@ -95,6 +95,8 @@ def test_a_name_that_is_no_page(name):
     ("configurations", {"c": Configuration({"width": float("inf")})},
      "configuration c: width must be finite"),
     ("configurations", {"c": Configuration({}, {"x": range(0)})}, "the domain of x in config"),
+    ("configurations", {"c": Configuration({}, lambda parameters: {"x": parameters["y"]})},
+     "the domain of configuration c: KeyError: 'y'"),
     ("testbenches", (), "it must have a testbench"),
     ("testbenches", (Bench("a", "m"), Bench("a", "n")),
      "the name of a testbench must be unique, and 'a' is there twice"),

@@ -18,8 +18,8 @@ from cyclebound.golden.simd.isa import (
 )
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.sim.verdict import judge
+from kit.run_bench import run_bench
 
 from ..sim.mutants import with_fault
 

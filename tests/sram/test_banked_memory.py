@@ -16,8 +16,8 @@ from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram.banked_memory import BankedMemory, SramBank
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.sram import banked_memory_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof

@@ -13,7 +13,7 @@ from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram import banked_memory_harness
 from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

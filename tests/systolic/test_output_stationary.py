@@ -16,9 +16,9 @@ from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.prove import run_tool, yosys_environment
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.systolic import output_stationary_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 SHAPES = [(2, 3), (3, 3), (1, 1), (1, 4), (4, 1)]

@@ -12,7 +12,7 @@ from cyclebound.golden.harness.faults import SYSTOLIC_ARRAY
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

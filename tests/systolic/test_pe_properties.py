@@ -9,8 +9,8 @@ from amaranth.lib import wiring
 
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryPE
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryPE
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck, WeightStationaryPECheck
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

@@ -12,8 +12,8 @@ from amaranth.lib.wiring import flipped
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.tile_sequencer import TileSequencerModel, walk, walk_cycles
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.systolic import tile_sequencer_properties as properties
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

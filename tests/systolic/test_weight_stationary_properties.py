@@ -9,8 +9,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import flipped
 
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.systolic import weight_stationary_properties as properties
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

@@ -9,20 +9,13 @@ lane that may be off. Scratchpads take a clock for each line of their bus.
 Ref: Sim-D, sections 3.2 and 3.3; docs/simd_wcet.md.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-
-from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.controller import INDEX_LEAD, LOOKUP, TILE_LEAD
 from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay
-from cyclebound.golden.dram.request import BURST_WORDS, WORD_BYTES, TileRequest
-from cyclebound.golden.dram.stride_sequencer import bursts_of
-from cyclebound.golden.dram.tile_lanes import Lines, issue_delays
-from cyclebound.golden.dram.tile_search import run_delays
+from cyclebound.golden.dram.request import WORD_BYTES
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind, Unit
 from cyclebound.golden.simd.machine import SCALARS, Grid, Place
@@ -32,18 +25,13 @@ from cyclebound.golden.simd.transfers import Access
 from cyclebound.tools.simd.wcet.graph import Node, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.scalars import Register
+from cyclebound.tools.simd.wcet.tile_delays import MOST_SHAPES, Tile, TileDelays
 
 __all__ = ["AccessCost", "AccessCosts"]
 
 _LOOKUP = LOOKUP - 1
 _NO_INDEX = 6      # clocks of an indexed request besides its lanes, if no index is legal
-_LANES = 512       # bursts of a 1D tile that are followed in lanes; longer ones, state by state
-_EACH = 1200       # bursts up to which tiles are followed one by one, and not in lanes
-_SHAPES = 1024     # shapes of one access that are followed
 _SD = tuple(SCALAR_SPECIAL.index(name) for name in ("sd_words", "sd_period", "sd_period_cnt"))
-
-Shape = tuple[int, int, int, int]
-"""First word, words of a line, words from line to line, lines."""
 
 
 @dataclass(frozen=True)
@@ -78,29 +66,44 @@ class AccessCosts:
         The DRAM.
     places : sequence of Place
         The work-groups that the costs are to hold for.
+    delays : TileDelays
+        The part's.
     """
 
-    def __init__(self, loops: BoundedLoops, grid: Grid, part: Part, places: Sequence[Place]
-                 ) -> None:
+    def __init__(self, loops: BoundedLoops, grid: Grid, part: Part, places: Sequence[Place],
+                 delays: TileDelays) -> None:
         self._loops, self._grid, self._part = loops, grid, part
         self._graph, self._program = loops.graph, loops.graph.program
         self._places = places
-        self._known: dict[object, AccessCost] = {}
+        self._delays = delays
+        self._asked: dict[Node, list] = {}
+
+    def ask(self, node: Node) -> None:
+        """Note the tiles that an access may be, so that they are followed with others'.
+
+        Raises `WcetError` where its size cannot be told.
+        """
+        instruction = self._graph.instruction(node)
+        if instruction.operation.unit is Unit.SCRATCHPAD or "idxit" in instruction.name:
+            return
+        asked = self._delays.ask(self._shapes(node), instruction.operation.store)
+        shapes = len({shape for shape, _ in asked})
+        if shapes > MOST_SHAPES:
+            raise WcetError(f"{self._program.where(node.index)}: this access may have {shapes} "
+                            f"shapes, and at most {MOST_SHAPES} are followed: its offsets should "
+                            "follow from immediates, dimensions and a work-group's place")
+        self._asked[node] = asked
 
     def cost(self, node: Node) -> AccessCost:
         """Of an access. Raises `WcetError` where its size cannot be told."""
-        if node not in self._known:
-            self._known[node] = self._cost(node)
-        return self._known[node]
-
-    def _cost(self, node: Node) -> AccessCost:
         instruction = self._graph.instruction(node)
         if instruction.operation.unit is Unit.SCRATCHPAD:
             return AccessCost("scratchpad", max(map(self._scratchpad, self._shapes(node))), 0)
         if "idxit" in instruction.name:
             return self._indexed(node)
-        return AccessCost("dram", self._tiles(self._shapes(node), instruction.operation.store),
-                          _LOOKUP + TILE_LEAD)
+        if node not in self._asked:
+            self.ask(node)
+        return AccessCost("dram", self._delays.longest(self._asked[node]), _LOOKUP + TILE_LEAD)
 
     # -- registers -------------------------------------------------------------------------------
 
@@ -133,7 +136,7 @@ class AccessCosts:
 
     # -- shapes ----------------------------------------------------------------------------------
 
-    def _shapes(self, node: Node) -> set[Shape]:
+    def _shapes(self, node: Node) -> set[Tile]:
         """All tiles that an access may be, from its buffer's first word or DRAM's."""
         instruction, program = self._graph.instruction(node), self._program
         name = instruction.name
@@ -153,21 +156,31 @@ class AccessCosts:
         if name == "sldsp":
             target = instruction.operand("D")
             assert target is not None
-            words = self._values(node, ("sc", _SD[0])) or self._annotated(node, _SD[0])
-            most = max(words(self._places[0])) if words else SCALARS
+            words = self._values(node, ("sc", _SD[0]))
+            most = max(words(self._places[0])) if words else self._annotated(_SD[0])
             return {self._whole(buffer, max(1, min(most, SCALARS - target.value)))}
         if "cidx" in name:
             return self._custom(node, buffer)
         return set(self._rectangles(node, buffer))
 
     @staticmethod
-    def _whole(buffer: Buffer, words: int) -> Shape:
+    def _whole(buffer: Buffer, words: int) -> Tile:
         return buffer.address // WORD_BYTES, words, words, 1
 
-    def _annotated(self, node: Node, number: int) -> None:
-        return None
+    def _annotated(self, number: int) -> int:
+        """The greatest value that a register sd_* may have, by ``#bound value``; what fits into the
+        registers if one of its writers has none."""
+        most = [1]
+        for node in self._graph.after:
+            target = self._graph.instruction(node).operand("D")
+            if target is not None and (target.kind, target.value) == (Kind.SCALAR_SPECIAL, number):
+                source = self._graph.instruction(node).operand("B")
+                said = self._program.values.get(node.index)
+                known = source is not None and source.kind is Kind.IMMEDIATE
+                most.append(source.value if known and source is not None else said or SCALARS)
+        return max(most)
 
-    def _custom(self, node: Node, buffer: Buffer) -> set[Shape]:
+    def _custom(self, node: Node, buffer: Buffer) -> set[Tile]:
         """A snoopy access to lines that the registers sd_* give."""
         parts = [self._values(node, ("sc", number)) for number in _SD]
         x, y = self._offset(node, "X"), self._offset(node, "Y")
@@ -186,7 +199,7 @@ class AccessCosts:
                               if 1 <= a <= b and c >= 1 and top * buffer.x + left >= 0}
         return found or {(buffer.address // WORD_BYTES, 0, 0, 0)}
 
-    def _rectangles(self, node: Node, buffer: Buffer) -> Iterator[Shape]:
+    def _rectangles(self, node: Node, buffer: Buffer) -> Iterator[Tile]:
         """Rectangles of a buffer, clipped to it, for all work-groups and all offsets."""
         instruction, grid = self._graph.instruction(node), self._grid
         tile, scratchpad = "2sptile" in instruction.name, "splin" in instruction.name
@@ -218,47 +231,23 @@ class AccessCosts:
 
     # -- costs -----------------------------------------------------------------------------------
 
-    def _scratchpad(self, shape: Shape) -> int:
+    def _scratchpad(self, shape: Tile) -> int:
         first, words, period, count = shape
         return scratchpad_cycles(Access("scratchpad", False, first, words, period, count, 0,
                                         lambda: None), self._grid.machine.scratchpad_bus)
-
-    def _tiles(self, shapes: Iterable[Shape], write: bool) -> int:
-        """The longest issue delay of tiles."""
-        part = self._part
-        firsts: dict[tuple[int, int, int], set[int]] = defaultdict(set)
-        for first, words, period, count in shapes:
-            if words < 1 or count < 1:
-                continue
-            if count == 1 or words == period:  # a run of whole bursts is the same to the arbiter
-                begin = first - first % BURST_WORDS
-                run = -(-(first + words * count - begin) // BURST_WORDS) * BURST_WORDS
-                firsts[run, run, 1].add(_moved(part, begin, run))
-            else:
-                span = (count - 1) * period + words
-                firsts[words, period, count].add(_moved(part, first, span))
-        if len(firsts) > _SHAPES:
-            raise WcetError(f"an access may have {len(firsts)} shapes, and at most {_SHAPES} are "
-                            "followed: give it offsets that follow from immediates, dimensions and "
-                            "a work-group's place")
-        return max((_longest(part, *shape, write, tuple(sorted(found)))
-                    for shape, found in firsts.items()), default=0)
 
     def _indexed(self, node: Node) -> AccessCost:
         """Index by index: all items are examined, and any of them may be active."""
         instruction = self._graph.instruction(node)
         operand = instruction.operand("A")
         assert operand is not None
-        key = operand.value, instruction.operation.store
-        if key not in self._known:
-            grid, items, part = self._grid, self._grid.machine.items, self._part
-            lanes = max(min(grid.width, grid.x - place.x) * min(grid.height, grid.y - place.y)
-                        for place in self._places)
-            rows = buffer_rows(part=part, words=self._program.buffers[operand.value].words)
-            longest = _longest_indexed(part, rows, key[1], items, lanes)
-            self._known[key] = AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
-                                          _LOOKUP + INDEX_LEAD)
-        return self._known[key]
+        grid, items, write = self._grid, self._grid.machine.items, instruction.operation.store
+        lanes = max(min(grid.width, grid.x - place.x) * min(grid.height, grid.y - place.y)
+                    for place in self._places)
+        rows = buffer_rows(part=self._part, words=self._program.buffers[operand.value].words)
+        longest = _longest_indexed(self._part, rows, write, items, lanes)
+        return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
+                          _LOOKUP + INDEX_LEAD)
 
 
 @cache
@@ -267,31 +256,6 @@ def _longest_indexed(part: Part, rows: int, write: bool, items: int, lanes: int)
     lane that is off is a clock without a burst."""
     return max(indexed_issue_delay(part=part, bursts=active, rows=rows, write=int(write),
                                    starved=items - active) for active in range(1, lanes + 1))
-
-
-def _moved(part: Part, first: int, span: int) -> int:
-    """A first word with the same issue delay: rows do not matter, nor in which pair of banks a
-    tile begins that does not run over the last bank (`tile_search.first_words`)."""
-    sweep, pair = (BURST_WORDS * bursts for bursts in (part.bursts_per_sweep,
-                                                       2 * part.bursts_per_row))
-    first %= sweep
-    return first % pair if first + span <= sweep else first
-
-
-@cache
-def _longest(part: Part, words: int, period: int, count: int, write: bool,
-             firsts: tuple[int, ...]) -> int:
-    """The longest issue delay of tiles of one shape."""
-    bursts = count * (words // BURST_WORDS + 1)
-    if count == 1 and bursts > _LANES:
-        return int(run_delays(part, bursts=words // BURST_WORDS, write=write,
-                              firsts=np.array(firsts) // BURST_WORDS).max())
-    if bursts * len(firsts) <= _EACH:
-        return max(schedule(part, [each.address for each in bursts_of(
-            TileRequest(first, words, period, count))], write=write).issue_delay
-            for first in firsts)
-    return int(issue_delays(part, Lines(words, period, count), np.array(firsts, dtype=np.int64),
-                            write=write).max())
 
 
 def _anywhere(size: int, room: int, unit: int) -> set[int]:

@@ -1,9 +1,9 @@
 """All pairs of a grid, one after the other: from the start of a kernel to its end.
 
 Work-groups that reach over the edge of the grid move less, so that there are up to four kinds of
-them. What a pair makes of the two times with which it begins is a matrix over (max, +): one row for each
-way in which the pair before can have ended. Its powers are found by squaring, so that the number of
-work-groups hardly matters.
+them. What a pair makes of the two times with which it begins is a matrix over (max, +): one row
+for each way in which the pair before can have ended. Its powers are found by squaring, so that the
+number of work-groups hardly matters.
 
 A refresh delays the DRAM request that it comes before by nRFC at most, and another falls due nREFI
 later. So there are few of them, and each counts once on the longest path. The path may be charged
@@ -25,8 +25,8 @@ from cyclebound.tools.simd.wcet.pairs import FIRST, Clocks, End, PairGraph
 __all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
 
 STARTS = {"reset": 0, "idle": 1, "busy": MOST_OWED + 1}
-"""What is known of refreshes when the kernel starts, and how many more than T / nREFI there may be:
-the timer starts as well; it is anywhere, and the DRAM idle, or one refresh under way; eight are owed
+"""What is known of refreshes when the kernel starts, and how many more than T / nREFI there may
+be: the timer starts as well; it is anywhere, and no transfer is under way; eight are owed
 besides."""
 
 _SHARES = (4, 3, 2, 1, 0)  # quarters of nRFC that are charged for each refresh that falls due

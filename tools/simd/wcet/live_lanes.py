@@ -1,9 +1,9 @@
 """Pops that leave a lane active, so that no further one is injected.
 
-Some lane is active whenever an instruction runs. `cpush` and `call` without a predicate save a mask
-in which those lanes are set; when their entry is popped, those lanes are active again unless another
-mask has been changed since and not restored. Where that can be ruled out, hardware stops popping:
-routes that pop further, or end, do not exist (docs/simd_wcet.md).
+Some lane is active whenever an instruction runs. `cpush` and `call` without a predicate save a
+mask in which those lanes are set; when their entry is popped, those lanes are active again unless
+another mask has been changed since and not restored. Where that can be ruled out, hardware stops
+popping: routes that pop further, or end, do not exist (docs/simd_wcet.md).
 
 For each entry of a node's stack a `Kept` says which masks may have lost its lanes since it was
 pushed.

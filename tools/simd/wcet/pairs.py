@@ -9,8 +9,8 @@ them has a node of its own, because a step takes the later of two sums:
 
 A step is the mover's segment, up to its next access: from either time for the compute unit; and
 meanwhile the other's access: from ``a`` its delay, from ``k`` its lead more. Then the other moves.
-Where scratchpads count as compute, a segment may end in the scratchpad: then the other one moves, if
-its access has ended (``both``), or the mover goes on (``on``); both are in the graph.
+Where scratchpads count as compute, a segment may end in the scratchpad: then the other one moves,
+if its access has ended (``both``), or the mover goes on (``on``); both are in the graph.
 
 A pair ends when the second one's last store is committed, or it has ended; that is where the next
 pair begins. docs/simd_wcet.md derives the steps from the machine's rules.
@@ -65,8 +65,8 @@ class Clocks:
 
 
 class RoleCosts(NamedTuple):
-    """`AccessCost` of each access: of a pair's first and second work-group, and of those of the pair
-    before, one of which may have its last store in flight."""
+    """`AccessCost` of each access: of a pair's first and second work-group, and of those of the
+    pair before, one of which may have its last store in flight."""
 
     first: Mapping[Node, AccessCost]
     second: Mapping[Node, AccessCost]
@@ -284,9 +284,10 @@ class PairGraph(LoopedGraph):
             yield self._node((then, mode)), 0
 
     def _in_scratchpad(self, mode: str, turn: _Turn, place: Place) -> Iterator[tuple[int, int]]:
-        """The mover transfers to or from its scratchpad; nobody computes meanwhile."""
+        """The mover transfers to or from its scratchpad; neither computes meanwhile."""
         assert place[1] is not None
-        took = self.clocks.compute_time(self._costs[turn.role][place[1]].delay) if mode == "k" else 0
+        delay = self._costs[turn.role][place[1]].delay
+        took = self.clocks.compute_time(delay) if mode == "k" else 0
         role, other = turn.role, turn.other
         if turn.how == "both":
             then = _Turn("both", 1 - role, ("access", other.access), _Other(place[1], GOES_ON))

@@ -1,9 +1,9 @@
 """What a work-group does between two accesses: the phase graph.
 
-Its *places* are the start, the accesses, and the headers of loops that have accesses. A `Segment` is
-the longest of all routes from one place to the next. Loops without accesses are part of a segment:
-their longest round, as often as they may come back. Other loops stay loops: a segment that enters
-one or comes back to its header says so.
+Its *places* are the start, the accesses, and the headers of loops that have accesses. A `Segment`
+is the longest of all routes from one place to the next. Loops without accesses are part of a
+segment: their longest round, as often as they may come back. Other loops stay loops: a segment that
+enters one or comes back to its header says so.
 
 The last store and an ``exit`` after it are one (docs/simd.md): such an access is `final`.
 

@@ -5,8 +5,8 @@ when the one before has, and when its operands are there. So the *latest* known 
 that is still on its way, over all routes to a node, gives a cost that no route exceeds, and one
 route to a node gives that route's cost exactly (docs/simd_wcet.md).
 
-Times are kept from the next issue on. Operands whose wait has passed are left out, so that there are
-few of these states, and a fixed point is reached after a few rounds however often loops turn.
+Times are kept from the next issue on. Operands whose wait has passed are left out, so that there
+are few of these states, and a fixed point is reached after a few rounds however often loops turn.
 """
 
 from dataclasses import dataclass, field

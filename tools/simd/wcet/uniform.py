@@ -1,8 +1,8 @@
 """Whether all work-groups of a kernel reach an access after the same number of accesses.
 
-Then the two of a pair, which take turns, are always in the same round of the same loop, and a pair's
-rounds are counted once for both. It takes loops whose rounds are the same in all work-groups, with
-as many accesses in each round whichever route is taken.
+Then the two of a pair, which take turns, are always in the same round of the same loop, and the
+second goes round whenever the first has. It takes loops whose rounds are the same in all
+work-groups, with as many accesses in each round whichever route is taken.
 """
 
 from cyclebound.tools.simd.wcet.loops import Loop
@@ -84,7 +84,7 @@ def is_uniform(phases: PhaseGraph) -> bool:
         for loop in phases.moving:
             if not phases.loops.bounds[loop].exact:
                 return False
-        while any([counts.follow(segment) for segment in segments]):
+        while sum(map(counts.follow, segments)):
             pass
     except _NotUniform:
         return False
