@@ -14,13 +14,13 @@ from itertools import pairwise
 from cyclebound.golden.dram.bounds import eq15_tool, eq19, tile_issue_delay
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay, rows_tool
-from cyclebound.golden.dram.index_witnesses import witnesses as indexed_witnesses
 from cyclebound.golden.dram.timing import PARTS, Part
 from cyclebound.golden.simd.cycle import CycleModel, Policy, Timed
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import memory_of
+from cyclebound.tools.dram.index_witnesses import witnesses as indexed_witnesses
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.published.accesses import indexed_delay
 from cyclebound.tools.simd.published.analysis import Published, published_wcet
