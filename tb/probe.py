@@ -71,7 +71,8 @@ class Probe:
     id, end_id : str
         What tells requests apart, where they begin and where they end (default: alike).
     ticks : str
-        Where a latency does not count cycles: what is counted instead (accepted grants, say).
+        Where a latency does not count cycles: what is counted instead (accepted grants, say, or the
+        cycles of a slower clock).
     each : mapping
         Index letters, each with how many there are (a number, an attribute of the component that
         is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.

@@ -303,7 +303,7 @@ def test_lines_that_are_no_requests(tmp_path):
     top = FlatTop(Ports(), probes={"move": ASK})
     path = tmp_path / "probes.txt"
     path.write_text("warning\n@probe 0 1 12 3\n@probe. 0 1 12 15 4\n@probe. 0 0 12 1")
-    seen, others = read_requests(path, top)
+    seen, others = read_requests(path, top.printed())
     assert others == ["warning\n"]
     assert [(one.at, one.began.tolist(), one.ended.tolist()) for one in seen] == [
         ({"r": 0}, [], []), ({"r": 1}, [[12, 3]], [[12, 15, 4]])]
