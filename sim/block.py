@@ -263,7 +263,10 @@ class Block:
     summary : str
         One line.
     component : callable
-        The component's class.
+        The component's class; or left out, with ``sources`` and ``top`` instead.
+    sources, top : tuple[str, ...], str
+        Files in Verilog, SystemVerilog or VHDL, and the module of them that the block is
+        (`cyclebound.sim.verilog_module`). Its ports, without clock and reset, are the block's.
     configurations : mapping
         Named values of its parameters.
     testbenches, bounds, properties : tuples
@@ -283,16 +286,23 @@ class Block:
 
     name: str
     summary: str
-    component: Make
-    configurations: Mapping[str, Configuration]
-    testbenches: tuple[Testbench, ...]
-    bounds: tuple[Observed, ...]
+    component: Make | None = None
+    configurations: Mapping[str, Configuration] = field(default_factory=dict)
+    testbenches: tuple[Testbench, ...] = ()
+    bounds: tuple[Observed, ...] = ()
     properties: tuple[Property, ...] = ()
     checker: Callable[[wiring.Component], wiring.Component] | None = None
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    sources: tuple[str, ...] = ()
+    top: str = ""
+
+    def __post_init__(self) -> None:
+        if self.component is None and self.sources and isinstance(self.sources, list | tuple):
+            from cyclebound.sim.verilog_module import VerilogModule
+            object.__setattr__(self, "component", VerilogModule(self.sources, self.top))
 
     @property
     def family(self) -> str:

@@ -73,6 +73,10 @@ def _numbers(block: Block) -> Iterator[str]:
     for thing, some in (("configuration", block.configurations), ("testbench", block.testbenches)):
         if not some:
             yield f"it must have a {thing}"
+    if block.component is None:
+        yield "it must have a component, or sources and their top"
+    if bool(block.sources) != bool(block.top):
+        yield "it must have both sources and top, or neither"
     for bench in block.testbenches:
         for name in ("seeds", "max_cycles"):
             if getattr(bench, name) < 1:

@@ -1,7 +1,8 @@
-"""The command that checks recorded waveforms."""
+"""Commands for hardware of one's own: recorded waveforms, new blocks."""
 
 import json
 import math
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from cyclebound.sim.lazy import lazy
 from cyclebound.sim.shape import cleaned
 
 checks = lazy("cyclebound.sim.check")
+new_blocks = lazy("cyclebound.sim.new_block")
 probes = lazy("cyclebound.tb.probe")
 tallies = lazy("cyclebound.tb.tally")
 traces = lazy("cyclebound.sim.trace")
@@ -127,6 +129,25 @@ def check(
         if picture is not None and found.finding.worst is not None:
             console().print(f"picture: {picture}", soft_wrap=True)
     return 1 if found.finding.failed else 0
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(
+        metavar="NAME", help="The block's name: small letters, digits and _.")],
+    output: Annotated[Path, typer.Option(
+        "--output", "-o", metavar="DIR", help="Where its files go.")] = Path("."),
+) -> None:
+    """Write the four files of a block of your own: a small one that passes, to be changed.
+
+    NAME.py is the hardware, NAME_model.py its golden model and bound, NAME_tb.py the testbench and
+    NAME_page.py the catalogue page. docs/your-own-block.md goes through such files one by one.
+    """
+    for path in new_blocks.new_block(name, output):
+        print(path)
+    where = "" if output == Path(".") else f"cd {shlex.quote(str(output))}; "
+    console().print(f"next: {where}cyclebound --catalogue {name}_page regress own.{name}",
+                    soft_wrap=True)
 
 
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
 
@@ -267,7 +268,7 @@ def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> 
         m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
 
 
-class SharedModules:
+class SharedModules(Sources):
     """A platform on which equal components share one module (`cyclebound.hdl.shared`).
 
     Attributes
@@ -279,6 +280,7 @@ class SharedModules:
     """
 
     def __init__(self, prefix: str) -> None:
+        super().__init__()
         self._prefix = prefix
         self._names: dict[tuple[type, object], str] = {}
         self.modules: dict[str, str] = {}
@@ -300,10 +302,13 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
     """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text.
 
     With ``shares``, equal components are one module, and that is where their names are kept. With
-    ``lines``, each cell has the file and line that it comes from, as attribute ``src``.
+    ``lines``, each cell has the file and line that it comes from, as attribute ``src``. Black boxes
+    are read from their sources (`cyclebound.sim.link`).
     """
-    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=lines)
-    return "\n".join([text, *(shares.modules.values() if shares else ())])
+    sources = Sources() if shares is None else shares
+    text = rtlil.convert(top, name=name, ports=ports, platform=sources, emit_src=lines)
+    text = "\n".join([text, *(shares.modules.values() if shares else ())])
+    return link(text, sources.files, name, lines=lines) if undefined(text) else text
 
 
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:

@@ -115,7 +115,7 @@ def test_a_name_that_is_no_page(name):
     ("bounds", (Observed("x", one, Probe("i", "i"), proved_by=("so",)),),
      "property so is to prove x, and declares no kind of such requests"),
     ("bounds", (Observed("move", one, Probe("i & ", "i")),),
-     "the probe of move: column 1 of 'i & ': invalid syntax"),
+     "the probe of move: column 4 of 'i &': the expression ends too early"),
     ("properties", (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict},
                              independent={"width": "why"}),),
      "property so says that width makes no difference, and is proved for one value of it only"),
@@ -123,7 +123,7 @@ def test_a_name_that_is_no_page(name):
     ("pictures", (Picture("p", "see", "a:b", kept="../k", testbenches=("cycle",)),),
      "the file that picture p keeps must be"),
     ("pictures", (Picture("p", "see", "a:b", kept="k"),), "picture p must have both kept and"),
-    ("component", None, "component of the block must be callable, not None"),
+    ("component", None, "it must have a component, or sources and their top"),
     ("unread", "abc", "unread of the block must be a tuple, not 'abc'"),
 ])
 def test_refuses(field, value, says):
