@@ -72,6 +72,8 @@ class Probe:
         What tells requests apart, where they begin and where they end (default: alike).
     ticks : str
         Where a latency does not count cycles: what is counted instead (accepted grants, say).
+    unit : str
+        What such a tick is called, in the plural: ``grants``. Without ticks, ``cycles``.
     each : mapping
         Index letters, each with how many there are (a number, an attribute of the component that
         is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
@@ -94,6 +96,7 @@ class Probe:
     id: str = ""
     end_id: str = ""
     ticks: str = ""
+    unit: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
     classed: bool = False
     in_turn: bool = False
@@ -103,6 +106,11 @@ class Probe:
         if self.id and (self.starts, self.ends) != ("1", "1"):
             raise ValueError("a probe with an id has one start and one end a request, as it counts "
                              "neither for each id")
+
+    @property
+    def counts(self) -> str:
+        """What a latency is a number of."""
+        return (self.unit or "ticks") if self.ticks else "cycles"
 
     def texts(self) -> list[str]:
         """All its expressions."""
