@@ -1,12 +1,15 @@
 """A run as one HTML file: verdicts, the worst request of each bound, proofs, FPGA figures.
 
 The file is complete in itself: no script, no font, no picture is fetched from anywhere, and its
-content security policy forbids it. It is made from `Results` alone, and from the logs of jobs that
-failed while they are still there.
+content security policy forbids it. The one script that it allows, by its hash, is ``report.js``,
+which searches, filters and sorts the table. It is made from `Results` alone, and from the logs of
+jobs that failed while they are still there.
 """
 
 import base64
+import hashlib
 import io
+import itertools
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -72,7 +75,10 @@ def write_report(folder: Path, output: Path | None = None) -> Path:
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"words": _words, "count": _count, "plural": _plural, "rate": _rate,
                             "seconds": _seconds, "breaking": _breaking}
-    environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS}
+    script = Path(__file__).with_name("report.js").read_text()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS, "script": Markup(script),
+                            "script_hash": f"sha256-{digest}"}
     results = Results(folder)
     try:
         content = environment.get_template("report.html").render(_gathered(results))
@@ -101,6 +107,10 @@ def _gathered(results: Results) -> dict[str, object]:
                     for v in verdicts)
     planned = meta.get("jobs")
     return {
+        "families": [(family, [*names]) for family, names in itertools.groupby(
+            sorted(blocks), key=lambda name: name.partition(".")[0])],
+        "filters": [(name, sorted({row[name] for row in rows}))
+                    for name in ("family", "verdict", "evidence")],
         "headline": _headline(rows, [job for job in jobs if not job.passed]),
         "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
         "tally": [(word, tally[word]) for word in _TALLIED
@@ -153,10 +163,12 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
     svg, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
                                     ("", ""))
     return {
-        **asdict(verdict), "id": f"bound-{number}", "tightness": verdict.tightness,
+        **asdict(verdict), "id": f"bound-{number}", "family": verdict.block.partition(".")[0],
+        "tightness": verdict.tightness,
         "failed": verdict.failed,
         "cycles": sum(job.cycles for job in mine), "rate": _speed(mine),
         "chart": _histogram(f"chart-{number}", verdict.histogram, verdict.allowed),
+        "scatter": _scatter(f"scatter-{number}", verdict),
         "command": command,
         "picture": _trusted(svg), "no_picture": "" if svg.startswith("<") else svg,
         "counted": sum(count for _, count in verdict.histogram),
@@ -180,7 +192,8 @@ def _speed(jobs: Iterable[JobRow]) -> float | None:
 def _times(figures: Mapping, verdicts: Iterable[Verdict]) -> list[dict[str, object]]:
     """Each bound of a configuration as a time, at the clock rate that it reaches."""
     return [{"bound": v.bound, "parameters": v.parameters, "allowed": v.allowed,
-             "ns": v.allowed * 1000 / figures["mhz"] if figures["mhz"] else None}
+             "unit": v.unit, "ns": v.allowed * 1000 / figures["mhz"]
+             if figures["mhz"] and v.unit == "cycles" else None}
             for v in verdicts if v.allowed is not None and
             (v.block, v.configuration) == (figures["block"], figures["configuration"])]
 
@@ -247,7 +260,7 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
     ``key`` starts all ids of the drawing: the page has several.
     """
     counts = sorted((latency, count) for latency, count in counts if count)
-    if not counts:
+    if len(counts) < 2:  # which is a sentence
         return None
     latencies, requests = zip(*counts, strict=True)
     limit = latencies[-1] if allowed is None else allowed
@@ -279,11 +292,38 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
                           ha="right" if side < 0 else "left", weight="bold")
         drawing = io.BytesIO()
         figure.savefig(drawing, format="svg", metadata={"Date": None})
-    said = (f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
-            if len(counts) > 1 else f"Histogram: every latency is {counts[0][0]:,}")
+    said = f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
     if allowed is not None:
         said += f", bound {allowed:,}"
     return _inline(key, drawing.getvalue(), said, titles)
+
+
+def _scatter(key: str, verdict: Verdict) -> Markup | None:
+    """Measured against bound, a point for each kind of request; None for fewer than three."""
+    if len(verdict.points) < 3:
+        return None
+    limits, latencies = zip(*verdict.points, strict=True)
+    most = max(*limits, *latencies) * 1.08 + 1
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_STYLE)
+        figure = Figure(figsize=(4.6, 3.4), dpi=72)
+        axes = figure.add_axes((0.17, 0.16, 0.78, 0.78))
+        figure.patch.set_visible(False)
+        axes.patch.set_visible(False)
+        axes.grid(clip_on=False)
+        axes.plot([0, most], [0, most], color=_INK, linestyle=(0, (4, 2.5)), linewidth=1.5)
+        axes.scatter(limits, latencies, s=14, linewidths=0, alpha=0.7, color=[
+            _OVER if latency > limit else _WITHIN for limit, latency in verdict.points])
+        axes.set_xlim(0, most)
+        axes.set_ylim(0, most)
+        axes.set_xlabel(f"{verdict.claim}, {verdict.unit}")
+        axes.set_ylabel(f"worst measured, {verdict.unit}")
+        drawing = io.BytesIO()
+        figure.savefig(drawing, format="svg", metadata={"Date": None})
+    return _inline(key, drawing.getvalue(), f"Measured against {verdict.claim}: "
+                   f"{_plural(len(verdict.points), 'point')}, the dashed line is the "
+                   f"{verdict.claim}", {})
 
 
 def _plot(edges: range) -> tuple[Figure, Axes, float]:

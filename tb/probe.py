@@ -73,6 +73,8 @@ class Probe:
     ticks : str
         Where a latency does not count cycles: what is counted instead (accepted grants, say, or the
         cycles of a slower clock).
+    unit : str
+        What such a tick is called, in the plural: ``grants``. Without ticks, ``cycles``.
     each : mapping
         Index letters, each with how many there are (a number, an attribute of the component that
         is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
@@ -95,6 +97,7 @@ class Probe:
     id: str = ""
     end_id: str = ""
     ticks: str = ""
+    unit: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
     classed: bool = False
     in_turn: bool = False
@@ -104,6 +107,11 @@ class Probe:
         if self.id and (self.starts, self.ends) != ("1", "1"):
             raise ValueError("a probe with an id has one start and one end a request, as it counts "
                              "neither for each id")
+
+    @property
+    def counts(self) -> str:
+        """What a latency is a number of."""
+        return (self.unit or "ticks") if self.ticks else "cycles"
 
     def texts(self) -> list[str]:
         """All its expressions."""

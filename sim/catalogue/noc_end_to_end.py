@@ -11,6 +11,7 @@ _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters":
 
 # the core's first word is on offer; the last flit of the first packet is read
 _WRITING = "network & first(network & writing, start)"
+_IN_NETWORK = {"ticks": "network", "unit": "network cycles"}
 _READ = "first(nth(read, packet_flits), start)"
 
 
@@ -35,12 +36,12 @@ BLOCKS = (
         ),
         bounds=(
             Observed("fill", bounds.fill, probe=Probe(
-                start=_WRITING, end=_later("filled"), ticks="network", classed=True)),
+                start=_WRITING, end=_later("filled"), classed=True, **_IN_NETWORK)),
             Observed("first_packet", bounds.first_packet, probe=Probe(
-                start=_later("filled", 2), end=_later(_READ), ticks="network", classed=True)),
+                start=_later("filled", 2), end=_later(_READ), classed=True, **_IN_NETWORK)),
             Observed("flow", bounds.flow, probe=Probe(
-                start=_later(_READ, 2), end="arrived", ends="packets", ticks="network",
-                classed=True)),
+                start=_later(_READ, 2), end="arrived", ends="packets", classed=True,
+                **_IN_NETWORK)),
             Observed("total", bounds.total, probe=Probe(
                 start=_WRITING, end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)",
                 ends="slots", classed=True)),
