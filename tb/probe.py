@@ -178,6 +178,9 @@ class ProbeCounter(Elaboratable):
         The bit kept with the request that ``age`` counts; that of one that begins.
     overflow, spurious : Signal
         More requests than ``in_flight``; an end without a request.
+    kept : tuple of Value
+        The registers of functions in the probe's expressions, in the order in which these are read:
+        id, end_id, start, end and so on; of each, from the innermost function on. For proofs.
     """
 
     def __init__(self, start, end, *, starts=1, ends=1, tick=1, in_flight=1, width=48, ids=None,
@@ -194,6 +197,7 @@ class ProbeCounter(Elaboratable):
         self._counts = now is None
         self.now = Signal(width, reset_less=True) if now is None else now
         self.overflow, self.spurious = Signal(), Signal()
+        self.kept: tuple[Value, ...] = ()
 
     def elaborate(self, platform):
         m = Module()
@@ -302,7 +306,8 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
     counters = []
     for place, index in enumerate(probe.indexes(target)):
         label = "_".join([name, *map(str, index.values())])
-        value = _reader(m, probe, target, place, index, declared, name)
+        kept: list[Value] = []
+        value = _reader(m, probe, target, place, index, declared, name, kept)
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
         in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
                      else getattr(target, probe.in_flight))
@@ -318,6 +323,7 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
             tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
             width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=value(probe.ahead),
             shown=declared("on", place) if classed else 1)
+        counter.kept = tuple(kept)
         m.submodules[label] = counter
         counters.append(counter)
     return counters
@@ -354,12 +360,15 @@ def claim_bound(m, what, counters, limit):
                            f"{what}: a request takes more than {limit}")
 
 
-def _reader(m, probe, target, place, index, declared, name):
-    """From an expression to its hardware, at one of the probe's places."""
+def _reader(m, probe, target, place, index, declared, name, kept=None):
+    """From an expression to its hardware, at one of the probe's places.
+
+    ``kept`` gets the registers of functions such as ``past``.
+    """
     label = "_".join([name, *map(str, index.values())])
-    pasts: list[Value] = []
+    kept = [] if kept is None else kept
     return lambda text: _value(m, text, target, index, lambda what: declared(what, place), label,
-                               pasts)
+                               kept)
 
 
 def _event(value):
