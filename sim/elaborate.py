@@ -237,17 +237,20 @@ class ProofTop(FlatTop):
         super().__init__(component, checker)
         self._domain = ClockDomain("sync")
         self._claims = tuple(claims)
+        # of each claim's probes, whether they follow the request that begins
+        self._picks = [Signal(len([*claim.probe.indexes(component)]), name=f"picks_{number}")
+                       for number, claim in enumerate(self._claims)]
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.domains.sync = self._domain
         counters = {}
-        for claim in self._claims:
+        for claim, picks in zip(self._claims, self._picks, strict=True):
             # an age of more than the limit, at least by one, is told from a small one
             counters[claim.what] = counters_of(
                 m, claim.probe, self.component, name=f"probe_{claim.what}",
                 declared=lambda name, place, claim=claim: Const(claim.declared[name]),
-                width=bits_for(claim.limit + 1) + 1)
+                width=bits_for(claim.limit + 1) + 1, picks=picks)
             claim_bound(m, claim.what, counters[claim.what], claim.limit)
         if counters and hasattr(self.checker, "explain"):
             self.checker.explain(m, counters)
@@ -255,7 +258,7 @@ class ProofTop(FlatTop):
 
     @property
     def ports(self) -> list[Signal]:
-        return [self._domain.clk, self._domain.rst, *super().ports]
+        return [self._domain.clk, self._domain.rst, *super().ports, *self._picks]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:

@@ -113,7 +113,32 @@ class Verdict:
 
 
 def cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
-    """The bound for a request. Raises `NotCovered`, or what else a user's formula raises."""
+    """The bound for a request. Raises `NotCovered`, or what else a user's formula raises.
+
+    What it says is remembered: the cases of a domain are asked for at each judgement.
+    """
+    key = bound.name, bound.function, *((type(value), value) for value in (
+        known.get(name, _MISSING) for name in bound.parameters))
+    try:
+        said = _SAID.get(key)
+    except TypeError:  # a parameter that cannot be looked up, such as a list
+        return _cycles_of(bound, known)
+    if said is None:
+        try:
+            said = _cycles_of(bound, known)
+        except NotCovered as error:
+            said = error
+        _SAID[key] = said
+    if isinstance(said, NotCovered):
+        raise NotCovered(*said.args)
+    return said
+
+
+_MISSING = object()
+_SAID: dict[tuple, int | NotCovered] = {}
+
+
+def _cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
     cycles = bound.of(known)
     if isinstance(cycles, bool) or not isinstance(cycles, numbers.Integral):
         raise TypeError(f"bound {bound.name} gives {shown(cycles)}, no whole number of cycles")

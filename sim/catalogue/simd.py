@@ -15,6 +15,7 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.pipeline_properties import PipelineProof
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.simd.compute_unit_properties import ComputeUnitCheck
 from cyclebound.tb.simd.control_stack_properties import (
@@ -30,7 +31,7 @@ from cyclebound.tb.simd.special_functions_properties import (
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
 _EXECUTE = (
-    Observed("result", arithmetic_bounds.execute_result,
+    Observed("result", arithmetic_bounds.execute_result, proved_by=("latency",),
              probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
     Observed("stream", arithmetic_bounds.execute_stream,
              probe=Probe(start="valid", end="done", starts="declared.operations",
@@ -80,6 +81,22 @@ _INTERVALS = (*(_interval(each) for each in (
     _interval(pipeline_bounds.injected, start=f"{_INJECTED} & any(declared.second)"),
 )
 
+def _latency(steps):
+    """Of both, with 5 stages and with a register after each step."""
+    return Property(
+        name="latency",
+        quick=1,
+        says="each operation has its result after as many cycles as there are stages, whichever "
+             "come before and after it",
+        checker=PipelineProof,
+        instances=tuple({"stages": stages} for stages in (5, steps)),
+        declares={"result": lambda instance: {}},
+        depth=steps + 3,
+        induction=steps + 3,
+        any_product=True,
+    )
+
+
 BLOCKS = (
     Block(
         name="simd.special_functions",
@@ -113,6 +130,7 @@ BLOCKS = (
                 induction=SpecialFunctions.STEPS + 2,
                 any_product=True,
             ),
+            _latency(SpecialFunctions.STEPS),
         ),
         checker=SpecialFunctionsRangeCheck,
         fpga=FpgaTarget("deep"),
@@ -148,6 +166,7 @@ BLOCKS = (
                 induction=Lane.STEPS + 2,
                 any_product=True,
             ),
+            _latency(Lane.STEPS),
         ),
         checker=LaneCheck,
         fpga=FpgaTarget("deep"),
