@@ -55,14 +55,16 @@ def span(cycles: int, quarters: int) -> int:
     return cycles + -(-(cycles - 1) // quarters) * (4 - quarters)
 
 
-@bound(formula="ceil(s_trans / w_mem) * N_req + 1", source="memory-composition, V.A.1 (t_1 + t_2)")
+@bound(formula="ceil(s_trans / w_mem) * N_req + 1", source="memory-composition, V.A.1 (t_1 + t_2)",
+       environment="the other N_req - 1 requesters may ask for the same bank in any cycle")
 def fill(*, nbytes: int, requesters: int) -> int:
     """From the core's first word on offer until the DMA has been told, both included."""
     check_count("requesters", requesters)
     return -(-nbytes // WORD_BYTES) * requesters + 1
 
 
-@bound(formula="max(32 N_req + 4, 69)", source="this project")
+@bound(formula="max(32 N_req + 4, 69)", source="this project",
+       environment="the other N_req - 1 requesters may ask for the same bank in any cycle")
 def first_packet(*, requesters: int) -> int:
     """From the cycle after the DMA was told until the first packet can begin, that not included.
 
@@ -110,7 +112,9 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
 
 
 @bound(formula="max over the period of the last packet's arrival",
-       source="this project, golden/noc/end_to_end.py")
+       source="this project, golden/noc/end_to_end.py",
+       environment="the first packet may be ready in any cycle of the table's period; other flows "
+                   "send in their own windows")
 def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) -> int:
     """From the cycle in which the first packet can begin to the last one's last flit.
 
@@ -169,7 +173,9 @@ def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
                "over requests i of span(t_1 + t_2 + read + arrival_i + 2 + 32 (1 or 2)) - 1 + nCWD "
                "+ nBURST + (m N_trans + n + 2) t_conflict - (m - ceil(m / (1 + h))) (t_conflict - "
                "nBURST), m = N - i, h = min(floor((n - 1) / (N_trans - 1)), cap + 1 - n)",
-       source="this project, from memory-composition, V")
+       source="this project, from memory-composition, V",
+       environment="all requesters ask for the same bank; every other master of the DRAM asks in "
+                   "each cycle, and writes another row of the same bank every time")
 def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
           quarters: int, cap: int, part: Part | str) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, both included.

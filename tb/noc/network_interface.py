@@ -123,7 +123,7 @@ async def random_traffic(bench: Bench) -> None:
             await bench.reset()
             for _ in range(8):
                 scene.ask(rng.randint(1, 3 * payload), route=rng.getrandbits(8),
-                          address=rng.choice((0, top, rng.getrandbits(8))))
+                          address=rng.choice((0, top, rng.getrandbits(7))))
                 scene.arrive(rng.randint(1, payload), end=rng.random() < 0.5,
                              address=rng.choice((0, top)))
             while not scene.idle:

@@ -243,6 +243,9 @@ class RouterOrderProof(_RouterWatcher):
     tame = True
 
     def __init__(self, target):
+        if target.ports != 2 or target.routing != "source":
+            raise ValueError(f"it follows a router's flits between 2 ports, routed by source, not "
+                             f"{target.ports} by {target.routing}")
         super().__init__(target)
         self._looks = [_look(unit) for unit in target.inputs]
 
