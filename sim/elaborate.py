@@ -19,6 +19,7 @@ from amaranth.utils import bits_for
 
 from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
+from cyclebound.tb.bus import Field
 from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
 
 __all__ = [
@@ -61,16 +62,6 @@ value costs nothing. Icarus, a second opinion, is left without this step, and th
 _CYCLE_BITS = 48
 _DECLARED_BITS = 32
 _STDERR = "32'h8000_0002"  # of Verilog's files [IEEE 1800-2017, 21.3.1]
-
-
-@dataclass(frozen=True)
-class Field:
-    """Where one value lies on a packed bus: bits ``offset`` to ``offset + width - 1``."""
-
-    name: str
-    offset: int
-    width: int
-    signed: bool = False
 
 
 def ports_of(component: wiring.Component, flow: wiring.Flow) -> list[tuple[str, object]]:

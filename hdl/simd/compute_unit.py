@@ -23,7 +23,7 @@ from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, File
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, Source
