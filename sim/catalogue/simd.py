@@ -1,8 +1,9 @@
 """Units of the SIMD accelerator."""
 
-from cyclebound.golden.simd import arithmetic_bounds
+from cyclebound.golden.simd import arithmetic_bounds, scheduler_bounds
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
 from cyclebound.hdl.simd.lane import Lane
+from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.sim.block import (
     Block,
@@ -14,6 +15,7 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.simd.lane_properties import LaneCheck
+from cyclebound.tb.simd.scheduler_properties import SchedulerCheck, SchedulerProof
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
     SpecialFunctionsRangeCheck,
@@ -27,6 +29,11 @@ _EXECUTE = (
              probe=Probe(start="valid", end="done", starts="declared.operations",
                          ends="declared.operations")),
 )
+
+# Of slot s: it is free, and the next work-group is its own or there is none.
+_FREE = ("((events[s].ended | (events[s].over & held(events[s].final, events[s].committed)))"
+         " & left)")
+_GOT = "((launch.valid & (launch.payload.slot == s)) | ~left)"
 
 
 def _unit(harness):
@@ -106,5 +113,39 @@ BLOCKS = (
         fpga=FpgaTarget("deep"),
         signals=("top.dut.valid", "top.dut.operation", "top.dut.a", "top.dut.b", "top.dut.c",
                  "top.dut.done", "top.dut.result"),
+    ),
+    Block(
+        name="simd.scheduler",
+        summary="work-group scheduler: places of the grid, slots, pairs, turns of the memories",
+        component=WorkGroupScheduler,
+        configurations={"paper": Configuration({}, domain={"slot": range(2)})},
+        testbenches=(Testbench("cycle", "cyclebound.tb.simd.scheduler"),),
+        bounds=(
+            Observed("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
+                     proved_by=("rules",),
+                     probe=Probe(start=_FREE, each={"s": 2}, request={"slot": "s"}, classed=True,
+                                 end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} | {_GOT})))"
+                                     f" & {_GOT}")),
+            Observed("turn", scheduler_bounds.turn, proved_by=("rules",), probe=Probe(
+                start="(events[0].over & past(waits[1])) | (events[1].over & past(waits[0]))",
+                end="(begin[1] & past(waits[1])) | (begin[0] & past(waits[0]))", classed=True)),
+        ),
+        properties=(
+            Property(
+                name="rules",
+                says="a work-group is launched into a free slot only, and under the policies with "
+                     "pairs when all pairs before it have finished; under access one access is "
+                     "under way at a time if either is of a scratchpad; under compute nothing "
+                     "issues while a scratchpad transfers; the machine is idle if no slot is taken",
+                checker=SchedulerProof,
+                instances=({},),
+                depth=12,
+                induction=4,
+            ),
+        ),
+        checker=SchedulerCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.launch__valid", "top.dut.launch__payload", "top.dut.begin",
+                 "top.dut.hold", "top.dut.idle"),
     ),
 )

@@ -114,6 +114,35 @@ def test_work_groups_come_in_pairs_and_pairs_are_counted():
     assert timed(text, 8 * 1024).cycles <= found.cycles
 
 
+EXITS_LATE = """
+        smov s0, sc.wg_off_x
+        sand s0, s0, 1024
+        sicj.nz long, s0
+        stglin v0, 1
+        exit
+    long:
+        smov s1, 6
+    again:
+        sisub s1, s1, 1
+        sicj.nz again, s1
+        exit"""
+
+
+def test_the_slot_that_is_free_first_gets_the_next_work_group():
+    """The second work-group ends before the first one's last store, which was committed earlier."""
+    found = timed(EXITS_LATE, 4 * 1024)
+    store = next(phase for phase in found.phases if phase.resource == "dram")
+    ends = next(phase.end for phase in found.phases
+                if phase.resource == "compute" and phase.work_group == 1)
+    first = {}
+    for phase in found.phases:
+        first.setdefault(phase.work_group, phase)
+    assert store.work_group == 0
+    assert ends < store.end
+    assert (first[2].slot, first[2].start) == (1, ends + 1)
+    assert (first[3].slot, first[3].start > store.end) == (0, True)
+
+
 def test_a_kernel_that_masks_every_lane_at_once_ends():
     found = timed("mov v0, vc.one\nitest.g p0, v0\nexit p0", 4096)
     assert [phase.resource for phase in found.phases] == ["compute"] * 4
