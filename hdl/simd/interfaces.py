@@ -5,12 +5,16 @@
     transfer unit <--------- access, completion -------->  |              |
                   <--------- transfer (one a slot) ----->  +--------------+
 
-All signals are in the domain of the compute clock. Cycle numbers are those of
-`golden/simd/cycle.py`: a slot that is *ready* in cycle *t* issues in *t* at the earliest. The
-compute unit has these members:
+There is one clock, the DRAM's. The compute unit stands still in some of its cycles: its registers
+move at the end of those in which ``step`` is set, which are the ends of the compute clock's cycles.
+Only ``transfer`` and ``program`` go on in every cycle, since words come and go with DRAM's clock. All
+other signals are of the compute clock: outputs stay from one step to the next, inputs count at a
+step. Cycle numbers are compute cycles, those of `golden/simd/cycle.py`: a slot that is *ready* in
+cycle *t* issues in *t* at the earliest. The compute unit has these members:
 
 =================  ============================  ==================================================
-``program``        In(Strobe(ProgramWrite))      program load
+``step``           In(1)                         the compute clock's cycle ends with this one
+``program``        In(Strobe(ProgramWrite))      program load; in every cycle, as ``transfer``
 ``length``         In(12)                        instructions of the program
 ``grid``           In(GridLayout)                of the kernel
 ``exclusive``      In(1)                         policy *compute*: nothing issues while an access
@@ -42,7 +46,7 @@ from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 
-__all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "AccessLayout",
+__all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "REGISTER_BANKS", "AccessLayout",
            "BufferQuery", "Cause", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
            "IndexWriteLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem", "ScalarTransfer",
            "Transfer", "WriteItem", "scalar_words"]
@@ -55,6 +59,10 @@ _BUFFER_BITS = ceil_log2(BUFFERS)
 
 MEM_IDX, MEM_DATA = VECTORS, VECTORS + 1
 """Numbers of the two special registers in transfers, after those of the vector registers."""
+
+REGISTER_BANKS = 4
+"""Banks of the vector registers, by their numbers modulo this: a beat of DRAM may bring one item's
+words for four registers in a row, and each bank takes one word for each position in a cycle."""
 
 
 class Cause(hdl_enum.Enum, shape=3):
@@ -142,14 +150,14 @@ class CompletionLayout(data.StructLayout):
 
 
 class WriteItem(data.StructLayout):
-    """One word into a vector register: position *k* of a bus of ``words`` positions.
+    """One word into a vector register: position *k* of a bus of ``words`` positions, bank *b*.
 
-    The word is item ``group * words + k`` of ``register`` (`MEM_IDX`, `MEM_DATA` among them).
-    Whether a lane is active is the writer's concern: ``enable`` alone decides.
+    The word is item ``group * words + k`` of register ``4 * row + b`` (`MEM_IDX` and `MEM_DATA` are
+    registers 64 and 65). Whether a lane is active is the writer's concern: ``enable`` decides.
     """
 
     def __init__(self, *, machine, words):
-        super().__init__({"enable": 1, "register": ceil_log2(MEM_DATA + 1),
+        super().__init__({"enable": 1, "row": ceil_log2(MEM_DATA // REGISTER_BANKS + 1),
                           "group": ceil_log2(machine.items // words), "data": 32})
 
 
@@ -157,7 +165,7 @@ class ReadItem(data.StructLayout):
     """A word that is asked for; see `WriteItem`."""
 
     def __init__(self, *, machine, words):
-        super().__init__({"register": ceil_log2(MEM_DATA + 1),
+        super().__init__({"row": ceil_log2(MEM_DATA // REGISTER_BANKS + 1),
                           "group": ceil_log2(machine.items // words)})
 
 
@@ -185,19 +193,18 @@ class Transfer(wiring.Signature):
         Sizes.
     words : int
         Positions of the bus, a power of two of at most ``machine.lanes``. Position *k* serves the
-        items whose number is *k* modulo ``words``, and has an address of its own.
+        items whose number is *k* modulo ``words``, and has an address of its own in each bank.
 
     Members
     -------
-    write : Out(words times `WriteItem`)
-        Written at the end of the cycle.
+    write : Out(4 banks times words times `WriteItem`)
+        Written at the end of the cycle, of DRAM's clock: not at a step.
     scalars : Out(8 times `ScalarTransfer`)
         Likewise.
-    read : Out(words times `ReadItem`)
+    read : Out(4 banks times words times `ReadItem`)
         Asked for.
-    answer : In(words times 32)
-        What was asked for in the cycle before. A word that was written in the cycle of the
-        question is the new one.
+    answer : In(4 banks times words times 32)
+        What was asked for in the cycle before, of DRAM's clock.
     """
 
     def __init__(self, *, machine, words):
@@ -205,11 +212,15 @@ class Transfer(wiring.Signature):
             raise ValueError(f"words must be a power of two from 1 to {machine.lanes}, "
                              f"not {words!r}")
         self.words = words
+
+        def banked(shape):
+            return data.ArrayLayout(data.ArrayLayout(shape, words), REGISTER_BANKS)
+
         super().__init__({
-            "write": Out(data.ArrayLayout(WriteItem(machine=machine, words=words), words)),
+            "write": Out(banked(WriteItem(machine=machine, words=words))),
             "scalars": Out(data.ArrayLayout(ScalarTransfer(), scalar_words())),
-            "read": Out(data.ArrayLayout(ReadItem(machine=machine, words=words), words)),
-            "answer": In(data.ArrayLayout(unsigned(32), words)),
+            "read": Out(banked(ReadItem(machine=machine, words=words))),
+            "answer": In(banked(unsigned(32))),
         })
 
 
