@@ -6,7 +6,8 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place"]
+__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place",
+           "machine_named"]
 
 SLOTS = 2      # work-groups under way
 VECTORS = 64   # vector registers of a slot
@@ -87,6 +88,15 @@ MACHINES = {
     "small": Machine(lanes=8, items=64, special_units=2, scratchpad_bus=4),
 }
 """Sim-D's configuration, and one for FPGAs and quick runs."""
+
+
+def machine_named(machine: Machine | str) -> Machine:
+    """A machine, or the one of that name. Raises `ValueError`."""
+    if isinstance(machine, Machine):
+        return machine
+    if machine not in MACHINES:
+        raise ValueError(f"machine must be one of {', '.join(MACHINES)}, not {machine!r}")
+    return MACHINES[machine]
 
 
 @dataclass(frozen=True)

@@ -59,15 +59,14 @@ class Event:
 class SchedulerShown:
     """What the scheduler shows in a cycle.
 
-    ``launch``: a slot and its new work-group, which may issue from the next cycle on. ``begin``: the
-    slots whose access may go on, ``waits`` those with one that waits for the other's. ``hold``:
-    nothing may issue. ``left``: a work-group is to come. ``idle``: no kernel runs.
+    ``launch``: a slot and its new work-group, which may issue from the next cycle on. ``begin``:
+    the slots whose access may go on, ``waits`` those with one that waits for the other's.
+    ``left``: a work-group is to come. ``idle``: no kernel runs.
     """
 
     launch: tuple[int, Place] | None
     begin: tuple[bool, ...]
     waits: tuple[bool, ...]
-    hold: bool
     left: bool
     idle: bool
 
@@ -109,7 +108,7 @@ class SchedulerModel:
         accessing = {slot for slot, _ in self._accesses}
         waits = tuple(slot in accessing and not begin[slot] for slot in range(SLOTS))
         idle = not left and self._slots == [None] * SLOTS
-        shown = SchedulerShown(launch, begin, waits, self._held(), left, idle)
+        shown = SchedulerShown(launch, begin, waits, left, idle)
         if start is not None and idle and not self._stopped:
             grid, self._policy = start
             self._places, self._launched, self._finished = list(grid.places()), 0, 0
@@ -142,7 +141,3 @@ class SchedulerModel:
             may[slot] = self._policy is not Policy.ACCESS or not any(
                 event.scratchpad or each.scratchpad for _, each in before)
         return tuple(may)
-
-    def _held(self) -> bool:
-        return self._policy is Policy.COMPUTE and any(
-            event.scratchpad for _, event in self._accesses)

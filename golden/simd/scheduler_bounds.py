@@ -11,8 +11,8 @@ Slot = Annotated[int, Range(0, SLOTS - 1, "of the machine's slots")]
 
 
 @bound(formula="1 + slot", source="this project",
-       environment="work-groups are left, none has to wait for its pair; the other slot may be free "
-                   "as well")
+       environment="work-groups are left, none has to wait for its pair; the other slot may be "
+                   "free as well")
 def launch_after_slot(*, slot: Slot) -> int:
     """Compute cycles from a slot's being free to its next work-group, both included.
 

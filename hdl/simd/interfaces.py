@@ -7,9 +7,9 @@
 
 There is one clock, the DRAM's. The compute unit stands still in some of its cycles: its registers
 move at the end of those in which ``step`` is set, which are the ends of the compute clock's cycles.
-Only ``transfer`` and ``program`` go on in every cycle, since words come and go with DRAM's clock. All
-other signals are of the compute clock: outputs stay from one step to the next, inputs count at a
-step. Cycle numbers are compute cycles, those of `golden/simd/cycle.py`: a slot that is *ready* in
+Only ``transfer`` and ``program`` go on in every cycle, since words come and go with DRAM's clock.
+All other signals are of the compute clock: outputs stay from one step to the next, inputs count at
+a step. Cycle numbers are compute cycles, those of `golden/simd/cycle.py`: a slot that is *ready* in
 cycle *t* issues in *t* at the earliest. The compute unit has these members:
 
 =================  ============================  ==================================================

@@ -7,34 +7,30 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.simd.machine import SLOTS
+from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.simd.interfaces import GRID_BITS, NUMBER_BITS, GridLayout, LaunchLayout
 
-__all__ = ["ACCESS", "COMPUTE", "PAIRWISE", "UNCONSTRAINED", "GridLayout", "LaunchLayout",
-           "SlotEvent", "WorkGroupScheduler"]
+__all__ = ["ACCESS", "COMPUTE", "PAIRWISE", "UNCONSTRAINED", "KernelLayout", "SlotEvent",
+           "WorkGroupScheduler"]
 
 UNCONSTRAINED, PAIRWISE, ACCESS, COMPUTE = range(4)
 """Policies as the host names them."""
 
-GRID_BITS = 20  # of a grid's items in a line, and of its lines
 
+class KernelLayout(data.StructLayout):
+    """A kernel's ``grid``, and its ``policy`` by number."""
 
-class GridLayout(data.Struct):
-    """Items of a kernel, how many of them a work-group has in a line and in a column; a policy."""
-
-    x: GRID_BITS
-    y: GRID_BITS
-    width: GRID_BITS
-    height: GRID_BITS
-    policy: 2
+    def __init__(self, *, machine):
+        super().__init__({"grid": GridLayout(machine=machine), "policy": 2})
 
 
 class SlotEvent(data.Struct):
     """What happens to a slot's work-group in a cycle.
 
     ``committed``: its access was committed in the cycle before; of a ``scratchpad`` or of DRAM;
-    ``final``: the work-group ends with this store. ``over``: the access is over. ``ended``: it ended
-    in the cycle before, without a last store.
+    ``final``: the work-group ends with this store. ``over``: the access is over. ``ended``: it
+    ended in the cycle before, without a last store.
     """
 
     committed: 1
@@ -42,14 +38,6 @@ class SlotEvent(data.Struct):
     final: 1
     over: 1
     ended: 1
-
-
-class LaunchLayout(data.Struct):
-    """A work-group: its slot, and its first item."""
-
-    slot: 1
-    x: GRID_BITS
-    y: GRID_BITS
 
 
 class WorkGroupScheduler(wiring.Component):
@@ -61,12 +49,17 @@ class WorkGroupScheduler(wiring.Component):
 
     Policies, by number: 0 unconstrained; 1 pairwise: work-groups 2k and 2k + 1 start when all
     before them have begun their last store or have ended; 2 access: the same, and scratchpads take
-    turns with DRAM in the order of the commits; 3 compute: as 1, and nothing issues while a
-    scratchpad transfers.
+    turns with DRAM in the order of the commits; 3 compute: as 1, since it is the compute unit that
+    issues nothing while a scratchpad transfers.
+
+    Parameters
+    ----------
+    machine : Machine or str
+        Sizes, or the name of a machine.
 
     Members
     -------
-    start : In(Strobe(GridLayout))
+    start : In(Strobe(KernelLayout))
         A kernel; looked at while none runs. No size may be 0.
     stop : In(1)
         The kernel is stopped: no work-group is launched from this cycle on, and slots are free as
@@ -79,8 +72,6 @@ class WorkGroupScheduler(wiring.Component):
         The slots with an access that may go on: from its commit, or its turn, to its end.
     waits : Out(2)
         The slots with an access that waits for the other one's.
-    hold : Out(1)
-        No instruction may issue.
     left : Out(1)
         A work-group is to come.
     idle : Out(1)
@@ -88,19 +79,21 @@ class WorkGroupScheduler(wiring.Component):
 
     Attributes
     ----------
-    grid : View of GridLayout
-        The kernel's.
+    kernel : View of KernelLayout
+        What was started last.
     """
 
-    def __init__(self):
+    def __init__(self, *, machine):
+        self.machine = machine_named(machine)
         super().__init__({
-            "start": In(Strobe(GridLayout)), "stop": In(1),
+            "start": In(Strobe(KernelLayout(machine=self.machine))), "stop": In(1),
             "events": In(data.Layout.cast(SlotEvent)).array(SLOTS),
-            "launch": Out(Strobe(LaunchLayout)), "begin": Out(SLOTS),
-            "waits": Out(SLOTS), "hold": Out(1), "left": Out(1), "idle": Out(1),
+            "launch": Out(Strobe(LaunchLayout())), "begin": Out(SLOTS), "waits": Out(SLOTS),
+            "left": Out(1), "idle": Out(1),
         })
         # the state; a proof has to speak of it
-        self.grid = Signal(GridLayout)
+        self.kernel = Signal(KernelLayout(machine=self.machine))
+        self.number = Signal(NUMBER_BITS)
         self.x, self.y = Signal(GRID_BITS), Signal(GRID_BITS)  # of the next work-group
         self.more = Signal()                      # there is one
         self.active = Signal(SLOTS)               # slots with a work-group
@@ -114,14 +107,12 @@ class WorkGroupScheduler(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        grid, events = self.grid, self.events
+        grid, policy, events = self.kernel.grid, self.kernel.policy, self.events
 
         # -- what is true from this cycle on ---------------------------------------------------
         committed = Cat(event.committed for event in events)
         over = Cat(event.over for event in events)
         ended = Cat(event.ended for event in events)
-        of_scratchpad = Mux(events[0].committed, events[0].scratchpad, self.scratchpad[0]), \
-            Mux(events[1].committed, events[1].scratchpad, self.scratchpad[1])
         finished = Cat(event.ended | (event.committed & event.final) for event in events)
         stopped = Signal()
         active, goes_on, left = Signal(SLOTS), Signal(SLOTS), Signal(range(SLOTS + 1))
@@ -135,11 +126,12 @@ class WorkGroupScheduler(wiring.Component):
 
         # -- work-groups -----------------------------------------------------------------------
         launch = self.launch
-        paired = grid.policy != UNCONSTRAINED
+        paired = policy != UNCONSTRAINED
         m.d.comb += [
             launch.valid.eq(self.left & ~active.all()
                             & (~paired | (left <= self.odd))),
             launch.payload.slot.eq(active[0]),
+            launch.payload.number.eq(self.number),
             launch.payload.x.eq(self.x),
             launch.payload.y.eq(self.y),
             self.left.eq(self.more & ~stopped),
@@ -150,17 +142,18 @@ class WorkGroupScheduler(wiring.Component):
             self.unfinished.eq(left + launch.valid),
         ]
         right, below = Signal(GRID_BITS + 1), Signal(GRID_BITS + 1)
-        m.d.comb += [right.eq(self.x + grid.width), below.eq(self.y + grid.height)]
+        m.d.comb += [right.eq(self.x + (1 << grid.width)),
+                     below.eq(self.y + (self.machine.items >> grid.width))]
         with m.If(launch.valid):
-            m.d.sync += [self.odd.eq(~self.odd), self.x.eq(right)]
+            m.d.sync += [self.odd.eq(~self.odd), self.x.eq(right), self.number.eq(self.number + 1)]
             with m.If(right >= grid.x):
                 m.d.sync += [self.x.eq(0), self.y.eq(below), self.more.eq(below < grid.y)]
         m.d.sync += self.stopped.eq(stopped & ~self.idle)
         with m.If(stopped):
-            m.d.sync += self.more.eq(0)
+            m.d.sync += [self.more.eq(0), self.unfinished.eq(0)]
         with m.Elif(self.start.valid & self.idle):
-            m.d.sync += [grid.eq(self.start.payload), self.x.eq(0), self.y.eq(0), self.more.eq(1),
-                         self.odd.eq(0), self.unfinished.eq(0)]
+            m.d.sync += [self.kernel.eq(self.start.payload), self.number.eq(0), self.x.eq(0),
+                         self.y.eq(0), self.more.eq(1), self.odd.eq(0), self.unfinished.eq(0)]
 
         # -- accesses --------------------------------------------------------------------------
         # Of two, the other slot's was committed earlier if this one waits for it.
@@ -168,7 +161,7 @@ class WorkGroupScheduler(wiring.Component):
         for slot, event in enumerate(events):
             other = 1 - slot
             first = self.accessing[other] & ~over[other]  # its access was there before
-            blocks = (grid.policy == ACCESS) & (event.scratchpad | self.scratchpad[other])
+            blocks = (policy == ACCESS) & (event.scratchpad | self.scratchpad[other])
             m.d.comb += waiting[slot].eq(first & Mux(event.committed, blocks, self.waiting[slot]))
             with m.If(event.committed):
                 m.d.sync += [self.scratchpad[slot].eq(event.scratchpad),
@@ -176,9 +169,5 @@ class WorkGroupScheduler(wiring.Component):
             with m.Elif(event.over):
                 m.d.sync += self.final[slot].eq(0)
         m.d.sync += [self.accessing.eq(goes_on), self.waiting.eq(waiting)]
-        m.d.comb += [
-            self.begin.eq(goes_on & ~waiting),
-            self.waits.eq(goes_on & waiting),
-            self.hold.eq((grid.policy == COMPUTE) & (goes_on & Cat(of_scratchpad)).any()),
-        ]
+        m.d.comb += [self.begin.eq(goes_on & ~waiting), self.waits.eq(goes_on & waiting)]
         return m

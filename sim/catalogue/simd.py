@@ -118,11 +118,13 @@ BLOCKS = (
         name="simd.scheduler",
         summary="work-group scheduler: places of the grid, slots, pairs, turns of the memories",
         component=WorkGroupScheduler,
-        configurations={"paper": Configuration({}, domain={"slot": range(2)})},
-        testbenches=(Testbench("cycle", "cyclebound.tb.simd.scheduler"),),
+        configurations={
+            "paper": Configuration({"machine": "paper"}, domain={"slot": range(2)}),
+            "small": Configuration({"machine": "small"}, domain={"slot": range(2)}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.simd.scheduler", quick=("small",)),),
         bounds=(
             Observed("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
-                     proved_by=("rules",),
                      probe=Probe(start=_FREE, each={"s": 2}, request={"slot": "s"}, classed=True,
                                  end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} | {_GOT})))"
                                      f" & {_GOT}")),
@@ -135,10 +137,12 @@ BLOCKS = (
                 name="rules",
                 says="a work-group is launched into a free slot only, and under the policies with "
                      "pairs when all pairs before it have finished; under access one access is "
-                     "under way at a time if either is of a scratchpad; under compute nothing "
-                     "issues while a scratchpad transfers; the machine is idle if no slot is taken",
+                     "under way at a time if either is of a scratchpad; the machine is idle if no "
+                     "slot is taken and no work-group left",
                 checker=SchedulerProof,
-                instances=({},),
+                instances=({"machine": "small"}, {"machine": "paper"}),
+                quick=1,
+                declares={"turn": lambda parameters: {}},
                 depth=12,
                 induction=4,
             ),
@@ -146,6 +150,6 @@ BLOCKS = (
         checker=SchedulerCheck,
         fpga=FpgaTarget("paper"),
         signals=("top.dut.launch__valid", "top.dut.launch__payload", "top.dut.begin",
-                 "top.dut.hold", "top.dut.idle"),
+                 "top.dut.waits", "top.dut.idle"),
     ),
 )

@@ -26,6 +26,7 @@ class Slots:
         self._computing: tuple[int, int] | None = None  # slot, cycles left
         self._access: dict[int, int] = {}      # cycles left, once begun
         self._final: set[int] = set()
+        self._stopped = False
         self.counts: Counter[str] = Counter()
 
     def events(self) -> dict[int, Event]:
@@ -34,7 +35,7 @@ class Slots:
         for slot in [slot for slot, left in self._access.items() if left == 0]:
             del self._access[slot]
             found[slot] = Event(over=True)
-            if slot not in self._final:
+            if slot not in self._final and not self._stopped:
                 self._ready[slot] = True
             self._final.discard(slot)
         if self._computing is not None and self._computing[1] == 0:
@@ -59,11 +60,13 @@ class Slots:
         """The cycle has passed."""
         for slot in self._access:
             self._access[slot] -= shown.begin[slot]
-        if stopped:
+        self._stopped |= stopped
+        if self._stopped:
             self._computing, self._ready = None, {}
+            self._stopped = not shown.idle
         if self._computing is not None:
             self._computing = self._computing[0], self._computing[1] - 1
-        elif not shown.hold and self._ready:
+        elif self._ready:
             slot = self._rng.choice(list(self._ready))
             del self._ready[slot]
             self._computing = slot, self._rng.randint(0, self._longest)
@@ -92,19 +95,20 @@ class Scene:
         if start is not None:
             grid, policy = start
             word["start.valid"] = 1
-            word.update({f"start.payload.{name}": value for name, value in (
-                ("x", grid.x), ("y", grid.y), ("width", grid.width), ("height", grid.height),
-                ("policy", CODES.index(policy)))})
+            word |= {f"start.payload.{name}": value for name, value in (
+                ("grid.x", grid.x), ("grid.y", grid.y), ("policy", CODES.index(policy)),
+                ("grid.width", grid.width.bit_length() - 1))}
         shown = self.model.step(events, start=start, stop=stop)
         seen = await bench.step(bench.inputs.pack(word))
-        expected = {"hold": shown.hold, "idle": shown.idle, "left": shown.left,
+        expected = {"idle": shown.idle, "left": shown.left,
                     "begin": sum(may << slot for slot, may in enumerate(shown.begin)),
                     "waits": sum(may << slot for slot, may in enumerate(shown.waits))}
         care = sum(bench.outputs[name].mask for name in (*expected, "launch.valid"))
         if shown.launch is not None:
             slot, place = shown.launch
             expected |= {"launch.valid": 1, "launch.payload.slot": slot,
-                         "launch.payload.x": place.x, "launch.payload.y": place.y}
+                         "launch.payload.number": place.number, "launch.payload.x": place.x,
+                         "launch.payload.y": place.y}
             care |= bench.outputs["launch.payload"].mask
         bench.check(seen, bench.outputs.pack(expected), care)
         self.slots.follow(shown, stop)
@@ -125,16 +129,17 @@ class Scene:
             if cycles == most - 1:  # requests that are stopped are none
                 self.bench.undeclare("launch")
                 self.bench.undeclare("turn")
+        await self.cycle()  # a reset sees the last inputs once more
         return cycles
 
 
 def grids(bench: Bench) -> list[Grid]:
     """One work-group; a line, a column and a field of them; edges in the middle of one."""
-    small = MACHINES["small"]
-    found = [Grid(1, 1, small), Grid(64, 1, small), Grid(130, 1, small), Grid(2, 97, small),
-             Grid(30, 70, small, 8), Grid(65, 33, small, 32)]
-    return [*found, Grid(bench.rng.randint(1, 200), bench.rng.randint(1, 60), small,
-                         bench.rng.choice(small.widths))]
+    machine = MACHINES[bench.parameters["machine"]]
+    found = [Grid(1, 1, machine), Grid(64, 1, machine), Grid(130, 1, machine), Grid(2, 97, machine),
+             Grid(30, 70, machine, machine.widths[2]), Grid(65, 33, machine, machine.widths[1])]
+    return [*found, Grid(bench.rng.randint(1, 200), bench.rng.randint(1, 60), machine,
+                         bench.rng.choice(machine.widths))]
 
 
 @testbench
@@ -154,22 +159,22 @@ async def every_policy(bench: Bench) -> None:
 @testbench
 async def the_largest_grid(bench: Bench) -> None:
     """The places do not wrap around: only the beginning of each line is looked at."""
-    small = MACHINES["small"]
+    machine = MACHINES[bench.parameters["machine"]]
     most = (1 << 20) - 1
     scene = Scene(bench, longest=1)
-    await scene.kernel(Grid(most, 1, small, 64), Policy.UNCONSTRAINED)
-    assert scene.slots.counts["launch"] == -(-most // 64)
+    await scene.kernel(Grid(most, 1, machine, machine.items), Policy.UNCONSTRAINED)
+    assert scene.slots.counts["launch"] == -(-most // machine.items)
 
 
 @testbench
 async def stopped(bench: Bench) -> None:
     """In any cycle; and the next kernel is a whole one."""
-    small = MACHINES["small"]
+    machine = MACHINES[bench.parameters["machine"]]
     for policy in Policy:
         scene = Scene(bench, longest=5)
         for most in range(2, 40):
-            await scene.kernel(Grid(640, 1, small), policy, most=most)
+            await scene.kernel(Grid(10 * machine.items, 1, machine), policy, most=most)
         await bench.reset()
         scene = Scene(bench, longest=5)
-        await scene.kernel(Grid(640, 1, small), policy)
+        await scene.kernel(Grid(10 * machine.items, 1, machine), policy)
         assert scene.slots.counts["launch"] == 10

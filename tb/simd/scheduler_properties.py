@@ -11,7 +11,7 @@ from cyclebound.tb.watcher import Watcher
 __all__ = ["SchedulerCheck", "SchedulerProof"]
 
 _COUNT_BITS = 3  # differences of counts are at most 2
-_UNCONSTRAINED, _ACCESS, _COMPUTE = 0, 2, 3  # policies
+_UNCONSTRAINED, _ACCESS = 0, 2  # policies
 
 
 class SchedulerCheck(Watcher):
@@ -28,7 +28,7 @@ class SchedulerCheck(Watcher):
 
     Members
     -------
-    start, stop, events, launch, begin, waits, hold, left, idle : In
+    start, stop, events, launch, begin, waits, left, idle : In
         The target's ports.
     """
 
@@ -61,8 +61,9 @@ class SchedulerCheck(Watcher):
         m.d.sync += [
             Assume((committed[0] + committed[1] + ended[0] + ended[1]) <= 1,
                    "two work-groups compute at once"),
-            Assume(~self.start.valid | ((self.start.payload.x != 0)
-                                        & (self.start.payload.y != 0)), "a grid without items"),
+            Assume(~self.start.valid | ((self.start.payload.grid.x != 0)
+                                        & (self.start.payload.grid.y != 0)),
+                   "a grid without items"),
         ]
 
         # What is true in this cycle.
@@ -88,7 +89,9 @@ class SchedulerCheck(Watcher):
             self.finished.eq(finished), self.launched.eq(launched),
             self.stopping.eq(stopped & ~self.idle), self.allowed.eq(self.begin),
         ]
-        with m.If(self.start.valid & self.idle & ~stopped):
+        with m.If(stopped):
+            m.d.sync += [self.launched.eq(0), self.finished.eq(0)]
+        with m.Elif(self.start.valid & self.idle):
             m.d.sync += [self.policy.eq(self.start.payload.policy), self.launched.eq(0),
                          self.finished.eq(0)]
 
@@ -110,8 +113,6 @@ class SchedulerCheck(Watcher):
             Assert((self.policy != _ACCESS) | ~self.begin.all() | (scratchpad == 0),
                    "two accesses at once under the policy access, one of them of a scratchpad"),
             Assert(~self.waits.all(), "two accesses wait for each other"),
-            Assert(self.hold == ((self.policy == _COMPUTE) & scratchpad.any()),
-                   "hold is not a scratchpad's transfer under the policy compute"),
             Assert(self.idle == ~(self.left | taken.any()), "idle is not the end"),
         ]
         return m
@@ -135,11 +136,12 @@ class SchedulerProof(SchedulerCheck):
                 ("kinds", (target.scratchpad & self.accessing) == self.scratchpad),
                 ("last stores", (target.final & self.accessing) == self.final),
                 ("no last store without an access", (target.final & ~self.accessing) == 0),
-                ("policy", target.grid.policy == self.policy),
-                ("parity", target.odd == self.launched[0]),
+                ("policy", target.kernel.policy == self.policy),
+                ("parity", target.stopped | ~target.more | (target.odd == self.launched[0])),
                 ("work-groups", (unfinished == target.unfinished) & (target.unfinished <= 2)),
-                ("slots without an end", target.stopped | (target.unfinished == sum(
-                    self.taken[slot] & ~self.final[slot] for slot in range(2)))),
+                ("slots without an end", target.stopped | (self.taken == 0) | (
+                    target.unfinished == sum(self.taken[slot] & ~self.final[slot]
+                                             for slot in range(2)))),
                 ("stop", target.stopped == self.stopping),
                 ("accesses have slots", (self.accessing & ~self.taken) == 0),
                 ("waiting for an access", ((target.waiting & ~self.accessing) == 0)
@@ -151,7 +153,7 @@ class SchedulerProof(SchedulerCheck):
                            "invariant: one of two waits")
         m.d.sync += Assert(self.allowed == (self.accessing & ~target.waiting),
                            "invariant: what may begin")
-        m.d.sync += Cover(self.launch.valid & (self.policy == _COMPUTE)
+        m.d.sync += Cover(self.launch.valid & (self.policy == _ACCESS)
                           & self.launched[1], "a second pair")
         m.d.sync += Cover(self.waits.any(), "an access waits")
         return m
