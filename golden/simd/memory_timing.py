@@ -21,7 +21,7 @@ from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.transfers import Access
 
-__all__ = ["DramTimeline", "scratchpad_cycles"]
+__all__ = ["DramTimeline", "bus_lines_of", "scratchpad_cycles"]
 
 _INDEX_END = 6  # cycles from the start to completion, besides the lanes, if no index is legal
 
@@ -103,7 +103,7 @@ class DramTimeline:
 
 
 @cache
-def _lines(words: int, period: int, count: int, bus: int) -> int:
+def bus_lines_of(words: int, period: int, count: int, bus: int) -> int:
     """Lines of ``bus`` words, counted from the tile's first word, that have a word of the tile."""
     first = np.arange(count, dtype=np.int64) * period // bus
     last = (np.arange(count, dtype=np.int64) * period + words - 1) // bus
@@ -116,4 +116,4 @@ def scratchpad_cycles(access: Access, bus: int) -> int:
     one to reach the registers."""
     if access.empty:
         return 1
-    return _lines(access.words, access.period, access.count, bus) + 1
+    return bus_lines_of(access.words, access.period, access.count, bus) + 1

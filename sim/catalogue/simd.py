@@ -1,9 +1,10 @@
 """Units of the SIMD accelerator."""
 
-from cyclebound.golden.simd import arithmetic_bounds, scheduler_bounds
+from cyclebound.golden.simd import arithmetic_bounds, scheduler_bounds, scratchpad_bounds
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
 from cyclebound.hdl.simd.lane import Lane
 from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
+from cyclebound.hdl.simd.scratchpad import Scratchpad
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.sim.block import (
     Block,
@@ -34,6 +35,11 @@ _EXECUTE = (
 _FREE = ("((events[s].ended | (events[s].over & held(events[s].final, events[s].committed)))"
          " & left)")
 _GOT = "((launch.valid & (launch.payload.slot == s)) | ~left)"
+
+_TRANSFER = Probe(start="go & (tile.words != 0) & (tile.count != 0)", end="done & ~go",
+                  classed=True,
+                  request={"words": "tile.words", "gap": "tile.period - tile.words",
+                           "count": "tile.count"})
 
 
 def _unit(harness):
@@ -151,5 +157,25 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.launch__valid", "top.dut.launch__payload", "top.dut.begin",
                  "top.dut.waits", "top.dut.idle"),
+    ),
+    Block(
+        name="simd.scratchpad",
+        summary="scratchpad: banked local memory with a stride sequencer that need not be aligned",
+        component=Scratchpad,
+        configurations={
+            "small": Configuration({"bus": 4}, domain={"words": range(1, 14), "gap": range(10),
+                                                       "count": range(1, 6)}),
+            # Sim-D, Table 3
+            "paper": Configuration({"bus": 32}, domain={"words": range(1, 72), "gap": range(40),
+                                                        "count": range(1, 5)}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.simd.scratchpad", quick=("small",)),),
+        bounds=(
+            Observed("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
+                     probe=_TRANSFER),
+            Observed("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
+        ),
+        fpga=FpgaTarget("small"),
+        signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),
     ),
 )
