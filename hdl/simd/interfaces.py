@@ -5,15 +5,15 @@
     transfer unit <--------- access, completion -------->  |              |
                   <--------- transfer (one a slot) ----->  +--------------+
 
-There is one clock, the DRAM's. The compute unit stands still in some of its cycles: its registers
-move at the end of those in which ``step`` is set, which are the ends of the compute clock's cycles.
-Only ``transfer`` and ``program`` go on in every cycle, since words come and go with DRAM's clock.
-All other signals are of the compute clock: outputs stay from one step to the next, inputs count at
-a step. Cycle numbers are compute cycles, those of `golden/simd/cycle.py`: a slot that is *ready* in
-cycle *t* issues in *t* at the earliest. The compute unit has these members:
+There is one clock, the DRAM's. The compute unit stands still in some of its cycles: while ``stall``
+is set, its registers keep what they hold; the compute clock's cycles end with the others. Only
+``transfer`` and ``program`` go on in every cycle, since words come and go with DRAM's clock. All
+other signals are of the compute clock: outputs stay while it stalls, inputs count in a cycle that
+does not. Cycle numbers are compute cycles, those of `golden/simd/cycle.py`: a slot that is *ready*
+in cycle *t* issues in *t* at the earliest. The compute unit has these members:
 
 =================  ============================  ==================================================
-``step``           In(1)                         the compute clock's cycle ends with this one
+``stall``          In(1)                         the compute clock's cycle goes on after this one
 ``program``        In(Strobe(ProgramWrite))      program load; in every cycle, as ``transfer``
 ``length``         In(12)                        instructions of the program
 ``grid``           In(GridLayout)                of the kernel
@@ -198,13 +198,13 @@ class Transfer(wiring.Signature):
     Members
     -------
     write : Out(4 banks times words times `WriteItem`)
-        Written at the end of the cycle, of DRAM's clock: not at a step.
+        Written at the end of the cycle, whether or not it is a stall.
     scalars : Out(8 times `ScalarTransfer`)
         Likewise.
     read : Out(4 banks times words times `ReadItem`)
         Asked for.
     answer : In(4 banks times words times 32)
-        What was asked for in the cycle before, of DRAM's clock.
+        What was asked for in the cycle before, stall or not.
     """
 
     def __init__(self, *, machine, words):
@@ -240,7 +240,7 @@ class IndexWriteLayout(data.StructLayout):
 class BufferQuery(wiring.Signature):
     """Dimensions of a DRAM buffer, for ``bufquery``; as the compute unit sees it.
 
-    ``x`` and ``y`` follow ``buffer`` within the cycle.
+    ``x`` and ``y`` follow ``buffer`` by one cycle.
     """
 
     def __init__(self):

@@ -1,6 +1,7 @@
 """Units of the SIMD accelerator."""
 
 from cyclebound.golden.simd import arithmetic_bounds, scheduler_bounds, scratchpad_bounds
+from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
 from cyclebound.hdl.simd.lane import Lane
 from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
@@ -177,5 +178,21 @@ BLOCKS = (
         ),
         fpga=FpgaTarget("small"),
         signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),
+    ),
+    Block(
+        name="simd.compute_unit",
+        summary="compute unit: two work-groups take turns on a pipeline of lanes",
+        component=ComputeUnit,
+        configurations={
+            "small": Configuration({"machine": "small"}),
+            "paper": Configuration({"machine": "paper"}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.simd.compute_unit", quick=("small",),
+                      observes=False),
+        ),
+        bounds=(),
+        signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",
+                 "top.dut.access__payload", "top.dut.occupied", "top.dut.fault__valid"),
     ),
 )

@@ -1,0 +1,196 @@
+"""Register files: a lane's vector registers, and the scalars of a work-group.
+
+Ref: Sim-D, section 3.1: three operands are fetched and one is written in each cycle; storage is
+replicated for each slot (section 3).
+"""
+
+from amaranth.hdl import Array, Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
+from cyclebound.hdl.simd.interfaces import (
+    MEM_DATA,
+    MEM_IDX,
+    REGISTER_BANKS,
+    ScalarTransfer,
+    scalar_words,
+)
+
+__all__ = ["LaneRegisters", "ScalarRegisters"]
+
+_SPECIAL = (MEM_IDX, MEM_DATA)
+_BANK_BITS = ceil_log2(REGISTER_BANKS)
+_ROWS = VECTORS // REGISTER_BANKS  # registers of a bank; the next row has the special ones
+
+
+class LaneRegisters(wiring.Component):
+    """The registers of one lane of every warp, for both slots.
+
+    While a slot's work-group computes, the pipeline has its memory; while it transfers, the
+    transfer unit has. Registers lie in banks by their numbers modulo `REGISTER_BANKS`: the transfer
+    unit may reach one in each. A word that is written can be read from the cycle of its write on.
+
+    Latency: a word follows its address by one cycle; ``special`` by none.
+
+    Parameters
+    ----------
+    machine : Machine
+        Warps.
+
+    Members
+    -------
+    stall : In(1)
+        The pipeline stands still: it neither reads nor writes.
+    slot : In
+        Whose registers the pipeline reads and writes.
+    transfers : In(2)
+        For each slot, whether its memory is the transfer unit's.
+    read : In(3 times address)
+        Register and warp of the three operands.
+    operand : Out(3 times 32)
+        What was at ``read`` in the cycle before.
+    write : In
+        ``enable``, ``address`` and ``data`` of the pipeline.
+    special_read : In
+        Warp whose `mem_idx` and `mem_data` are shown.
+    special : Out(2 times 32)
+        Those.
+    moved : In(2 times, 4 banks)
+        For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
+    asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
+        For each slot: what the transfer unit reads.
+    """
+
+    def __init__(self, *, machine):
+        self.machine = machine
+        warp = ceil_log2(machine.warps)
+        self.address = data.StructLayout({"warp": warp, "register": ceil_log2(MEM_DATA + 1)})
+        write = data.StructLayout({"enable": 1, "address": self.address, "data": 32})
+        place = {"warp": warp, "row": ceil_log2(_ROWS + 1)}
+
+        def banked(shape):
+            return data.ArrayLayout(data.ArrayLayout(shape, REGISTER_BANKS), SLOTS)
+
+        super().__init__({
+            "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
+            "read": In(data.ArrayLayout(self.address, 3)),
+            "operand": Out(data.ArrayLayout(unsigned(32), 3)),
+            "write": In(write), "special_read": In(warp),
+            "special": Out(data.ArrayLayout(unsigned(32), 2)),
+            "moved": In(banked(data.StructLayout({"enable": 1, **place, "data": 32}))),
+            "asked": In(banked(data.StructLayout(place))),
+            "answer": Out(banked(unsigned(32))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        slot, banks = Signal.like(self.slot), [Signal(_BANK_BITS, name=f"bank_{operand}")
+                                               for operand in range(3)]
+        with m.If(~self.stall):
+            m.d.sync += [slot.eq(self.slot), *(bank.eq(read.register[:_BANK_BITS]) for bank, read
+                                               in zip(banks, self.read, strict=True))]
+        for number in range(SLOTS):
+            own = (self.slot == number) & ~self.transfers[number] & ~self.stall
+            found = [self._bank(m, number, bank, own) for bank in range(REGISTER_BANKS)]
+            with m.If(slot == number):
+                m.d.comb += [operand.eq(Array(words[port] for words in found)[banks[port]])
+                             for port, operand in enumerate(self.operand)]
+        return m
+
+    def _bank(self, m, number, bank, own):
+        """A slot's registers of one bank; what its three ports read."""
+        mine = self.transfers[number]
+        moved, asked = self.moved[number][bank], self.asked[number][bank]
+        warp = len(self.write.address.warp)
+
+        def place(address):
+            return address.register[_BANK_BITS:][:ceil_log2(_ROWS)] << warp | address.warp
+
+        writes = own & self.write.enable & (self.write.address.register[:_BANK_BITS] == bank)
+        ordinary = self.write.address.register < VECTORS
+        m.submodules[f"vectors_{number}_{bank}"] = memory = Memory(
+            shape=unsigned(32), depth=_ROWS * self.machine.warps, init=[])
+        port = memory.write_port()
+        m.d.comb += [
+            port.addr.eq(Mux(mine, moved.row << warp | moved.warp, place(self.write.address))),
+            port.data.eq(Mux(mine, moved.data, self.write.data)),
+            port.en.eq(Mux(mine, moved.enable & (moved.row < _ROWS), writes & ordinary)),
+        ]
+        found = []
+        for operand in range(3):
+            read = memory.read_port(transparent_for=(port,))
+            m.d.comb += [read.addr.eq(place(self.read[operand])), read.en.eq(~self.stall)]
+            if operand == 0:
+                with m.If(mine):
+                    m.d.comb += [read.addr.eq(asked.row << warp | asked.warp), read.en.eq(1)]
+            found.append(read.data)
+        m.d.comb += self.answer[number][bank].eq(found[0])
+        if bank < len(_SPECIAL):
+            self._special(m, number, bank, own)
+        return found
+
+    def _special(self, m, number, bank, own):
+        """The register beyond the vectors' own in this bank: `mem_idx` or `mem_data`."""
+        mine, moved, asked = (self.transfers[number], self.moved[number][bank],
+                              self.asked[number][bank])
+        m.submodules[f"special_{number}_{bank}"] = few = Memory(
+            shape=unsigned(32), depth=self.machine.warps, init=[])
+        port, read = few.write_port(), few.read_port(domain="comb")
+        writes = own & self.write.enable & (self.write.address.register == _SPECIAL[bank])
+        m.d.comb += [
+            port.addr.eq(Mux(mine, moved.warp, self.write.address.warp)),
+            port.data.eq(Mux(mine, moved.data, self.write.data)),
+            port.en.eq(Mux(mine, moved.enable & (moved.row == _ROWS), writes)),
+            read.addr.eq(Mux(mine, asked.warp, self.special_read)),
+        ]
+        with m.If(self.slot == number):
+            m.d.comb += self.special[bank].eq(read.data)
+        past, held = Signal(name=f"past_{number}_{bank}"), Signal(32, name=f"held_{number}_{bank}")
+        m.d.sync += [past.eq(asked.row == _ROWS), held.eq(read.data)]
+        with m.If(past):
+            m.d.comb += self.answer[number][bank].eq(held)
+
+
+class ScalarRegisters(wiring.Component):
+    """A work-group's scalars.
+
+    Latency: none from a register's number to its content; writes show in the cycle after.
+
+    Members
+    -------
+    read : In(3 times 5)
+        Numbers.
+    value : Out(3 times 32)
+        Contents.
+    write : In
+        ``enable``, ``register`` and ``data`` of the pipeline.
+    moved : In(8 times `ScalarTransfer`)
+        Of the transfer unit, while it has the slot.
+    stall : In(1)
+        The pipeline stands still, and does not write.
+    """
+
+    def __init__(self):
+        number = ceil_log2(SCALARS)
+        write = data.StructLayout({"enable": 1, "register": number, "data": 32})
+        super().__init__({
+            "read": In(data.ArrayLayout(unsigned(number), 3)),
+            "value": Out(data.ArrayLayout(unsigned(32), 3)), "write": In(write),
+            "moved": In(data.ArrayLayout(ScalarTransfer(), scalar_words())), "stall": In(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        registers = Array(Signal(32, name=f"s{number}") for number in range(SCALARS))
+        for number, register in enumerate(registers):
+            row, position = divmod(number, scalar_words())
+            moved = self.moved[position]
+            with m.If(moved.enable & (moved.row == row)):
+                m.d.sync += register.eq(moved.data)
+            with m.Elif(self.write.enable & ~self.stall & (self.write.register == number)):
+                m.d.sync += register.eq(self.write.data)
+        m.d.comb += [self.value[port].eq(registers[self.read[port]]) for port in range(3)]
+        return m
