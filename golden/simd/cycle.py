@@ -6,8 +6,8 @@ work-group the compute unit, and when an access may begin under each of the poli
 
 Times are in compute cycles; a phase from ``start`` to ``end`` occupies its resource in the cycles
 from ``start`` to ``end - 1``. An access begins with the first edge of the DRAM clock that is not
-before the compute clock's, and its work-group may issue from the first edge of the compute clock on
-that is not before its end.
+before the compute clock's, or `Machine.setup_clocks` after it, and its work-group may issue from
+the first edge of the compute clock on that is not before its end.
 
 Ref: Sim-D, sections 3 and 4.2.
 """
@@ -163,7 +163,7 @@ class CycleModel:
         bursts = -(-_INSTRUCTION_BYTES * len(self._program.instructions) // BURST_BYTES)
         words = bursts * BURST_WORDS
         read = Access("dram", False, 0, words, words, 1, words, lambda: None)
-        return self._to_compute(self._dram.tile(0, read))
+        return self._to_compute(self._dram.tile(0, read) + self._machine.resume_clocks)
 
     def _launch(self, before: int | None, most: int) -> bool:
         """Give the next work-group to a free slot, the lower one of two that are free; or not.
@@ -244,7 +244,7 @@ class CycleModel:
         if self._policy is Policy.ACCESS:  # DRAM keeps the order of its own requests
             before = self._accessed if access.resource == "scratchpad" else self._transferred
             begin = max(begin, before)
-        clock = self._to_dram(begin)
+        clock = max(self._to_dram(committed) + self._machine.setup_clocks, self._to_dram(begin))
         if access.resource == "scratchpad":
             over = self._to_compute(clock + scratchpad_cycles(access, self._machine.scratchpad_bus))
             self._transferred = max(self._transferred, over)
@@ -257,6 +257,6 @@ class CycleModel:
             else:
                 done = self._dram.tile(clock, access)
             begin = max(begin, self._to_compute(min(before, done)))
-            over = max(self._to_compute(done), begin)
+            over = max(self._to_compute(done + self._machine.resume_clocks), begin)
         self._accessed = max(self._accessed, over)
         return begin, over

@@ -40,6 +40,11 @@ class Machine:
         Of the divider, which is not pipelined.
     compute_ps : int
         The compute clock's period in ps; the DRAM part has the other's.
+    setup_clocks : int
+        DRAM clocks from the commit of an access to its being with its memory. 0 in Sim-D's model.
+    resume_clocks : int
+        DRAM clocks from a completion of DRAM to the first in which the compute clock may see it. 0
+        in Sim-D's model.
     """
 
     lanes: int = 128
@@ -50,6 +55,8 @@ class Machine:
     execute_stages: int = 5
     divider_cycles: int = 8
     compute_ps: int = 1000
+    setup_clocks: int = 5
+    resume_clocks: int = 1
 
     def __post_init__(self) -> None:
         for name in ("lanes", "items", "special_units", "scratchpad_bus"):
@@ -61,6 +68,10 @@ class Machine:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value!r}")
+        for name in ("setup_clocks", "resume_clocks"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} must be at least 0, not {value!r}")
         if self.divider_cycles < self.execute_stages:
             raise ValueError(f"divider_cycles must be at least execute_stages "
                              f"({self.execute_stages}), not {self.divider_cycles}")

@@ -10,6 +10,7 @@ Ref: Sim-D, sections 3.2 and 3.3.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -36,6 +37,8 @@ class DramTimeline:
     lookup, lead : int
         Cycles from taking a request to its start, and from there to its first command if nothing
         holds it up. Those of the controller by default; Sim-D's model has 0 and 2.
+    due : int or None
+        The cycle in which the first refresh falls due; by default after one interval.
 
     Attributes
     ----------
@@ -45,20 +48,26 @@ class DramTimeline:
         How many were done.
     """
 
-    def __init__(self, part: Part, *, lookup: int = LOOKUP - 1, lead: int = TILE_LEAD) -> None:
+    def __init__(self, part: Part, *, lookup: int = LOOKUP - 1, lead: int = TILE_LEAD,
+                 due: int | None = None) -> None:
         self.part = part
         self.rest = 0
         self.refreshes = 0
         self._lookup, self._lead = lookup, lead
         self._indexed_lead = lead - TILE_LEAD + INDEX_LEAD
-        self._due = part.nREFI  # when the next refresh falls due
+        self._due = part.nREFI if due is None else due  # when the next refresh falls due
         self._delays: dict[tuple[int, int, int, int, bool], int] = {}
 
     def tile(self, cycle: int, access: Access) -> int:
         """The cycle in which a tile taken in ``cycle`` is completed."""
         if access.empty:
             return max(cycle + self._lookup, self.rest)
-        return self._run(cycle, self._lead, self._tile_delay(access))
+        if not access.split:
+            return self._run(cycle, self._lead, self._tile_delay(access))
+        for line in range(access.count):
+            done = self._run(cycle, self._lead, self._tile_delay(replace(
+                access, address=access.address + line * access.period, count=1)))
+        return done
 
     def indexed(self, cycle: int, access: Access, lanes: Sequence[int], items: int) -> int:
         """The same for words at indexes, which ``lanes`` have.

@@ -220,21 +220,24 @@ class ComputeUnit(wiring.Component):
         tokens."""
         machine, tokens = self.machine, self._tokens
         self._free.submodules.program_memory = memory = Memory(
-            shape=unsigned(64), depth=INSTRUCTIONS, init=[])
-        write, fetch = memory.write_port(), memory.read_port()
-        m.d.comb += [write.addr.eq(self.program.payload.index), write.en.eq(self.program.valid),
-                     write.data.eq(self.program.payload.word)]
+            shape=data.ArrayLayout(unsigned(64), 2), depth=INSTRUCTIONS // 2, init=[])
+        write, fetch = memory.write_port(granularity=1), memory.read_port()
+        program, odd = self.program.payload, Signal()
+        m.d.comb += [write.addr.eq(program.index), write.data.eq(program.words),
+                     write.en.eq(Mux(self.program.valid, program.enable, 0))]
         # set by _schedule
         self._fetches, self._fetched = Signal(), Signal(_INDEX_BITS + 1)
         self._injects = Signal()
-        m.d.comb += [fetch.en.eq(self._fetches & ~self.stall), fetch.addr.eq(self._fetched)]
+        m.d.comb += [fetch.en.eq(self._fetches & ~self.stall), fetch.addr.eq(self._fetched[1:])]
+        with m.If(self._fetches):
+            m.d.sync += odd.eq(self._fetched[0])
 
         valid, index, injected = Signal(), Signal(_INDEX_BITS + 1), Signal()
         warp, number = Signal(ceil_log2(machine.warps)), Signal(range(self._most_passes()))
         blocked = Signal()  # until the flush that has to come
 
         m.submodules.decoder = decoder = Decoder()
-        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data))
+        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data[odd]))
         now = tokens[0]
         beyond = ~injected & (index >= self.length)
         wrong = beyond | decoder.decoded.illegal

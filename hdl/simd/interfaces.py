@@ -170,15 +170,15 @@ class ReadItem(data.StructLayout):
 
 
 def scalar_words():
-    """Positions of the bus into scalar registers: two beats of DRAM."""
-    return 8
+    """Positions of the bus into scalar registers: all, for the widest line of a scratchpad."""
+    return SCALARS
 
 
 class ScalarTransfer(data.StructLayout):
-    """One word into a scalar register: position *k* writes register ``8 * row + k``."""
+    """One word into a scalar register: that of the position."""
 
     def __init__(self):
-        super().__init__({"enable": 1, "row": ceil_log2(SCALARS // scalar_words()), "data": 32})
+        super().__init__({"enable": 1, "data": 32})
 
 
 class Transfer(wiring.Signature):
@@ -199,7 +199,7 @@ class Transfer(wiring.Signature):
     -------
     write : Out(4 banks times words times `WriteItem`)
         Written at the end of the cycle, whether or not it is a stall.
-    scalars : Out(8 times `ScalarTransfer`)
+    scalars : Out(32 times `ScalarTransfer`)
         Likewise.
     read : Out(4 banks times words times `ReadItem`)
         Asked for.
@@ -248,10 +248,15 @@ class BufferQuery(wiring.Signature):
 
 
 class ProgramWriteLayout(data.StructLayout):
-    """An instruction into the instruction memory; not while a work-group is under way."""
+    """A pair of instructions into the instruction memory: a beat of DRAM brings two.
+
+    ``words`` are instructions ``2 * index`` and ``2 * index + 1``; those that are enabled are
+    written. Not while a work-group is under way.
+    """
 
     def __init__(self):
-        super().__init__({"index": _INDEX_BITS, "word": 64})
+        super().__init__({"index": _INDEX_BITS - 1, "enable": 2,
+                          "words": data.ArrayLayout(unsigned(64), 2)})
 
 
 class EndLayout(data.StructLayout):

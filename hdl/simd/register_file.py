@@ -167,7 +167,7 @@ class ScalarRegisters(wiring.Component):
         Contents.
     write : In
         ``enable``, ``register`` and ``data`` of the pipeline.
-    moved : In(8 times `ScalarTransfer`)
+    moved : In(32 times `ScalarTransfer`)
         Of the transfer unit, while it has the slot.
     stall : In(1)
         The pipeline stands still, and does not write.
@@ -186,9 +186,8 @@ class ScalarRegisters(wiring.Component):
         m = Module()
         registers = Array(Signal(32, name=f"s{number}") for number in range(SCALARS))
         for number, register in enumerate(registers):
-            row, position = divmod(number, scalar_words())
-            moved = self.moved[position]
-            with m.If(moved.enable & (moved.row == row)):
+            moved = self.moved[number]
+            with m.If(moved.enable):
                 m.d.sync += register.eq(moved.data)
             with m.Elif(self.write.enable & ~self.stall & (self.write.register == number)):
                 m.d.sync += register.eq(self.write.data)

@@ -1,6 +1,7 @@
 """Units of the SIMD accelerator."""
 
 from cyclebound.golden.simd import arithmetic_bounds, scheduler_bounds, scratchpad_bounds
+from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
 from cyclebound.hdl.simd.lane import Lane
@@ -15,6 +16,7 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.simd.lane_properties import LaneCheck
 from cyclebound.tb.simd.scheduler_properties import SchedulerCheck, SchedulerProof
@@ -41,6 +43,11 @@ _TRANSFER = Probe(start="go & (tile.words != 0) & (tile.count != 0)", end="done 
                   classed=True,
                   request={"words": "tile.words", "gap": "tile.period - tile.words",
                            "count": "tile.count"})
+
+
+def _pins(component):
+    """The checker of the DRAM's pins."""
+    return DramTimingCheck(part=component.part)
 
 
 def _unit(harness):
@@ -194,5 +201,20 @@ BLOCKS = (
         bounds=(),
         signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",
                  "top.dut.access__payload", "top.dut.occupied", "top.dut.fault__valid"),
+    ),
+    Block(
+        name="simd.accelerator",
+        summary="SIMD accelerator: kernels in DRAM in, results and measured phases out",
+        component=Accelerator,
+        configurations={
+            "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
+        },
+        testbenches=(
+            Testbench("kernels", "cyclebound.tb.simd.accelerator", checker=_pins, top=Accelerator,
+                      observes=False),
+        ),
+        bounds=(),
+        signals=("top.dut.launch__valid", "top.dut.access__valid", "top.dut.over",
+                 "top.dut.ended__valid"),
     ),
 )

@@ -208,10 +208,9 @@ class Planner:
         elif target.kind is Kind.VECTOR_SPECIAL:
             registers = [(_MEM_DATA, state.special[1])]
         elif target.kind is Kind.SCALAR:
-            for first in range(0, len(after.s), 8):
-                if after.s[first:first + 8] != before.s[first:first + 8]:
-                    plan.writes.setdefault(now, []).append((slot, first, after.s[first:first + 8]))
-                    now += 1
+            if after.s != before.s:
+                plan.writes.setdefault(now, []).append((slot, 0, after.s))
+                now += 1
         for register, words in registers:
             for first in range(0, len(words), self._words):
                 part = slice(first, first + self._words)
@@ -291,7 +290,8 @@ class Scene:
 
     async def load_word(self, index: int, word: int) -> None:
         await self.bench.step(self.bench.inputs.pack({
-            "program.valid": 1, "program.payload.index": index, "program.payload.word": word}))
+            "program.valid": 1, "program.payload.index": index // 2,
+            "program.payload.enable": 1 << index % 2, f"program.payload.words.{index % 2}": word}))
 
     def _inputs(self, plan: Plan, cycle: int) -> int:
         """What the plan drives in a cycle."""
@@ -317,8 +317,7 @@ class Scene:
         if len(rest) == 1:  # scalars
             for position, value in enumerate(rest[0]):
                 name = f"transfer.{slot}.scalars.{position}"
-                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.row"].to(register // 8)
-                         | inputs[f"{name}.data"].to(value))
+                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.data"].to(value))
             return word
         group, words, active = rest
         for position, (value, enable) in enumerate(zip(words.tolist(), active.tolist(),
