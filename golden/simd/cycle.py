@@ -256,7 +256,8 @@ class CycleModel:
                                           self._machine.items)
             else:
                 done = self._dram.tile(clock, access)
-            begin = max(begin, self._to_compute(min(before, done)))
-            over = max(self._to_compute(done + self._machine.resume_clocks), begin)
+            resume = self._machine.resume_clocks
+            begin = max(begin, self._to_compute(min(before, done) + resume))
+            over = max(self._to_compute(done + resume), begin)
         self._accessed = max(self._accessed, over)
         return begin, over

@@ -18,7 +18,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import (
-    ADDRESS_BITS,
     BEAT_WORDS,
     BURST_WORDS,
     COUNT_BITS,
@@ -28,17 +27,17 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.machine import SLOTS, machine_named
-from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
+from cyclebound.golden.simd.program import BUFFERS
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.layouts import DriveLayout, Mapping, Strobe
 from cyclebound.hdl.simd.access_setup import BufferSize, ScratchpadBuffer
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
-from cyclebound.hdl.simd.interfaces import FaultLayout, GridLayout, LaunchLayout
+from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout, LaunchLayout
 from cyclebound.hdl.simd.scheduler import COMPUTE, WorkGroupScheduler
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
 
-__all__ = ["Accelerator", "KernelLayout", "clock_steps"]
+__all__ = ["Accelerator", "clock_steps"]
 
 _PROGRAM = BUFFERS - 1  # the mapping that a program is loaded through
 
@@ -54,17 +53,6 @@ def clock_steps(compute_ps, dram_ps):
         begins.add(-(-cycle * compute_ps // dram_ps))
         cycle += 1
     return [clock in begins for clock in range(cycle * compute_ps // dram_ps)]
-
-
-class KernelLayout(data.StructLayout):
-    """A kernel: where its program is, its grid and policy.
-
-    ``address`` is that of the program's first word, a multiple of a burst's 16.
-    """
-
-    def __init__(self, *, machine):
-        super().__init__({"address": ADDRESS_BITS, "instructions": ceil_log2(INSTRUCTIONS + 1),
-                          "grid": GridLayout(machine=machine), "policy": 2})
 
 
 class Accelerator(wiring.Component):
@@ -203,7 +191,8 @@ class Accelerator(wiring.Component):
                 with m.Elif(controller.completion.valid):  # refused
                     m.next = "RUN"
             with m.State("RESTORE"):
-                m.d.comb += [loading.eq(1), offers.eq(1), mapping.payload.eq(mapped)]
+                m.d.comb += [loading.eq(1), offers.eq(1), mapping.payload.eq(mapped),
+                             mapping.payload.buffer.eq(_PROGRAM)]
                 with m.If(mapping.ready):
                     m.next = "LOADED"
             with m.State("LOADED"):

@@ -42,14 +42,15 @@ from amaranth.lib import enum as hdl_enum
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.golden.dram.request import ADDRESS_BITS
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 
 __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "REGISTER_BANKS", "AccessLayout",
            "BufferQuery", "Cause", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
-           "IndexWriteLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem", "ScalarTransfer",
-           "Transfer", "WriteItem", "scalar_words"]
+           "IndexWriteLayout", "KernelLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem",
+           "ScalarTransfer", "Transfer", "WriteItem", "scalar_words"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
@@ -85,6 +86,17 @@ class GridLayout(data.StructLayout):
     def __init__(self, *, machine):
         super().__init__({"x": GRID_BITS, "y": GRID_BITS,
                           "width": ceil_log2(machine.items.bit_length())})
+
+
+class KernelLayout(data.StructLayout):
+    """A kernel: where its program is, its grid and policy.
+
+    ``address`` is that of the program's first word, a multiple of a burst's 16.
+    """
+
+    def __init__(self, *, machine):
+        super().__init__({"address": ADDRESS_BITS, "instructions": ceil_log2(INSTRUCTIONS + 1),
+                          "grid": GridLayout(machine=machine), "policy": 2})
 
 
 class LaunchLayout(data.StructLayout):

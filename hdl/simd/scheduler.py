@@ -11,14 +11,21 @@ from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.hdl.dram.layouts import Strobe
 from cyclebound.hdl.simd.interfaces import GRID_BITS, NUMBER_BITS, GridLayout, LaunchLayout
 
-__all__ = ["ACCESS", "COMPUTE", "PAIRWISE", "UNCONSTRAINED", "KernelLayout", "SlotEvent",
-           "WorkGroupScheduler"]
+__all__ = [
+    "ACCESS",
+    "COMPUTE",
+    "PAIRWISE",
+    "UNCONSTRAINED",
+    "SlotEvent",
+    "StartLayout",
+    "WorkGroupScheduler",
+]
 
 UNCONSTRAINED, PAIRWISE, ACCESS, COMPUTE = range(4)
 """Policies as the host names them."""
 
 
-class KernelLayout(data.StructLayout):
+class StartLayout(data.StructLayout):
     """A kernel's ``grid``, and its ``policy`` by number."""
 
     def __init__(self, *, machine):
@@ -59,7 +66,7 @@ class WorkGroupScheduler(wiring.Component):
 
     Members
     -------
-    start : In(Strobe(KernelLayout))
+    start : In(Strobe(StartLayout))
         A kernel; looked at while none runs. No size may be 0.
     stop : In(1)
         The kernel is stopped: no work-group is launched from this cycle on, and slots are free as
@@ -79,20 +86,20 @@ class WorkGroupScheduler(wiring.Component):
 
     Attributes
     ----------
-    kernel : View of KernelLayout
+    kernel : View of StartLayout
         What was started last.
     """
 
     def __init__(self, *, machine):
         self.machine = machine_named(machine)
         super().__init__({
-            "start": In(Strobe(KernelLayout(machine=self.machine))), "stop": In(1),
+            "start": In(Strobe(StartLayout(machine=self.machine))), "stop": In(1),
             "events": In(data.Layout.cast(SlotEvent)).array(SLOTS),
             "launch": Out(Strobe(LaunchLayout())), "begin": Out(SLOTS), "waits": Out(SLOTS),
             "left": Out(1), "idle": Out(1),
         })
         # the state; a proof has to speak of it
-        self.kernel = Signal(KernelLayout(machine=self.machine))
+        self.kernel = Signal(StartLayout(machine=self.machine))
         self.number = Signal(NUMBER_BITS)
         self.x, self.y = Signal(GRID_BITS), Signal(GRID_BITS)  # of the next work-group
         self.more = Signal()                      # there is one

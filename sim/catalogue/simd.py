@@ -1,9 +1,16 @@
 """Units of the SIMD accelerator."""
 
-from cyclebound.golden.simd import arithmetic_bounds, scheduler_bounds, scratchpad_bounds
+from cyclebound.golden.simd import (
+    arithmetic_bounds,
+    host_bounds,
+    scheduler_bounds,
+    scratchpad_bounds,
+)
+from cyclebound.golden.simd.host import Register
 from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
+from cyclebound.hdl.simd.host import HostInterface
 from cyclebound.hdl.simd.lane import Lane
 from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
 from cyclebound.hdl.simd.scratchpad import Scratchpad
@@ -201,6 +208,26 @@ BLOCKS = (
         bounds=(),
         signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",
                  "top.dut.access__payload", "top.dut.occupied", "top.dut.fault__valid"),
+    ),
+    Block(
+        name="simd.host",
+        summary="register interface: AXI4-Lite for programs, buffers, grids and results",
+        component=HostInterface,
+        configurations={"small": Configuration({"machine": "small"}),
+                        "paper": Configuration({"machine": "paper"})},
+        testbenches=(Testbench("axi", "cyclebound.tb.simd.host", quick=("small",)),),
+        bounds=(
+            Observed("write", host_bounds.register_write, probe=Probe(
+                request={"maps": f"s_axil_awaddr == {Register.MAP.value}"},
+                start="s_axil_awvalid & s_axil_wvalid & s_axil_awready",
+                end="s_axil_bvalid & ~past(s_axil_bvalid & ~s_axil_bready)", classed=True)),
+            Observed("read", host_bounds.register_read, probe=Probe(
+                start="s_axil_arvalid & s_axil_arready",
+                end="s_axil_rvalid & ~past(s_axil_rvalid & ~s_axil_rready)", classed=True)),
+        ),
+        fpga=FpgaTarget("small"),
+        signals=("top.dut.start__valid", "top.dut.mapping__valid", "top.dut.chip__valid"),
+        unread=("s_axil_awprot", "s_axil_arprot"),
     ),
     Block(
         name="simd.accelerator",
