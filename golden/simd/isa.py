@@ -29,8 +29,8 @@ from functools import cache
 
 __all__ = ["ABSENT", "FIELDS", "KIND_FIELDS", "LIMITS", "OPCODES", "SCALAR_SPECIAL",
            "STACK_KINDS", "TABLE", "VECTOR_SPECIAL", "WRITABLE_SCALAR_SPECIAL",
-           "WRITABLE_VECTOR_SPECIAL", "Instruction", "Kind", "Number", "Operand", "Operation",
-           "Slot", "Timing", "Unit", "decode", "encode", "illegal"]
+           "WRITABLE_VECTOR_SPECIAL", "File", "Instruction", "Kind", "Number", "Operand",
+           "Operation", "Slot", "Timing", "Unit", "decode", "encode", "illegal"]
 
 
 class Kind(enum.Enum):
@@ -43,6 +43,17 @@ class Kind(enum.Enum):
     VECTOR_SPECIAL = "vc"
     SCALAR_SPECIAL = "sc"
     LABEL = "L"
+
+
+class File(enum.IntEnum):
+    """Register files, as hardware numbers them; `NONE` is an immediate, or nothing."""
+
+    NONE = 0
+    VECTOR = 1
+    SCALAR = 2
+    PREDICATE = 3
+    VECTOR_SPECIAL = 4
+    SCALAR_SPECIAL = 5
 
 
 class Number(enum.Enum):

@@ -4,7 +4,7 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place",
            "machine_named"]
@@ -101,13 +101,21 @@ MACHINES = {
 """Sim-D's configuration, and one for FPGAs and quick runs."""
 
 
-def machine_named(machine: Machine | str) -> Machine:
-    """A machine, or the one of that name. Raises `ValueError`."""
+def machine_named(machine: "Machine | str") -> Machine:
+    """A machine as it is, or the one of this name, with changes: ``small decode_stages=1``."""
     if isinstance(machine, Machine):
         return machine
-    if machine not in MACHINES:
-        raise ValueError(f"machine must be one of {', '.join(MACHINES)}, not {machine!r}")
-    return MACHINES[machine]
+    name, *changes = machine.split() if isinstance(machine, str) else [machine]
+    if name not in MACHINES:
+        raise ValueError(f"a machine must be one of {', '.join(MACHINES)}, not {machine!r}")
+    fields = {}
+    for change in changes:
+        field, _, value = change.partition("=")
+        if field not in Machine.__dataclass_fields__ or not value.isdecimal():
+            raise ValueError(f"a change to a machine must be one of its sizes and a number, such "
+                             f"as lanes=4, not {change!r}")
+        fields[field] = int(value)
+    return replace(MACHINES[name], **fields)
 
 
 @dataclass(frozen=True)

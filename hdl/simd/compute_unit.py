@@ -21,13 +21,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS
-from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL
+from cyclebound.golden.simd.faults import Cause
+from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, File
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.hdl.dram.layouts import Strobe
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.simd.control_stack import ControlStack
-from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, File, Source
+from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, Source
 from cyclebound.hdl.simd.divider import Divider
 from cyclebound.hdl.simd.interfaces import (
     GRID_BITS,
@@ -36,7 +37,6 @@ from cyclebound.hdl.simd.interfaces import (
     REGISTER_BANKS,
     AccessLayout,
     BufferQuery,
-    Cause,
     CompletionLayout,
     EndLayout,
     FaultLayout,
@@ -284,7 +284,8 @@ class ComputeUnit(wiring.Component):
         with m.If(leaves):
             m.d.sync += [warp.eq(0), blocked.eq(what.access | what.pop | what.call | wrong)]
         with m.If(self._flush):
-            m.d.sync += [warp.eq(0), number.eq(0), blocked.eq(0)]
+            # a division that is dropped delays no other, and one that commits has ended
+            m.d.sync += [warp.eq(0), number.eq(0), blocked.eq(0), dividing.eq(0)]
         with m.If(self._fetches | self._injects):
             m.d.sync += [valid.eq(1), index.eq(self._fetched), injected.eq(self._injects)]
         with m.Elif(leaves | self._flush):
@@ -489,6 +490,7 @@ class ComputeUnit(wiring.Component):
         machine, current, ends = self.machine, self._current, self._tokens[-1]
         what = ends.decoded
         self._commits = commits = Signal()
+        self._wrong = Signal()  # what would commit stops the kernel
         self._rows = [Signal(machine.lanes, name=f"row_{name}") for name in MASKS]
         m.d.comb += [row.eq(self._masks[current][mask][ends.warp])
                      for mask, row in enumerate(self._rows)]
@@ -545,8 +547,9 @@ class ComputeUnit(wiring.Component):
 
         shown = self.commit.payload
         m.d.comb += [
-            self.commit.valid.eq(commits), shown.slot.eq(current), shown.index.eq(ends.index),
-            shown.injected.eq(ends.injected), shown.warp.eq(ends.warp), shown.first.eq(ends.first),
+            self.commit.valid.eq(commits & ~self._wrong), shown.slot.eq(current),
+            shown.index.eq(ends.index), shown.injected.eq(ends.injected), shown.warp.eq(ends.warp),
+            shown.first.eq(ends.first),
             shown.last.eq(ends.last), shown.writes.eq(what.writes), shown.lanes.eq(lanes),
             shown.bits.eq(bits), shown.value.eq(self._value), shown.words.eq(Cat(words)),
         ]
@@ -626,7 +629,7 @@ class ComputeUnit(wiring.Component):
             m.d.comb += cause.eq(Cause.OVERFLOW)
         with m.Elif(what.pop & self._empty):
             m.d.comb += cause.eq(Cause.EMPTY)
-        taken, access, wrong = Signal(), Signal(), Signal()
+        taken, access, wrong = Signal(), Signal(), self._wrong
         m.d.comb += [
             taken.eq(commits & what.jump & (~what.conditional | self._holds)),
             access.eq(commits & what.access),

@@ -9,6 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS, STACK_DEPTH
 
 __all__ = ["ControlStack"]
@@ -24,7 +25,7 @@ class ControlStack(wiring.Component):
 
     Parameters
     ----------
-    machine : Machine
+    machine : Machine or str
         Lanes and warps.
 
     Members
@@ -50,7 +51,7 @@ class ControlStack(wiring.Component):
     """
 
     def __init__(self, *, machine):
-        self.machine = machine
+        self.machine = machine = machine_named(machine)
         entry = {"lanes": unsigned(machine.lanes), "mask": unsigned(2),
                  "target": unsigned(ceil_log2(INSTRUCTIONS))}
         super().__init__({

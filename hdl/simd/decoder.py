@@ -6,7 +6,7 @@ Ref: Sim-D, section 3.1; the encoding is this project's (docs/simd-isa.md).
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.simd.isa import (
@@ -19,6 +19,7 @@ from cyclebound.golden.simd.isa import (
     VECTOR_SPECIAL,
     WRITABLE_SCALAR_SPECIAL,
     WRITABLE_VECTOR_SPECIAL,
+    File,
     Kind,
     Number,
     Timing,
@@ -28,23 +29,12 @@ from cyclebound.golden.simd.lane_operations import LaneOperation
 from cyclebound.golden.simd.special_tables import SpecialFunction
 from cyclebound.hdl.simd.interfaces import MEM_DATA
 
-__all__ = ["MASKS", "Decoded", "Decoder", "File", "Source"]
+__all__ = ["MASKS", "Decoded", "Decoder", "Source"]
 
 MASKS = ("run", "break", "ret", "exit")
 """Control masks, in the order of the special registers."""
 
 _IMPLICIT = ("ldgcidx", "stgcidx", "sldsp")  # read sd_words, sd_period, sd_period_cnt
-
-
-class File(enum.Enum, shape=3):
-    """Register files."""
-
-    NONE = 0
-    VECTOR = 1
-    SCALAR = 2
-    PREDICATE = 3
-    VECTOR_SPECIAL = 4
-    SCALAR_SPECIAL = 5
 
 
 class Source(data.Struct):

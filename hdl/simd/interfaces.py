@@ -38,17 +38,17 @@ Ref: Sim-D, section 3.
 
 from amaranth.hdl import signed, unsigned
 from amaranth.lib import data, wiring
-from amaranth.lib import enum as hdl_enum
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import ADDRESS_BITS
+from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 
 __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "REGISTER_BANKS", "AccessLayout",
-           "BufferQuery", "Cause", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
+           "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
            "IndexWriteLayout", "KernelLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem",
            "ScalarTransfer", "Transfer", "WriteItem", "scalar_words"]
 
@@ -64,17 +64,6 @@ MEM_IDX, MEM_DATA = VECTORS, VECTORS + 1
 REGISTER_BANKS = 4
 """Banks of the vector registers, by their numbers modulo this: a beat of DRAM may bring one item's
 words for four registers in a row, and each bank takes one word for each position in a cycle."""
-
-
-class Cause(hdl_enum.Enum, shape=3):
-    """Why a kernel is stopped."""
-
-    NONE = 0
-    ILLEGAL = 1      # a pattern that is no instruction
-    END = 2          # execution runs on after the last instruction
-    OVERFLOW = 3     # the control stack is full
-    EMPTY = 4        # cpop finds the control stack empty
-    ACCESS = 5       # the transfer unit says so: `CompletionLayout.fault`
 
 
 class GridLayout(data.StructLayout):

@@ -8,7 +8,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.hdl.simd.decoder import File, Source
+from cyclebound.golden.simd.isa import File
+from cyclebound.golden.simd.machine import machine_named
+from cyclebound.hdl.simd.decoder import Source
 
 __all__ = ["Scoreboard"]
 
@@ -24,7 +26,7 @@ class Scoreboard(wiring.Component):
 
     Parameters
     ----------
-    machine : Machine
+    machine : Machine or str
         Stages and warps.
 
     Members
@@ -48,7 +50,7 @@ class Scoreboard(wiring.Component):
     """
 
     def __init__(self, *, machine):
-        self.machine = machine
+        self.machine = machine = machine_named(machine)
         source = data.Layout.cast(Source)
         super().__init__({
             "issue": In(1), "flush": In(1), "writes": In(source), "several": In(1),

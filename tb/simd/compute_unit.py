@@ -8,14 +8,16 @@ Words of loads go in, and those of stores come out, through the transfer port.
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, Instruction, Kind, encode
+from cyclebound.golden.simd.faults import Cause
+from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, File, Instruction, Kind, encode
 from cyclebound.golden.simd.machine import SLOTS, Grid, Machine, Place, machine_named
 from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.transfers import Fault
 from cyclebound.golden.simd.work_group import (
     INJECTED,
     MASKS,
@@ -30,13 +32,13 @@ from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS
+from cyclebound.tools.simd.random_instructions import random_instructions
 from cyclebound.tools.simd.random_kernels import random_kernel
 
-__all__ = ["Plan", "Scene", "random_plan"]
+__all__ = ["FLAWED", "HEAD", "Plan", "Planner", "Scene", "flawed_plan", "play", "random_plan"]
 
 _MEM_IDX, _MEM_DATA = 64, 65
 _IDX, _DATA, _SD = 10, 11, 5
-_FILES = ("none", "v", "s", "p", "vc", "sc")
 
 
 @dataclass
@@ -72,6 +74,14 @@ class Plan:
         Cycle to the transfers of each slot: (slot, register, items' words or None for scalars).
     completions : dict
         Cycle to slots.
+    fault : tuple or None
+        Cycle, slot, instruction and work-group of what stops it; and, if it matters, the cause.
+    patches : dict
+        Instruction to what stands in its place.
+    length : int or None
+        Of the program, if not all of it.
+    refused : int or None
+        The cycle in which an access is refused.
     end : int
         The first cycle in which nothing is left.
     """
@@ -85,8 +95,15 @@ class Plan:
     writes: dict[int, list[tuple]] = field(default_factory=dict)
     reads: dict[int, list[tuple]] = field(default_factory=dict)
     completions: dict[int, list[int]] = field(default_factory=dict)
-    fault: tuple[int, int, int, int] | None = None  # cycle, slot, instruction, work-group
+    fault: tuple | None = None
+    patches: dict[int, int] = field(default_factory=dict)
+    length: int | None = None
+    refused: int | None = None
     end: int = 0
+
+
+def _stop(group: WorkGroup) -> None:
+    raise Fault("here it stops")
 
 
 @dataclass
@@ -100,23 +117,30 @@ class Planner:
     """Makes a `Plan` with random delays of launches and accesses.
 
     ``slowest``: the most cycles of an access beyond its transfers. Some are as fast as can be.
+    ``stops`` are instructions at which a kernel is stopped, and ``refuses`` an access. ``prompt``:
+    launches are not delayed.
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, rng: random.Random, *,
-                 words: int, exclusive: bool = False, slowest: int = 60) -> None:
+                 words: int, exclusive: bool = False, slowest: int = 60,
+                 stops: Sequence[int] = (), refuses: int | None = None, prompt: bool = False
+                 ) -> None:
         self.plan = Plan(program, grid, exclusive)
+        self._refuses, self._prompt = refuses, prompt
         self._rng, self._words, self._slowest = rng, words, slowest
         self._memory, self._code = memory, Code(program)
         self._pipeline = Pipeline(program, grid.machine)
         self._places = list(grid.places())
         self._slots = [_Slot() for _ in range(SLOTS)]
+        for index in stops:
+            self._code.functions[index] = _stop
         self._launch_from = 0
         self._transferred = 0
 
     def made(self) -> Plan:
         free, current = 0, SLOTS - 1
         with np.errstate(all="ignore"):
-            while self.plan.fault is None:
+            while True:
                 self._launch()
                 ready = [slot.ready for slot in self._slots if slot.ready is not None]
                 if not ready:
@@ -128,8 +152,23 @@ class Planner:
                 current = next(number for number in order
                                if self._slots[number].ready is not None
                                and self._slots[number].ready <= start)
+                if self.plan.fault is not None and (self._refuses is None
+                                                    or start >= self.plan.fault[0]):
+                    break
                 free = self._phase(current, start)
+        if self.plan.fault is not None:
+            self._cut(self.plan.fault[0])
         return self.plan
+
+    def _cut(self, when: int) -> None:
+        """Nothing happens from the cycle on in which the fault is shown."""
+        plan, machine = self.plan, self.plan.grid.machine
+        depth = machine.decode_stages + machine.execute_stages
+        plan.issues = [each for each in plan.issues if each[0] + depth < when]
+        for kept in (plan.launches, plan.phases, plan.completions):
+            for cycle in [cycle for cycle in kept if cycle >= when]:
+                del kept[cycle]
+        plan.end = when + 3
 
     def _launch(self) -> None:
         launched = len(self.plan.launches)
@@ -139,7 +178,7 @@ class Planner:
                 return
             slot = min(free, key=lambda each: each.free)
             when = max(slot.free, self._launch_from)
-            if self._rng.random() < 0.3:
+            if not self._prompt and self._rng.random() < 0.3:
                 when += self._rng.randrange(30)
             place = self._places[launched]
             slot.group = WorkGroup(self._code, self.plan.grid, place, self._memory, most=200_000)
@@ -159,7 +198,7 @@ class Planner:
             machine = plan.grid.machine
             when = start + cycles[-2] + machine.decode_stages + machine.execute_stages + 1
             plan.fault = when, number, fault.index, group.place.number
-            plan.end = when + 3
+            slot.ready = None
             return when
         *cycles, length = self._pipeline.issues(trace)
         free = start + length
@@ -176,6 +215,9 @@ class Planner:
             over = self._transfer(number, instruction, state, State.of(group), group.active, free)
             plan.phases[free] = number, shown, state
             plan.completions.setdefault(over - 1, []).append(number)
+            if self._refuses == group.pc - 1 and plan.fault is None:
+                plan.fault = over, number, self._refuses, group.place.number
+                plan.refused = over - 1
             if access.resource == "scratchpad":
                 self._transferred = max(self._transferred, over)
         slot.ready = None if done else over
@@ -280,13 +322,14 @@ class Scene:
         self._before: dict[int, list[tuple]] = {}
         self.issued = self.compared = 0
 
-    async def load(self, program: Program) -> None:
-        """Program memory, a word in each cycle, and its length from then on."""
-        inputs = self.bench.inputs
+    async def load(self, plan: Plan) -> None:
+        """Program memory, a word in each cycle; its length from then on."""
+        inputs, program = self.bench.inputs, plan.program
         self._dims = {number: (each.x, each.y) for number, each in program.buffers.items()}
         for index, instruction in enumerate(program.instructions):
-            await self.load_word(index, encode(instruction))
-        self._steady = inputs["length"].to(len(program.instructions))
+            await self.load_word(index, plan.patches.get(index, encode(instruction)))
+        length = len(program.instructions) if plan.length is None else plan.length
+        self._steady = inputs["length"].to(length)
 
     async def load_word(self, index: int, word: int) -> None:
         await self.bench.step(self.bench.inputs.pack({
@@ -304,6 +347,8 @@ class Scene:
                 (("slot", slot), ("number", place.number), ("x", place.x), ("y", place.y)))
         for slot in plan.completions.get(cycle, ()):
             word |= inputs[f"completion.{slot}.valid"].mask
+            if cycle == plan.refused and plan.fault[1] == slot:
+                word |= inputs[f"completion.{slot}.payload.fault"].mask
         for move in plan.writes.get(cycle, ()):
             word |= self._write(*move)
         for slot, register, group, *_ in plan.reads.get(cycle, ()):
@@ -330,6 +375,7 @@ class Scene:
 
     async def run(self, plan: Plan) -> None:
         """Carry a plan out from this cycle on. Raises `AssertionError` at the first difference."""
+        await self.load(plan)
         bench, grid = self.bench, plan.grid
         inputs, outputs = bench.inputs, bench.outputs
         steady = (self._steady | inputs["exclusive"].to(plan.exclusive)
@@ -397,20 +443,20 @@ class Scene:
                                   f"should be {due}")
             self.issued += 1
             due = next(issues, None)
-        file, number = _FILES[at["writes.file"].of(seen)], at["writes.number"].of(seen)
+        file, number = at["writes.file"].of(seen), at["writes.number"].of(seen)
         first = at["warp"].of(seen) * self.machine.lanes
         part = slice(first, first + self.machine.lanes)
-        if file == "v":
+        if file == File.VECTOR:
             lanes = self._lane_bits(at["lanes"].of(seen))
             np.copyto(shadow.v[number, part], self._lane_words(at["words"].of(seen)), where=lanes)
-        elif file == "p":
+        elif file == File.PREDICATE:
             np.copyto(shadow.p[number, part], self._lane_bits(at["bits"].of(seen)),
                       where=self._lane_bits(at["lanes"].of(seen)))
-        elif file == "vc" and number < len(MASKS):
+        elif file == File.VECTOR_SPECIAL and number < len(MASKS):
             shadow.masks[number, part] = self._lane_bits(at["bits"].of(seen))
-        elif file == "s" and at["last"].of(seen):
+        elif file == File.SCALAR and at["last"].of(seen):
             shadow.s[number] = at["value"].of(seen)
-        elif file == "sc" and at["last"].of(seen):
+        elif file == File.SCALAR_SPECIAL and at["last"].of(seen):
             shadow.sd[number - _SD] = at["value"].of(seen)
         return due
 
@@ -473,19 +519,27 @@ class Scene:
     def _faulted(self, plan: Plan, seen: int) -> None:
         outputs = self.bench.outputs
         assert plan.fault is not None
-        _, slot, index, number = plan.fault
+        _, slot, index, number, *cause = plan.fault
         assert outputs["fault.valid"].of(seen), "no fault"
         found = {name: outputs[f"fault.payload.{name}"].of(seen) for name in
                  ("slot", "index", "number")}
         assert found == {"slot": slot, "index": index, "number": number}, found
+        shown = outputs["fault.payload.cause"].of(seen)
+        assert not cause or shown == cause[0], f"cause {shown}, and should be {cause[0]!r}"
+        assert outputs["stopped"].of(seen), "it has not stopped"
 
 
 def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = False) -> Plan:
     """A random kernel on random content with random delays."""
     rng = random.Random(seed)
-    grid = Grid(rng.choice((1, 2, 3)) * machine.items - rng.choice((0, 1, 7, machine.items // 2)),
-                1, machine)
-    program = assemble(random_kernel(seed, machine, grid.x).text)
+    if seed % 2:
+        grid = Grid(rng.randint(1, 3 * machine.widths[0]), rng.randint(1, 50), machine,
+                    rng.choice(machine.widths))
+        program = assemble(random_instructions(seed, machine))
+    else:
+        grid = Grid(rng.randint(1, 3) * machine.items - rng.choice((0, 1, 7, machine.items // 2)),
+                    1, machine)
+        program = assemble(random_kernel(seed, machine, grid.x).text)
     memory = memory_of(program)
     numbers = np.random.default_rng(seed)
     for content in memory.values():
@@ -493,21 +547,21 @@ def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = Fa
     return Planner(program, grid, memory, rng, words=words, exclusive=exclusive).made()
 
 
-async def _random_kernels(bench: Bench, count: int, first: int) -> None:
+async def play(bench: Bench, seeds: range) -> None:
+    """Random kernels and kernels of random instructions, in turn."""
     scene = Scene(bench)
-    for seed in range(first, first + count):
+    for seed in seeds:
         plan = random_plan(seed, scene.machine, scene.words, exclusive=seed % 3 == 0)
-        await scene.load(plan.program)
         try:
             await scene.run(plan)
         except AssertionError as wrong:
             raise AssertionError(f"kernel {seed}: {wrong}") from None
-    assert scene.issued > 50 * count
+    assert scene.issued > 50 * len(seeds)
 
 
 @testbench
 async def random_kernels(bench: Bench) -> None:
-    await _random_kernels(bench, 20, 0)
+    await play(bench, range(40))
 
 
 @testbench
@@ -517,8 +571,67 @@ async def installed_kernels(bench: Bench) -> None:
         found = case(name, scene.machine)
         plan = Planner(found.program, found.grid, found.memory, bench.rng,
                        words=scene.words).made()
-        await scene.load(found.program)
         try:
             await scene.run(plan)
         except AssertionError as wrong:
             raise AssertionError(f"{name}: {wrong}") from None
+
+
+HEAD = ".data\n0 0 64 4\n.sp_data\n0 0 16 8\n.text\n"
+ILLEGAL = 0x7F
+NONE_LEFT = "mov v0, vc.zero\nitest.ez p0, v0\n"
+# what is wrong, where execution comes to a stop, and why
+FLAWED = {
+    "an illegal instruction": ("nop\nsidiv s0, s1, s2\nprinttrace\nexit", Cause.ILLEGAL),
+    "one that a jump skips, and another": (
+        "j l\nprinttrace\nl: printtrace\nexit", Cause.ILLEGAL),
+    "one where no lane is left, and another": (
+        NONE_LEFT + "cpush.if l\ncmask p0\nprinttrace\ncpop\nl: printtrace\nexit",
+        Cause.ILLEGAL),
+    "one after an access": ("ldglin v0, 0\nprinttrace\nexit", Cause.ILLEGAL),
+    "no end": ("nop\nnop\nprinttrace\nexit", Cause.END),
+    "an access that its unit refuses": (
+        "smov s0, 1\nldglin v0, 0\nsiadd s0, s0, s0\nrcp v1, v0\nldgbidx 0\nexit",
+        Cause.ACCESS),
+    "a deep stack": ("".join(f"cpush.if l{n}\n" for n in range(16)) + "nop\n"
+                     + "".join(f"cpop\nl{15 - n}:\n" for n in range(16)) + "exit",
+                     Cause.OVERFLOW),
+    "an empty stack": ("nop\nl: cpush.if l\ncpop\nexit", Cause.EMPTY),
+}
+
+
+def flawed_plan(scene: "Scene", what: str, rng: random.Random) -> Plan:
+    """A kernel that is stopped, in two work-groups or three."""
+    text, cause = FLAWED[what]
+    program = assemble(HEAD + text)
+    instructions = list(program.instructions)
+    if cause is Cause.OVERFLOW:  # one more
+        instructions[16] = instructions[0]
+    elif cause is Cause.EMPTY:
+        instructions[1] = Instruction("nop")
+    marks = [index for index, each in enumerate(instructions) if each.name == "printtrace"]
+    program = replace(program, instructions=tuple(instructions))
+    grid = Grid(scene.machine.items * rng.choice((2, 3)), 1, scene.machine)
+    planner = Planner(program, grid, memory_of(program), rng, words=scene.words,
+                      stops=marks, refuses=4 if cause is Cause.ACCESS else None)
+    plan = planner.made()
+    if cause is Cause.ILLEGAL:
+        plan.patches = dict.fromkeys(marks, ILLEGAL)
+    elif cause is Cause.END:
+        plan.length = marks[0]
+    assert plan.fault is not None
+    plan.fault = (*plan.fault[:4], cause)
+    return plan
+
+
+@testbench
+async def faults_stop_a_kernel_and_the_next_one_runs(bench: Bench) -> None:
+    scene = Scene(bench)
+    for what in FLAWED:
+        for again in range(4):
+            try:
+                await scene.run(flawed_plan(scene, what, bench.rng))
+                if again % 2:
+                    await scene.run(random_plan(again, scene.machine, scene.words))
+            except AssertionError as wrong:
+                raise AssertionError(f"{what}: {wrong}") from None
