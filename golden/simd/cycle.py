@@ -123,6 +123,9 @@ class CycleModel:
         return -(-cycle * self._machine.compute_ps // self._part.tck_ps)
 
     def _to_compute(self, clock: int) -> int:
+        """The first compute cycle that begins no earlier than a DRAM clock."""
+        if self._machine.one_clock:  # it begins later than the clock before
+            return (clock - 1) * self._part.tck_ps // self._machine.compute_ps + 1
         return -(-clock * self._part.tck_ps // self._machine.compute_ps)
 
     # -- a run -----------------------------------------------------------------------------------

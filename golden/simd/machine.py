@@ -45,6 +45,9 @@ class Machine:
     resume_clocks : int
         DRAM clocks from a completion of DRAM to the first in which the compute clock may see it. 0
         in Sim-D's model.
+    one_clock : bool
+        Compute cycles begin with a DRAM clock: the first that is not before their time. In Sim-D's
+        model they begin in between.
     """
 
     lanes: int = 128
@@ -57,6 +60,7 @@ class Machine:
     compute_ps: int = 1000
     setup_clocks: int = 5
     resume_clocks: int = 1
+    one_clock: bool = True
 
     def __post_init__(self) -> None:
         for name in ("lanes", "items", "special_units", "scratchpad_bus"):

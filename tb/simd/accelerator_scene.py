@@ -52,6 +52,11 @@ def events_of(timed: Timed) -> Events:
     return {cycle: sorted(events) for cycle, events in found.items()}
 
 
+def _near(events: Events, cycle: int) -> list[tuple[int, list[tuple]]]:
+    """The events around a cycle, for a message."""
+    return [(at, events[at]) for at in sorted(events) if cycle - 60 <= at <= cycle + 30]
+
+
 @dataclass
 class Ran:
     """A run on hardware: its compute cycles, what happened when, and its fault's fields."""
@@ -218,7 +223,10 @@ class Scene:
         assert ran.fault is None, ran.fault
         for cycle in sorted({*expected, *ran.events}):
             found, right = ran.events.get(cycle, []), expected.get(cycle, [])
-            assert found == right, f"compute cycle {cycle}: {found}, and should be {right}"
+            assert found == right, (
+                f"compute cycle {cycle}: {found}, and should be {right}; loaded in {ran.load} and "
+                f"{timed.load}; found {_near(ran.events, cycle)}, expected "
+                f"{_near(expected, cycle)}")
             self.bench.compared += 1
         assert ran.load == timed.load, f"loaded in cycle {ran.load}, not {timed.load}"
         assert ran.cycles == timed.cycles, f"{ran.cycles} cycles, not {timed.cycles}"

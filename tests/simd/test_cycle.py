@@ -19,7 +19,7 @@ QUICK = "stencil", "spmv", "srad_reduce"  # with every policy; the others in the
 pytestmark = pytest.mark.unit
 
 PAPER, SMALL = MACHINES["paper"], MACHINES["small"]
-SIM_D = replace(PAPER, setup_clocks=0, resume_clocks=0)  # as its authors' model
+SIM_D = replace(PAPER, setup_clocks=0, resume_clocks=0, one_clock=False)  # its authors' model
 PART = part_named("ddr4-3200aa-x16")
 HEAD = ".data\n0 0 65536 1\n1 0x100000 65536 1\n.sp_data\n0 0 1024 1\n.text\n"
 
