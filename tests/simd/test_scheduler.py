@@ -27,7 +27,7 @@ PART = part_named("ddr4-3200aa-x16")
 
 @unit
 def test_refuses():
-    with pytest.raises(ValueError, match=r"^machine must be one of paper, small, not 'tiny'$"):
+    with pytest.raises(ValueError, match=r"^a machine must be one of paper, small, not 'tiny'$"):
         WorkGroupScheduler(machine="tiny")
 
 
