@@ -28,7 +28,10 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.simd.compute_unit_properties import ComputeUnitCheck
+from cyclebound.tb.simd.compute_unit_properties import (
+    ComputeUnitCheck,
+    ComputeUnitProof,
+)
 from cyclebound.tb.simd.control_stack_properties import (
     ControlStackCheck,
     ControlStackLevelCheck,
@@ -263,11 +266,12 @@ BLOCKS = (
                 name="lanes",
                 says="masked lanes write nothing; a work-group computes or transfers, and not "
                      "both; no instruction commits for a slot without a work-group",
-                checker=ComputeUnitCheck,
+                quick=0,
+                checker=ComputeUnitProof,
                 instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
                                        "execute_stages=1 divider_cycles=1"},),
-                depth=9,
-                induction=6,
+                depth=8,
+                induction=2,
                 any_product=True,
             ),
             Property(

@@ -538,7 +538,7 @@ def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = Fa
         program = assemble(random_instructions(seed, machine))
     else:
         grid = Grid(rng.randint(1, 3) * machine.items - rng.choice((0, 1, 7, machine.items // 2)),
-                    1, machine)
+                    1, machine, machine.items)
         program = assemble(random_kernel(seed, machine, grid.x).text)
     memory = memory_of(program)
     numbers = np.random.default_rng(seed)

@@ -70,7 +70,10 @@ class _Tampered(wiring.Component):
     """A component with a fault: ``fault(m, inner, outer)`` overrides some connections."""
 
     def __init__(self, inner, fault):
-        self.inner, self.fault, self.stages = inner, fault, inner.stages
+        self.inner, self.fault = inner, fault
+        for name in ("stages", "machine"):  # what checkers read
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
         super().__init__(inner.signature)
 
     def elaborate(self, platform):
@@ -78,7 +81,10 @@ class _Tampered(wiring.Component):
         m.submodules.inner = self.inner
         for name, member in self.signature.members.items():
             outer, inner = getattr(self, name), getattr(self.inner, name)
-            m.d.comb += inner.eq(outer) if member.flow == wiring.In else outer.eq(inner)
+            if not member.is_port:
+                wiring.connect(m, wiring.flipped(outer), inner)
+            else:
+                m.d.comb += inner.eq(outer) if member.flow == wiring.In else outer.eq(inner)
         self.fault(m, self.inner, self)
         return m
 
