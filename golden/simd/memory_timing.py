@@ -79,19 +79,22 @@ class DramTimeline:
         legal = [(lane, (access.address + index) // BURST_WORDS) for lane, index in
                  zip(lanes, access.indexes, strict=True) if index < access.limit]
         if not legal:
-            return self._run(cycle, items + _INDEX_END, 0)
+            return self._run(cycle, items + _INDEX_END, 0, ahead=self._indexed_lead)
         # A burst may enter when two more indexes, or the end, have been seen.
         seen = [lane for lane, _ in legal] + [items] * 2
         seen[-1] += 1  # the last burst enters one cycle later
         arrivals = [seen[number + 2] - seen[2] for number in range(len(legal))]
         found = schedule(self.part, [burst for _, burst in legal], write=access.write,
                          indexed=True, arrivals=arrivals)
-        return self._run(cycle, self._indexed_lead + seen[2] - 2, found.issue_delay)
+        return self._run(cycle, self._indexed_lead + seen[2] - 2, found.issue_delay,
+                         ahead=self._indexed_lead)
 
-    def _run(self, cycle: int, lead: int, delay: int) -> int:
+    def _run(self, cycle: int, lead: int, delay: int, *, ahead: int | None = None) -> int:
+        """A request whose first command is due ``lead`` cycles after its start; it starts
+        ``ahead`` cycles before the banks are at rest, if that is not the same."""
         ready = cycle + self._lookup
         while True:
-            start = max(ready, self.rest - lead)
+            start = max(ready, self.rest - (lead if ahead is None else ahead))
             if self._due > start:
                 break
             self.rest = max(self._due, self.rest) + self.part.nRFC

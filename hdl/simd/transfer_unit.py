@@ -249,8 +249,11 @@ class TransferUnit(wiring.Component):
         items = self.machine.items
         item, examining = Signal(range(items + 1)), Signal()
         shown, shown_item = Signal(), Signal(range(items + 1))
-        slot, job = self._last, Array(self._jobs)[self._last]
-        starts = self.started & job.indexed & self._running.bit_select(slot, 1)
+        last, job = self._last, Array(self._jobs)[self._last]
+        starts = self.started & job.indexed & self._running.bit_select(last, 1)
+        slot = Signal(range(SLOTS))  # kept: the controller takes the next request meanwhile
+        with m.If(starts):
+            m.d.sync += slot.eq(last)
         m.d.comb += examining.eq(starts | (item != 0))
         with m.If(examining):
             m.d.sync += item.eq(Mux(item == items, 0, item + 1))

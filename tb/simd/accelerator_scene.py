@@ -54,7 +54,7 @@ def events_of(timed: Timed) -> Events:
 
 def _near(events: Events, cycle: int) -> list[tuple[int, list[tuple]]]:
     """The events around a cycle, for a message."""
-    return [(at, events[at]) for at in sorted(events) if cycle - 60 <= at <= cycle + 30]
+    return [(at, events[at]) for at in sorted(events) if at >= cycle - 60][:6]
 
 
 @dataclass
