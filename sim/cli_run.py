@@ -144,6 +144,9 @@ def regress(
         "--pictures/--no-pictures", show_default=False,
         help="Draw worst requests' waveforms and the blocks' own pictures. The default: in the "
         "full level; in the quick one only requests that violate a bound.")] = None,
+    fresh: Annotated[bool, typer.Option(
+        "--fresh", help="Simulate all anew. The default takes over what an earlier run has shown "
+        "with the same RTL, testbench, models, seeds and tools.")] = False,
     fpga: Annotated[bool, typer.Option(
         "--fpga", help="Place and route the blocks too; a minute or more each, the first time.")
     ] = False,
@@ -177,7 +180,7 @@ def regress(
                "testbenches": testbenches or (), "level": "full" if full else "quick",
                "shard": _shard(shard), "seed": seed,
                "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
-               "simulator": simulator, "wall_limit": wall_limit}
+               "fresh": fresh, "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])

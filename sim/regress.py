@@ -18,12 +18,13 @@ from cyclebound.sim.drawing import draw as draw_picture
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
-from cyclebound.sim.job import Job, Outcome, run_job
+from cyclebound.sim.job import Job, Outcome
+from cyclebound.sim.outcomes import outcome_of_job
 from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, proofs_of
 from cyclebound.sim.pool import Report, each, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
-from cyclebound.sim.sources import commit, sources
+from cyclebound.sim.sources import closure, commit, settled, sources
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict, judge
@@ -42,8 +43,13 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -
     """For a worker: one proof; every failure is handed back."""
     block = catalogue.load(pages).find(claim.block)
     wanted = next(p for p in block.properties if p.name == claim.name)
+    identity = None
+    if not pages:
+        made_from = catalogue.load().page_of(block.name), prove.__module__
+        if settled(*made_from):
+            identity = key_of(closure(*made_from), asdict(claim), asdict(changes))
     try:
-        found = prove(block, wanted, changes.local(claim.parameters))
+        found = prove(block, wanted, changes.local(claim.parameters), identity=identity)
         return replace(found, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)
@@ -119,7 +125,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     _announce(_judge_one(plan, *place, results), tell)
             with pool_of(plan.workers, plan.scheduler) as pool:
                 # proofs after simulations: many, and short, they leave no worker idle at the end
-                futures = {pool.submit(run_job, job): job for job in todo}
+                futures = {pool.submit(outcome_of_job, job, plan.fresh): job for job in todo}
                 futures |= {pool.submit(_prove, claim, plan.pages, plan.changes): claim
                             for claim in proofs_of(plan)}
                 # to find figures that are known already, a block is elaborated
@@ -214,7 +220,7 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
     elif not drawn:
         return
     have = results.waveforms()
-    content = {job.name: job.content for job in results.jobs()}
+    content = {job.name: job.outcome or job.content for job in results.jobs()}
     wanted = []
     for row in verdicts:
         witness = Witness.of(row, plan.folder, plan.simulator, content.get(row.job, ""),

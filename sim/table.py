@@ -54,6 +54,11 @@ class Run:
                          f"continue with `cyclebound regress --resume {self.folder}`")
         return lines
 
+    @property
+    def kept(self) -> list[str]:
+        """Of each simulation whose outcome was kept from an earlier run, when it ran; sorted."""
+        return sorted(job.ran for job in self.jobs if job.ran)
+
     def speed(self, row: Verdict) -> tuple[int, float]:
         """Cycles, and cycles per second, of all jobs of the verdict's configuration."""
         mine = [job for job in self.jobs
@@ -113,6 +118,11 @@ def print_run(run: Run, console: Console) -> None:
             _verdict(row), row.evidence + (f": {row.domain}" if row.domain else ""),
             f"{cycles:,}", f"{rate:,.0f}")
     console.print(table)
+    if kept := run.kept:
+        when = kept[0] if kept[0] == kept[-1] else f"{kept[0]} to {kept[-1]}"
+        console.print(Text(cleaned(
+            f"{len(kept)} of {len(run.jobs)} simulations are kept from earlier runs, of {when}; "
+            "`--fresh` runs them again")), soft_wrap=True)
     for line in run.problems:
         console.print(Text(cleaned(line), style="red"), soft_wrap=True)
 

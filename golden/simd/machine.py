@@ -6,7 +6,7 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place",
+__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place", "as_built",
            "machine_named"]
 
 SLOTS = 2      # work-groups under way
@@ -41,7 +41,8 @@ class Machine:
     compute_ps : int
         The compute clock's period in ps; the DRAM part has the other's.
     setup_clocks : int
-        DRAM clocks from the commit of an access to its being with its memory. 0 in Sim-D's model.
+        DRAM clocks from the commit of an access to its being with its memory. 0 in Sim-D's model;
+        `as_built` has what ours takes.
     resume_clocks : int
         DRAM clocks from a completion of DRAM to the first in which the compute clock may see it. 0
         in Sim-D's model.
@@ -58,9 +59,9 @@ class Machine:
     execute_stages: int = 5
     divider_cycles: int = 8
     compute_ps: int = 1000
-    setup_clocks: int = 5
-    resume_clocks: int = 1
-    one_clock: bool = True
+    setup_clocks: int = 0
+    resume_clocks: int = 0
+    one_clock: bool = False
 
     def __post_init__(self) -> None:
         for name in ("lanes", "items", "special_units", "scratchpad_bus"):
@@ -120,6 +121,11 @@ def machine_named(machine: "Machine | str") -> Machine:
                              f"as lanes=4, not {change!r}")
         fields[field] = int(value)
     return replace(MACHINES[name], **fields)
+
+
+def as_built(machine: Machine) -> Machine:
+    """The same machine with what the crossing between its clocks takes in hardware."""
+    return replace(machine, setup_clocks=5, resume_clocks=1, one_clock=True)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ class DramTimeline:
         Cycles from taking a request to its start, and from there to its first command if nothing
         holds it up. Those of the controller by default; Sim-D's model has 0 and 2.
     due : int or None
-        The cycle in which the first refresh falls due; by default after one interval.
+        The cycle in which the first refresh falls due, by default after nREFI; before 0, those that
+        fell due until then are owed.
 
     Attributes
     ----------

@@ -11,7 +11,12 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.tb.dram.refresh_timer_properties import RefreshTimerCheck, RefreshTimerProof
+from cyclebound.tb.dram.refresh_timer_properties import (
+    REACH,
+    RefreshTimerCheck,
+    RefreshTimerProof,
+    reaches_late,
+)
 from cyclebound.tb.probe import Probe
 
 _DUE, _DONE = "every(interval) & ~late", "(done & request)"
@@ -51,6 +56,8 @@ BLOCKS = (
                 checker=RefreshTimerProof,
                 instances=(_SMALL, {"interval": 5, "most": 8}, {"interval": 3, "most": 1}, _PAPER,
                            _DDR3),
+                depth=lambda instance: (reach if (reach := reaches_late(**instance)) <= REACH
+                                        else 12),
                 induction=3,
             ),
         ),

@@ -8,7 +8,15 @@ from amaranth.hdl import Assert, Const, Cover, Module, Mux, Signal
 
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["RefreshTimerCheck", "RefreshTimerProof"]
+__all__ = ["REACH", "RefreshTimerCheck", "RefreshTimerProof", "reaches_late"]
+
+REACH = 64
+"""Cycles that a bounded check is carried to, so that `Cover` shows the longest gap."""
+
+
+def reaches_late(interval, most):
+    """Cycles until a refresh is late: all that may be are postponed, and one more falls due."""
+    return (most + 2) * interval + 2
 
 
 class RefreshTimerCheck(Watcher):
@@ -73,7 +81,7 @@ class RefreshTimerCheck(Watcher):
 class RefreshTimerProof(RefreshTimerCheck):
     """`RefreshTimerCheck`, with invariants about the state of a `RefreshTimer`.
 
-    Whoever has waited for a refresh has seen them fall due: in every ``interval`` cycles another
+    While a request waits for a refresh, more fall due: in every ``interval`` cycles another
     is owed, so that as long as none was missed ``since`` is at most ``owed * interval`` and the
     cycles of this interval.
 
@@ -97,7 +105,7 @@ class RefreshTimerProof(RefreshTimerCheck):
                            "invariant: the timer's place in the interval")
         m.d.sync += Assert(self.late | (self.since <= waited),
                            "invariant: refreshes fell due while none was done")
-        if (self.most + 2) * self.interval < 10:  # within reach of a bounded check
+        if reaches_late(self.interval, self.most) <= REACH:
             m.d.sync += Cover(self.since == self.longest, "the longest gap is reached")
             m.d.sync += Cover(self.late, "one is late")
         return m

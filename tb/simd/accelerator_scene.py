@@ -6,7 +6,7 @@ model says of that cycle; at the end, all buffers with the model's.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cyclebound.golden.dram.rules import CAS, Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.cycle import CycleModel, Phase, Timed
 from cyclebound.golden.simd.isa import encode
-from cyclebound.golden.simd.machine import Grid, machine_named
+from cyclebound.golden.simd.machine import Grid, as_built, machine_named
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import CODES, Policy
@@ -217,7 +217,8 @@ class Scene:
         wanted = {number: words.copy() for number, words in memory.items()}
         ran, begin = await self.run(program, grid, memory, policy)
         due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
-        timed = CycleModel(program, grid, wanted, policy=policy, part=self.part,
+        built = replace(grid, machine=as_built(grid.machine))
+        timed = CycleModel(program, built, wanted, policy=policy, part=self.part,
                            timeline=DramTimeline(self.part, due=due)).run()
         expected = events_of(timed)
         assert ran.fault is None, ran.fault

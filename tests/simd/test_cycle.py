@@ -1,7 +1,6 @@
 """The cycle model: measured sequences, policies, pairs, and the kernels' results."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
@@ -19,7 +18,6 @@ QUICK = "stencil", "spmv", "srad_reduce"  # with every policy; the others in the
 pytestmark = pytest.mark.unit
 
 PAPER, SMALL = MACHINES["paper"], MACHINES["small"]
-SIM_D = replace(PAPER, setup_clocks=0, resume_clocks=0, one_clock=False)  # its authors' model
 PART = part_named("ddr4-3200aa-x16")
 HEAD = ".data\n0 0 65536 1\n1 0x100000 65536 1\n.sp_data\n0 0 1024 1\n.text\n"
 
@@ -39,7 +37,7 @@ def starts(found, resource):
     ("sldsp s0, 0", (11, 11))])
 def test_scratchpad_accesses_back_to_back(text, cycles):
     """Sim-D's model measures 30, 30, 30 and 11; ours waits for an edge of the other clock."""
-    began = starts(timed("\n".join([text] * 9), machine=SIM_D), "compute")
+    began = starts(timed("\n".join([text] * 9), machine=PAPER), "compute")
     for first, second in itertools.pairwise(began):
         assert cycles[0] <= second - first <= cycles[1]
 
@@ -48,7 +46,7 @@ def test_scratchpad_accesses_back_to_back(text, cycles):
     ("ldglin v0, 0", 207.4), ("stglin v0, 0", 227.4), ("sldg s0, 0", 56)])
 def test_dram_accesses_back_to_back(text, measured):
     """As measured on Sim-D's model, if the front end takes as long as its."""
-    found = timed("\n".join([text] * 21), machine=SIM_D,
+    found = timed("\n".join([text] * 21), machine=PAPER,
                   timeline=DramTimeline(PART, lookup=0, lead=2))
     began = starts(found, "compute")
     assert (began[20] - began[1]) / 19 == pytest.approx(measured, abs=2.2)
@@ -155,7 +153,7 @@ def test_a_kernel_that_masks_every_lane_at_once_ends():
 def test_phi_mag_is_as_fast_as_the_paper_says():
     """Sim-D, Table 4: 1,291 cycles; ours, with its front end, differs by the edges of clocks."""
     program = assemble_file(kernel_path("compute_phi_mag"))
-    grid = Grid(2048, 1, SIM_D)
+    grid = Grid(2048, 1, PAPER)
     found = CycleModel(program, grid, memory_of(program), policy=Policy.UNCONSTRAINED, part=PART,
                        timeline=DramTimeline(PART, lookup=0, lead=2)).run()
     assert abs(found.cycles - 1291) <= 8
