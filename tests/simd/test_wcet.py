@@ -12,6 +12,7 @@ import pytest
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.cycle import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid, Machine
+from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN, memory_of
 from cyclebound.sim.cli import app
@@ -142,17 +143,14 @@ def check_random(seed, part=PART):
 
 
 def test_random_kernels_stay_within_their_bounds():
-    ratios = [ratio for seed in range(5000, 5025) for ratio in check_random(seed)]
+    ratios = [ratio for seed in range(5000, 5010) for ratio in check_random(seed)]
     assert max(ratios) > 0.98  # some of them have one route only
 
 
 @pytest.mark.parametrize("part", ["ddr4-3200aa-x8", "ddr4-1866m-x16", "ddr3-1600k-x8"])
 def test_other_parts(part):
-    try:
-        known = part_named(part)
-    except ValueError:
-        pytest.skip(f"no part {part}")
-    for seed in range(5100, 5104):
+    known = part_named(part)
+    for seed in range(5100, 5102):
         check_random(seed, known)
 
 
@@ -369,6 +367,19 @@ def test_a_path_by_sum_is_not_enough():
     assert same < both <= analysis.wcet(Policy.ACCESS).bare
 
 
+def test_computing_and_a_transfer_are_not_one_phase():
+    """In Sim-D's scope, but longer than its formula: after a transfer, the other goes first."""
+    program = kernel("rcp v9, v8\nrcp v9, v9\nstsplin v1, 0\nstglin v0, 1\nexit\n")
+    grid = Grid(64 * 8, 1, SMALL)
+    analysis = Analysis(program, grid, PART, "reset")
+    ((compute, transfer), (more, store)), = routes_of(analysis)
+    cycles = analysis.routes[analysis.kinds[0]].cycles
+    phases = (compute + cycles(transfer) + more, cycles(store))
+    formula = analysis.load + 4 * 2 * max(phases) + min(phases) + grid.count
+    longest = measured(program, grid, memory_of(program), Policy.COMPUTE)
+    assert 1.2 * formula < longest <= analysis.wcet(Policy.COMPUTE).bare
+
+
 # -- loops stay loops ------------------------------------------------------------------------------
 
 def test_time_does_not_grow_with_rounds():
@@ -421,6 +432,21 @@ def test_refreshes_at_the_start(start):
     more = chains.STARTS[start] * PART.nRFC * PART.tck_ps // SMALL.compute_ps
     assert bounds.wcet(Policy.ACCESS).cycles <= bounds.wcet(Policy.ACCESS).bare + more
     assert bounds.wcet(Policy.ACCESS).cycles >= bounds.wcet(Policy.ACCESS).bare + more - 1
+
+
+@pytest.mark.parametrize("rounds", [47, 48, 49, 50, 51, 100])
+def test_refreshes_whenever_the_kernel_starts(rounds):
+    """The timer anywhere, a refresh under way, at lengths of about one and two nREFI."""
+    program, grid = kernel(REFRESHED.replace("200", str(rounds))), Grid(64 * 2, 1, SMALL)
+    bound = Analysis(program, grid, PART, "idle").wcet(Policy.ACCESS).cycles
+    longest = 0
+    for elapsed in (0, 1, 50, 280, 500, 559, 3000, 9000, 12_000, 12_479):
+        timeline = DramTimeline(PART)
+        timeline._due = PART.nREFI - elapsed
+        timeline.rest = max(0, PART.nRFC - elapsed)
+        longest = max(longest, CycleModel(program, grid, memory_of(program), policy=Policy.ACCESS,
+                                          part=PART, timeline=timeline).run(keep=False).cycles)
+    assert 0.9 * bound < longest <= bound
 
 
 def test_a_policy_without_a_bound():
