@@ -290,7 +290,8 @@ def _tickets() -> tuple[int, int]:
     has to begin when the one before it has ended."""
     cases, left = 0, 1
     for witness in WITNESSES:
-        served = [each for each in witness.run(Policy.ACCESS).phases if each.resource != "compute"]
+        phases = witness.run(Policy.ACCESS).phases
+        served = [each for each in phases if each.resource != "compute"]
         for one, other in pairwise(served):
             cases += 1
             left = min(left, other.start - one.end)
