@@ -121,7 +121,7 @@ class CpuTile:
     clock_ps: int = 16667
     kind: str = MODELLED
     evidence: str = ("cycles of each instruction are noc.handshake_mesh's bounds, exact on the "
-                     "RTL with nobody in the way; the program of 7 instructions for a "
+                     "RTL without other traffic; the program of 7 instructions for a "
                      "multiplication and 13 for a result is a model, and no core ran it")
 
     def cycles(self, layer: Layer) -> int:
