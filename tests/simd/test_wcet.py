@@ -214,6 +214,67 @@ def branching_kernel(seed):
     return kernel("\n".join([*lines, "exit"]))
 
 
+def jumping_kernel(seed):
+    """Loops whose rounds the data decide, with transfers that some of them jump over."""
+    rng = random.Random(seed)
+    lines, labels = ["sldg s0, 0, 4", "bufquery.dim_x s9, 0"], itertools.count()
+
+    def block(depth):
+        for _ in range(rng.randint(1, 3)):
+            kind, number = rng.random(), next(labels)
+            if kind < 0.25 and depth < 2:
+                most, counter = rng.randint(1, 4), 10 + depth
+                known = rng.random() < 0.5
+                lines.extend([f"smov s{counter}, {most}" if known else
+                              f"siadd s{counter}, s{rng.randrange(4)}, 0", f"l{number}:"])
+                block(depth + 1)
+                lines.extend([f"sisub s{counter}, s{counter}, 1",
+                              "" if known else f"#bound branchcycle {most} 1",
+                              f"sicj.g l{number}, s{counter}"])
+                if not known:  # data have up to 2
+                    lines[-2] = "#bound branchcycle 2 1"
+            elif kind < 0.55:
+                lines.append(f"sicj.{rng.choice(('g', 'ez'))} j{number}, s{rng.randrange(4)}")
+                block(depth + 1) if depth < 2 else lines.append("ldglin v1, 0")
+                lines.append(f"j{number}:")
+            elif kind < 0.6:
+                lines.extend([f"sicj.g e{number}, s{rng.randrange(4)}", "exit", f"e{number}:"])
+            else:
+                lines.append(rng.choice(WAYS[:5] + WAYS[6:]).format(10 + rng.randrange(20)))
+
+    block(0)
+    return kernel("\n".join([*lines, "stglin v8, 1", "exit"]))
+
+
+def check_jumping(seed):
+    rng = np.random.default_rng(seed)
+    program = jumping_kernel(seed)
+    x, y = int(rng.integers(5, 60)), int(rng.integers(1, 40))
+    grid = Grid(x, y, SMALL)
+    analysis = Analysis(program, grid, PART, "reset")
+    found = []
+    for policy in POLICIES:
+        bound = analysis.wcet(policy)
+        for _ in range(3):
+            memory = memory_of(program)
+            memory[0][0, :4] = rng.integers(0, 3, 4)
+            cycles = measured(program, grid, memory, policy)
+            assert cycles <= bound.cycles, (seed, policy)
+            found.append(cycles / bound.cycles)
+    return found
+
+
+def test_transfers_that_data_jump_over():
+    assert max(max(check_jumping(seed)) for seed in range(12)) > 0.9
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(100, 1100, 250))
+def test_many_transfers_that_data_jump_over(first):
+    for seed in range(first, first + 250):
+        check_jumping(seed)
+
+
 def compared(seeds):
     """Enumerated / bound of kernels without refreshes."""
     found = []
