@@ -30,7 +30,6 @@ for _command in (wcet, tightness, published, errata, adversary):
 simd.command("table5")(table_5)
 
 
-
 @simd.command()
 def isa() -> None:
     """The instruction set: every operation with its operands, encoding and timing, in Markdown."""

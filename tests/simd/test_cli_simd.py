@@ -205,4 +205,4 @@ def test_adversary(call, analysis):
 def test_adversary_of_no_analysis(call):
     said = call("simd", "adversary", "--analysis", "mine")
     assert said.returncode == 2
-    assert "own, hold, published" in said.stderr
+    assert "known are hold, own, published" in said.stderr

@@ -118,3 +118,11 @@ def test_all_kernels_with_hold(name):
     bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
     assert CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
                       part=DDR4_3200AA_X16, hold=True).run().cycles <= bound
+
+
+def test_one_active_lane_in_an_indexed_request():
+    """Found by the adversary: the iterator looks at all lanes before the first command."""
+    for bench in (BENCH, dataclasses.replace(BENCH, hold=True)):
+        found = adversary.attack(held_cycles if bench.hold else own_cycles, 5215, bench)
+        assert found.bound is not None
+        assert not found.violated
