@@ -32,6 +32,7 @@ _BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: opera
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
              ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 _CUT_OFF = re.compile(r"([&|^~+=<>(,-]|\b(for|in))$")
+_MOST = 1 << 16  # things that a ``for`` goes through
 # by the number of their arguments
 _FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "nth": 2, "every": 1}
 
@@ -131,8 +132,8 @@ class Expression:
                     else counts(node.id) if counts else 0)
         except (LookupError, AttributeError) as error:
             raise self._error(node, f"there is no {node.id}: {error}") from error
-        if not isinstance(many, int) or many < 1:
-            raise self._error(node, f"{ast.unparse(node)} must be a number of at least 1, "
+        if not isinstance(many, int) or not 1 <= many <= _MOST:
+            raise self._error(node, f"{ast.unparse(node)} must be a number from 1 to {_MOST:,}, "
                                     f"not {many!r}")
         return many
 

@@ -276,8 +276,11 @@ class SampledExpression:
         self._length, self._call = length, 0
         functions = {name: getattr(self, f"_{name}") for name in
                      ("past", "any", "count", "first", "held", "nth", "every")}
-        found = constant(self._parsed.value(self._resolve, functions, self._numbers, self._counts),
-                         length)
+        try:
+            found = constant(self._parsed.value(self._resolve, functions, self._numbers,
+                                                self._counts), length)
+        except RecursionError:
+            raise ExpressionError(f"{self._parsed.text[:60]!r}: nested too deeply") from None
         if self._chunk is None:
             self.reset()
         return found

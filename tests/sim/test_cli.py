@@ -92,6 +92,7 @@ COMMANDS = {
             "--wall-limit", "--output", "--set", "--part"],
     "compare": ["--json", "--markdown"],
     "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
+    "new": ["--output", "-o"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
     "report": ["--output"],
     "dataflow": [],

@@ -70,9 +70,9 @@ def test_an_index_that_is_no_number_known():
 
 @pytest.mark.parametrize(("text", "what"), [
     ("a & any(p[i].x for i in rows)", "there is no rows"),
-    ("a & any(p[i].x for i in none)", "none must be a number of at least 1, not 0"),
-    ("a & any(p[i].x for i in 0)", "0 must be a number of at least 1, not 0"),
-    ("a & any(p[i].x for i in word)", "word must be a number of at least 1, not 'x'"),
+    ("a & any(p[i].x for i in none)", "none must be a number from 1 to 65,536, not 0"),
+    ("a & any(p[i].x for i in 0)", "0 must be a number from 1 to 65,536, not 0"),
+    ("a & any(p[i].x for i in word)", "word must be a number from 1 to 65,536, not 'x'"),
 ])
 def test_several_of_what_there_is_not(text, what):
     known = {"a": 1, "p": [{"x": 7}]}

@@ -1,5 +1,6 @@
 """Expressions and requests over recorded values, against the hardware of `cyclebound.tb.probe`."""
 
+import contextlib
 import random
 
 import numpy as np
@@ -169,6 +170,13 @@ def test_names_that_there_are_not(text, column, says):
     assert says in raised.value.what
     assert raised.value.column == column
     assert raised.value.pointed.splitlines()[2] == " " * (column + 3) + "^"
+
+
+@pytest.mark.parametrize("text", ["~" * 700 + "y", "(" * 150 + "y" + ")" * 150 + " &",
+                                  "any(y for k in 99999999999)", "past(" * 90 + "y" + ")" * 90])
+def test_no_text_takes_forever_or_too_much(text):
+    with contextlib.suppress(ExpressionError):
+        assert SampledExpression(text, find, None, counts).width == 1
 
 
 # -- requests --------------------------------------------------------------------------------------
