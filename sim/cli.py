@@ -250,7 +250,7 @@ def list_blocks(
         "BLOCK` (or a family) says more")
     for heading in ("block", "configurations", "bounds",
                     *(["evidence", "pictures"] if names else []), "what it is"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading == "block")
     for b in blocks:
         if not names:
             table.add_row(b.name, ", ".join(b.configurations),
@@ -333,8 +333,8 @@ def _values(block: "blocks.Block", observed: "blocks.Observed") -> list[dict]:
         kinds = [{}, *(declares(each.parameters) for claim in block.properties
                        if each.parameters.keys() >= set().union(*map(set, claim.instances[:1]))
                        for what, declares in claim.declares.items() if what == observed.what),
-                 *([{name: max(values) for name, values in each.domain.items()
-                     if name in observed.bound.parameters}] if each.domain else [])]
+                 *([{name: max(values) for name, values in each.values.items()
+                     if name in observed.bound.parameters}] if each.values else [])]
         for kind in kinds:
             try:
                 value = verdicts.cycles_of(observed.bound, {**each.parameters, **kind})

@@ -47,8 +47,8 @@ WRONG = {
         r"noc.arbiter: Requester count must be at least 1, not 0",
     "regress --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
     "run arbiter --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
-    "regress -j 0": r"Invalid value for '-j': .* See `cyclebound --help`.",
-    "regress --seed one": r"Invalid value for '--seed': .* See `cyclebound --help`.",
+    "regress -j 0": r"Invalid value for '-j': .* See `cyclebound regress --help`.",
+    "regress --seed one": r"Invalid value for '--seed': .* See `cyclebound regress --help`.",
     "regress --resume nowhere": r"nowhere holds no run: there is no results.sqlite in it",
     "regress --resume a -o b": r"--resume names the folder already; leave out --output",
     "compare nowhere": r"nowhere holds no run: there is no results.sqlite in it",
@@ -175,7 +175,7 @@ def test_bound(call):
     assert row["parameters"] == {"requesters": 11, "word_bytes": 8, "transaction_bytes": 21}
     text = call("bound", "sram.banked_memory", "-c", "paper", *settings).stdout
     for shown in ("33", "ceil(s_trans / w) * N_req", "memory-composition, Eq. 1",
-                  "transaction_bytes  = 21 length of the transaction, in bytes: at least 1",
+                  "--set transaction_bytes=  = 21 length of the transaction, in bytes: at least 1",
                   "the other requesters of the bank may ask in any cycle"):
         assert shown in text
     assert "Duration of a transaction" not in text
