@@ -92,7 +92,7 @@ COMMANDS = {
             "--wall-limit", "--output", "--set", "--part"],
     "compare": ["--json", "--markdown"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
-    "report": ["--output"],
+    "report": ["--output", "--since"],
     "dataflow": [],
     "dram": [],
     "gpu": [],
