@@ -17,7 +17,6 @@ from cyclebound.golden.dram import bounds
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
 from cyclebound.golden.dram.command_arbiter import Schedule, schedule
 from cyclebound.golden.dram.controller import MOST_OWED
-from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay
 from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
@@ -149,8 +148,9 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
             write: Write = False, picture: Picture = None, as_json: AsJson = False) -> None:
     """Commands and issue delay of an indexed request: one burst for each word.
 
-    Its bound is that of all requests of so many words in a buffer of --limit words anywhere.
+    Its bounds are those of the rows that its buffer covers: of --limit words.
     """
+    from cyclebound.golden.dram.index_bounds import indexed_issue_delay, rows_of
     found = _part(part)
     try:
         first = int(address, 0) // WORD_BYTES
@@ -161,11 +161,10 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
             raise UserError(f"an index must be from 0 to {limit - 1}, not {index}")
     _inside(found, first + max(indexes) + 1)
     bursts = [(first + index) // BURST_WORDS for index in indexes]
-    known = [(indexed_issue_delay, {
-        "part": found, "bursts": len(bursts), "rows": buffer_rows(part=found, words=limit),
-        "write": int(write)})]
-    _show(found, bursts, schedule(found, bursts, write=write, indexed=True), known, picture,
-          as_json)
+    values = {"part": found, "bursts": len(bursts), "write": int(write),
+              "rows": rows_of(part=found, address=first, words=limit)}
+    _show(found, bursts, schedule(found, bursts, write=write, indexed=True),
+          [(indexed_issue_delay, values), (bounds.eq16, values)], picture, as_json)
 
 
 @dram.command()

@@ -45,13 +45,6 @@ def test_an_indexed_request(cyclebound):
     assert [c["row"] for c in found["commands"] if c["command"] == "ACT"] == [0, 1, 2, 3]
 
 
-def test_an_indexed_request_has_its_bound(cyclebound):
-    for words, bound in (("1048576", 222), ("64", 94)):
-        done = cyclebound("dram", "indexed", "0", "5", "9", "--limit", words)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.endswith(f"issue delay: 74 cycles\nbound indexed_issue_delay: {bound}\n")
-
-
 def test_the_worst_of_all_alignments(cyclebound):
     done = cyclebound("dram", "worst", "16")
     assert done.returncode == 0, done.stderr

@@ -91,6 +91,7 @@ COMMANDS = {
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
             "--wall-limit", "--output", "--set", "--part"],
     "compare": ["--json", "--markdown"],
+    "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
     "report": ["--output", "--since"],
     "dataflow": [],
