@@ -424,8 +424,10 @@ def picture(block: BlockName,
 def report(folder: Folder,
            output: Annotated[Path | None, typer.Option(
                "--output", "-o", metavar="FILE", help="The default is DIR/report.html.")] = None,
-           ) -> None:
+           since: Annotated[Path | None, typer.Option(
+               "--since", metavar="DIR", help="An earlier run: begin with what changed since then.")
+           ] = None) -> None:
     """One self-contained HTML file about a finished run."""
     from cyclebound.sim.report import write_report  # matplotlib takes a second to load
 
-    print(write_report(folder, output))
+    print(write_report(folder, output, since))

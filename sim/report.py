@@ -37,6 +37,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.mutant_rows import read_campaigns
 from cyclebound.sim.results import JobRow, Results, unproved
+from cyclebound.sim.table import Run, differences
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["write_report"]
@@ -64,8 +65,10 @@ _DRAWING = {"svg", "g", "path", "rect", "text", "tspan", "title", "style", "line
             "polygon", "circle", "defs", "desc"}
 
 
-def write_report(folder: Path, output: Path | None = None) -> Path:
+def write_report(folder: Path, output: Path | None = None, since: Path | None = None) -> Path:
     """Write the report of the run in ``folder``, by default to ``report.html`` in it.
+
+    With ``since``, an earlier run's folder, it begins with what has changed from that run to this.
 
     Raises `UserError` if the folder holds no run, or the file cannot be written.
     """
@@ -79,6 +82,10 @@ def write_report(folder: Path, output: Path | None = None) -> Path:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS, "script": Markup(script),
                             "script_hash": f"sha256-{digest}"}
+    changed = None if since is None else [
+        {**row, "was": _said(row["was"], row["now"]), "now": _said(row["now"], row["was"])}
+        for row in differences(Run(since), Run(folder))]
+    environment.globals |= {"since": since, "changed": changed}
     results = Results(folder)
     try:
         content = environment.get_template("report.html").render(_gathered(results))
@@ -90,6 +97,14 @@ def write_report(folder: Path, output: Path | None = None) -> Path:
     except OSError as error:
         raise UserError(f"cannot write {output}: {error}") from error
     return output
+
+
+def _said(values: Mapping | None, other: Mapping | None) -> str:
+    """What a claim or a job was, as far as it differs from what it is in the other run."""
+    if values is None:
+        return "absent"
+    return ", ".join(f"{name} {value}" for name, value in values.items()
+                     if other is None or other.get(name) != value)
 
 
 def _gathered(results: Results) -> dict[str, object]:
@@ -168,7 +183,7 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
         "failed": verdict.failed,
         "cycles": sum(job.cycles for job in mine), "rate": _speed(mine),
         "chart": _histogram(f"chart-{number}", verdict.histogram, verdict.allowed),
-        "scatter": _scatter(f"scatter-{number}", verdict),
+        "scatter": _scatter(verdict),
         "command": command,
         "picture": _trusted(svg), "no_picture": "" if svg.startswith("<") else svg,
         "counted": sum(count for _, count in verdict.histogram),
@@ -298,32 +313,43 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
     return _inline(key, drawing.getvalue(), said, titles)
 
 
-def _scatter(key: str, verdict: Verdict) -> Markup | None:
-    """Measured against bound, a point for each kind of request; None for fewer than three."""
+def _scatter(verdict: Verdict) -> Markup | None:
+    """Measured against bound, a dot for each kind of request; None for fewer than three.
+
+    A page has hundreds of these: one path draws all dots of a colour.
+    """
     if len(verdict.points) < 3:
         return None
-    limits, latencies = zip(*verdict.points, strict=True)
-    most = max(*limits, *latencies) * 1.08 + 1
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        figure = Figure(figsize=(4.6, 3.4), dpi=72)
-        axes = figure.add_axes((0.17, 0.16, 0.78, 0.78))
-        figure.patch.set_visible(False)
-        axes.patch.set_visible(False)
-        axes.grid(clip_on=False)
-        axes.plot([0, most], [0, most], color=_INK, linestyle=(0, (4, 2.5)), linewidth=1.5)
-        axes.scatter(limits, latencies, s=14, linewidths=0, alpha=0.7, color=[
-            _OVER if latency > limit else _WITHIN for limit, latency in verdict.points])
-        axes.set_xlim(0, most)
-        axes.set_ylim(0, most)
-        axes.set_xlabel(f"{verdict.claim}, {verdict.unit}")
-        axes.set_ylabel(f"worst measured, {verdict.unit}")
-        drawing = io.BytesIO()
-        figure.savefig(drawing, format="svg", metadata={"Date": None})
-    return _inline(key, drawing.getvalue(), f"Measured against {verdict.claim}: "
-                   f"{_plural(len(verdict.points), 'point')}, the dashed line is the "
-                   f"{verdict.claim}", {})
+    most = max(1, *map(max, verdict.points))
+    left, size, below = 46, 200, 36
+
+    def place(pair: Iterable[int]) -> tuple[int, int]:
+        limit, latency = pair
+        return left + round(limit * size / most), 8 + size - round(latency * size / most)
+
+    def dots(pairs: Iterable[Iterable[int]], colour: str) -> str:
+        path = "".join(f"M{x} {y}h0" for x, y in sorted(set(map(place, pairs))))
+        return (f'<path d="{path}" stroke="{colour}" stroke-width="5" stroke-linecap="round" '
+                f'fill="none"/>' if path else "")
+
+    said = (f"{verdict.claim.capitalize()} against worst measured of {len(verdict.points)} kinds "
+            "of request; on the dashed line they are equal")
+    label = 'font-size="11.5" fill="var(--soft)"'
+    end, floor = left + size, 8 + size
+    return Markup(
+        f'<svg class="chart" role="img" aria-label="{escape(said)}" width="{end + 14}" '
+        f'height="{floor + below}" viewBox="0 0 {end + 14} {floor + below}">'
+        f'<path d="M{left} 8V{floor}H{end}" stroke="var(--line)" fill="none"/>'
+        f'<path d="M{left} {floor}L{end} 8" stroke="var(--soft)" stroke-dasharray="4 3"/>'
+        + dots((each for each in verdict.points if each[1] <= each[0]), "var(--bar)")
+        + dots((each for each in verdict.points if each[1] > each[0]), "var(--bad)")
+        + f'<text x="{left - 5}" y="16" text-anchor="end" {label}>{most:,}</text>'
+        f'<text x="{left - 5}" y="{floor}" text-anchor="end" {label}>0</text>'
+        f'<text x="{end}" y="{floor + 15}" text-anchor="end" {label}>{most:,}</text>'
+        f'<text x="{left}" y="{floor + 30}" {label}>{escape(verdict.claim)}, '
+        f'{escape(verdict.unit)}</text>'
+        f'<text x="12" y="{floor}" transform="rotate(-90 12 {floor})" {label}>worst measured</text>'
+        "</svg>")
 
 
 def _plot(edges: range) -> tuple[Figure, Axes, float]:

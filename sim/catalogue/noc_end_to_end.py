@@ -11,7 +11,6 @@ _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters":
 
 # the core's first word is on offer; the last flit of the first packet is read
 _WRITING = "network & first(network & writing, start)"
-_IN_NETWORK = {"ticks": "network", "unit": "network cycles"}
 _READ = "first(nth(read, packet_flits), start)"
 
 
@@ -21,6 +20,8 @@ def _later(event: str, cycles: int = 1) -> str:
         event = f"network & past(held({event}, network))"
     return event
 
+
+_NETWORK = {"ticks": "network", "unit": "network cycles"}
 
 BLOCKS = (
     Block(
@@ -36,12 +37,12 @@ BLOCKS = (
         ),
         bounds=(
             Observed("fill", bounds.fill, probe=Probe(
-                start=_WRITING, end=_later("filled"), classed=True, **_IN_NETWORK)),
+                start=_WRITING, end=_later("filled"), **_NETWORK, classed=True)),
             Observed("first_packet", bounds.first_packet, probe=Probe(
-                start=_later("filled", 2), end=_later(_READ), classed=True, **_IN_NETWORK)),
+                start=_later("filled", 2), end=_later(_READ), **_NETWORK, classed=True)),
             Observed("flow", bounds.flow, probe=Probe(
-                start=_later(_READ, 2), end="arrived", ends="packets", classed=True,
-                **_IN_NETWORK)),
+                start=_later(_READ, 2), end="arrived", ends="packets", **_NETWORK,
+                classed=True)),
             Observed("total", bounds.total, probe=Probe(
                 start=_WRITING, end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)",
                 ends="slots", classed=True)),

@@ -94,7 +94,7 @@ COMMANDS = {
     "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
     "new": ["--output", "-o"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
-    "report": ["--output"],
+    "report": ["--output", "--since"],
     "dataflow": [],
     "dram": [],
     "gpu": [],
@@ -178,7 +178,7 @@ def test_bound(call):
     assert row["parameters"] == {"requesters": 11, "word_bytes": 8, "transaction_bytes": 21}
     text = call("bound", "sram.banked_memory", "-c", "paper", *settings).stdout
     for shown in ("33", "ceil(s_trans / w) * N_req", "memory-composition, Eq. 1",
-                  "transaction_bytes  = 21 length of the transaction, in bytes: at least 1",
+                  "--set transaction_bytes=  = 21 length of the transaction, in bytes: at least 1",
                   "the other requesters of the bank may ask in any cycle"):
         assert shown in text
     assert "Duration of a transaction" not in text

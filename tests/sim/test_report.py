@@ -165,6 +165,21 @@ def test_everything_is_escaped(page):
     assert EVIL in _plain(page)
 
 
+def test_what_changed_since_an_earlier_run(tmp_path):
+    for name, worst, verdict in (("old", 4, "exact"), ("new", 3, "held")):
+        results = Results(tmp_path / name, create=True)
+        results.verdict(Verdict("a.b", "c", f"bound{EVIL}", "w", "N", "here", verdict=verdict,
+                                worst=worst, allowed=4))
+        results.close()
+    page = write_report(tmp_path / "new", since=tmp_path / "old").read_text()
+    assert (f"a.b c bound{EVIL} verdict exact, worst 4 verdict held, worst 3"
+            in _plain(page[page.index('id="changed"'):]))
+    assert page.count("<script") == 1
+    same = write_report(tmp_path / "new", since=tmp_path / "new").read_text()
+    assert "Nothing." in same
+    assert "What changed" not in write_report(tmp_path / "new").read_text()
+
+
 def test_one_latency_is_a_sentence(page):
     assert "Each of the 5 requests with requesters 11 took 90 cycles." in _plain(page)
     assert page.count("aria-label=\"Histogram\"") == 3
@@ -180,9 +195,11 @@ def test_kinds_have_a_scatter(tmp_path):
     results.close()
     page = write_report(tmp_path).read_text()
     assert page.count('aria-label="Measured against bound"') == 1
-    assert "Measured against bound: 30 points" in page
+    assert "Bound against worst measured of 30 kinds of request" in page
+    assert page.count("h0") == 30
     assert "0.80 / 0.95 / 1.00" in page
-    assert "worst measured, grants" in page
+    assert "bound, grants</text>" in page
+    assert 'stroke="var(--bad)"' not in page
 
 
 @pytest.mark.parametrize("points", ['[["<b>", 1]]', "[[1]]", "[1]"])
