@@ -247,7 +247,7 @@ def list_blocks(
 def _evidence(block: "blocks.Block") -> list[str]:
     kinds = [f"simulation: {', '.join(t.name for t in block.testbenches)}"]
     if any(o.exhaustive for o in block.bounds) and any(
-            c.domain for c in block.configurations.values()):
+            c.values for c in block.configurations.values()):
         kinds.append("exhaustive")
     if block.properties:
         kinds.append(f"proof: {', '.join(p.name for p in block.properties)}")
@@ -364,6 +364,7 @@ def _add_commands(words: list[str]) -> None:
     importlib.import_module("cyclebound.sim.cli_run")
     importlib.import_module("cyclebound.sim.cli_evidence")
     importlib.import_module("cyclebound.sim.cli_mutate")
+    importlib.import_module("cyclebound.sim.cli_check")
     for name, (module, says) in GROUPS.items():
         if name in words:
             importlib.import_module(module)

@@ -186,7 +186,7 @@ def asked_of(job: Job, configuration: Configuration, testbench: Testbench,
         "parameters": dict(configuration.parameters), "seed": job.seed,
         "max_cycles": testbench.max_cycles,
         "domain": {name: (min(values), max(values))
-                   for name, values in configuration.domain.items()},
+                   for name, values in configuration.values.items()},
         "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes}, "printed": top.printed(),
         "declared": top.declared_fields(), "observes": testbench.observes}

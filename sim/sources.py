@@ -14,6 +14,7 @@ import cyclebound.golden
 import cyclebound.hdl
 import cyclebound.sim
 import cyclebound.tb
+import cyclebound.tools
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
 
@@ -28,7 +29,7 @@ def sources(pages: tuple[str, ...]) -> str:
     """A hash of all code that a result may depend on: this project's and the pages' folders'."""
     digest = hashlib.sha256()
     folders = [Path(package.__file__).parent for package in
-               (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb)]
+               (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb, cyclebound.tools)]
     catalogue.load(pages)
     for page in pages:
         folders.append(Path(sys.modules[page].__file__).parent)

@@ -268,9 +268,9 @@ def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Config
     if searched := sorted({job.split("/")[2] for job, _ in seen} & {
             bench.name for bench in block.testbenches if bench.searches}):
         found.append(("searched", "by " + ", ".join(searched)))
-    if entry.exhaustive and configuration.domain:
+    if entry.exhaustive and configuration.values:
         cases = list(cases_of(entry, configuration))
-        names = list(configuration.domain)
+        names = list(configuration.values)
         have = {tuple(p.get(name) for name in names) for _, p in seen}
         missing = len(set(cases) - have)
         if missing or not cases:
@@ -278,7 +278,7 @@ def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Config
                                         f"were not observed")
         else:
             domain = ", ".join(f"{name} {_values(values)}"
-                               for name, values in configuration.domain.items())
+                               for name, values in configuration.values.items())
             found.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
     kinds = {_key(entry, parameters) for _, parameters in seen}
     covered, words = _proved(block, entry, configuration, proofs)
@@ -325,8 +325,8 @@ def _proved(block: Block, entry: Observed, configuration: Configuration,
 
 def cases_of(entry: Observed, configuration: Configuration) -> Iterator[tuple]:
     """The cases of the configuration's domain that the bound speaks of, as values in its order."""
-    names = list(configuration.domain)
-    for values in itertools.product(*configuration.domain.values()):
+    names = list(configuration.values)
+    for values in itertools.product(*configuration.values.values()):
         case = dict(zip(names, values, strict=True))
         if (configuration.possible is None or configuration.possible(**case)) and _speaks_of(
                 entry, {**configuration.parameters, **case}):

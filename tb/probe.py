@@ -242,7 +242,7 @@ class ProbeCounter(Elaboratable):
             self.busy.eq(busy),
             self.before.eq(ticked - oldest.ticked),
             self.lasted.eq(self.now + 1 - head.cycle),
-            self.overflow.eq(self.begins & full & ~self.closes),
+            self.overflow.eq(self.begins & full),
             self.spurious.eq(self._end & ~self.waiting),
         ]
         with m.If(self.closes):
@@ -258,7 +258,7 @@ class ProbeCounter(Elaboratable):
         if self._in_flight == 1:
             with m.If(self.begins):
                 m.d.sync += oldest.eq(fresh)
-            return level != 0, level != 0
+            return level != 0, (level != 0) & ~self.closes
         m.submodules.queue = queue = Memory(shape=fresh.shape(), depth=self._in_flight, init=[])
         write, read = queue.write_port(), queue.read_port(domain="comb")
         last = self._in_flight - 1
@@ -269,7 +269,7 @@ class ProbeCounter(Elaboratable):
             m.d.sync += put.eq(Mux(put == last, 0, put + 1))
         with m.If(self.closes):
             m.d.sync += get.eq(Mux(get == last, 0, get + 1))
-        return level != 0, level == self._in_flight
+        return level != 0, (level == self._in_flight) & ~self.closes
 
     def _by_id(self, m, fresh, oldest):
         """A slot for each name."""
@@ -284,7 +284,9 @@ class ProbeCounter(Elaboratable):
             began.eq(self.begins << start), ended.eq(self.closes << end),
         ]
         m.d.sync += taken.eq((taken | began) & ~ended | (taken & began & ended))
-        return taken.bit_select(end, 1), taken.bit_select(start, 1) & (start != end)
+        # it is free again if the end in this cycle is its own, and not another's
+        return taken.bit_select(end, 1), taken.bit_select(start, 1) & ~(
+            self.closes & (start == end))
 
 
 class FollowedCounter(Elaboratable):

@@ -28,7 +28,7 @@ __all__ = ["EndToEnd"]
 
 _ROUTERS = 4
 _WIDTH = 32    # bits of a flit
-_PRIORITY = 4  # everybody's
+_PRIORITY = 4  # of all requests
 _PACKET_BYTES = PAYLOAD_FLITS * _WIDTH // 8
 _OF_NETWORK = "tile", "sender", "mesh", "receiver"  # with the network's cycles
 

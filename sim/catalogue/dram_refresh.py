@@ -12,9 +12,11 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dram.refresh_timer_properties import (
+    REACH,
     RefreshInTimeProof,
     RefreshTimerCheck,
     RefreshTimerProof,
+    reaches_late,
 )
 from cyclebound.tb.probe import Probe
 
@@ -55,6 +57,8 @@ BLOCKS = (
                 checker=RefreshTimerProof,
                 instances=(_SMALL, {"interval": 5, "most": 8}, {"interval": 3, "most": 1}, _PAPER,
                            _DDR3),
+                depth=lambda instance: (reach if (reach := reaches_late(**instance)) <= REACH
+                                        else 12),
                 induction=3,
             ),
             Property(

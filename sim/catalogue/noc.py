@@ -36,6 +36,8 @@ BLOCKS = (
                      "requesters; grants are one-hot, only for requests, never idle, and held",
                 checker=RoundRobinProof,
                 instances=tuple({"count": count} for count in (2, 4, 8, 11)),
+                # Cover waits for all the others, one grant each.
+                depth=lambda instance: max(12, instance["count"] + 2),
                 induction=4,
                 declares={"grant": lambda parameters: {"requesters": parameters["count"]}},
             ),

@@ -8,7 +8,16 @@ from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal
 
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["RefreshInTimeProof", "RefreshTimerCheck", "RefreshTimerProof"]
+__all__ = ["REACH", "RefreshInTimeProof", "RefreshTimerCheck", "RefreshTimerProof",
+           "reaches_late"]
+
+REACH = 64
+"""Cycles that a bounded check is carried to, so that `Cover` shows the longest gap."""
+
+
+def reaches_late(interval, most):
+    """Cycles until a refresh is late: all that may be are postponed, and one more falls due."""
+    return (most + 2) * interval + 2
 
 
 class RefreshTimerCheck(Watcher):
@@ -73,7 +82,7 @@ class RefreshTimerCheck(Watcher):
 class RefreshTimerProof(RefreshTimerCheck):
     """`RefreshTimerCheck`, with invariants about the state of a `RefreshTimer`.
 
-    Whoever has waited for a refresh has seen them fall due: in every ``interval`` cycles another
+    While a request waits for a refresh, more fall due: in every ``interval`` cycles another
     is owed, so that as long as none was missed ``since`` is at most ``owed * interval`` and the
     cycles of this interval.
 
@@ -101,7 +110,7 @@ class RefreshTimerProof(RefreshTimerCheck):
         return m
 
     def _covers(self, m):
-        if (self.most + 2) * self.interval < 10:  # within reach of a bounded check
+        if reaches_late(self.interval, self.most) <= REACH:  # within reach of a bounded check
             m.d.sync += Cover(self.since == self.longest, "the longest gap is reached")
             m.d.sync += Cover(self.late, "one is late")
 

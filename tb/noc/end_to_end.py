@@ -133,7 +133,7 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
     bench.declare("flow", requesters=requesters, **window)
     bench.declare("total", requesters=requesters, competitors=competitors, **window)
     scene = Scene(bench)
-    for _ in range(settled):  # everybody gets going, the reorder core fills
+    for _ in range(settled):  # all begin to send, the reorder core fills
         await scene.cycle(word)
     assert (bench.cycle - scene.start) % 4 == 0  # a cycle of the network
     await scene.cycle(bench.inputs.pack({**values, "start": 1}))
@@ -234,7 +234,7 @@ async def alone(bench: Bench) -> None:
 
 
 @testbench
-async def everybody_at_once(bench: Bench) -> None:
+async def all_at_once(bench: Bench) -> None:
     most = bench.parameters["requesters"]
     masters = 1 + bench.parameters["rivals"]
     keep(await from_searched(bench, most, masters))
