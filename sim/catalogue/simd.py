@@ -112,6 +112,7 @@ _INTERVALS = (*(_interval(each) for each in (
     _interval(pipeline_bounds.injected, start=f"{_INJECTED} & any(declared.second)"),
 )
 
+
 def _latency(steps):
     """Of both, with 5 stages and with a register after each step."""
     return Property(

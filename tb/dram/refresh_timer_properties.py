@@ -8,7 +8,8 @@ from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal
 
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["REACH", "RefreshInTimeProof", "RefreshTimerCheck", "RefreshTimerProof", "reaches_late"]
+__all__ = ["REACH", "RefreshInTimeProof", "RefreshTimerCheck", "RefreshTimerProof",
+           "reaches_late"]
 
 REACH = 64
 """Cycles that a bounded check is carried to, so that `Cover` shows the longest gap."""
@@ -109,7 +110,7 @@ class RefreshTimerProof(RefreshTimerCheck):
         return m
 
     def _covers(self, m):
-        if reaches_late(self.interval, self.most) <= REACH:
+        if reaches_late(self.interval, self.most) <= REACH:  # within reach of a bounded check
             m.d.sync += Cover(self.since == self.longest, "the longest gap is reached")
             m.d.sync += Cover(self.late, "one is late")
 

@@ -27,6 +27,13 @@ def with_bound(block, what, change):
         for entry in block.bounds))
 
 
+@pytest.mark.unit
+def test_every_claim_is_measured_by_a_probe():
+    """What has a probe no testbench can observe by itself: `Bench.observe` refuses it."""
+    assert not [f"{block.name} {entry.what}" for block in catalogue.load()
+                for entry in block.bounds if entry.probe is None]
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("which", [
     claim if claim == QUICK else pytest.param(claim, marks=pytest.mark.thorough)
