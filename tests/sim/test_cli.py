@@ -98,7 +98,6 @@ COMMANDS = {
     "dataflow": [],
     "dram": [],
     "gpu": [],
-    "new": ["--output"],
     "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
     "simd": [],
     "systolic": [],
