@@ -1,6 +1,7 @@
 """Register interface of the accelerator: AXI4-Lite.
 
-Ref: AMBA AXI Protocol Specification (IHI 0022), chapter B1; golden/simd/host_registers.py has the registers.
+Ref: AMBA AXI Protocol Specification (IHI 0022), chapter B1; golden/simd/host_registers.py has the
+registers.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
