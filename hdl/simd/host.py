@@ -1,6 +1,7 @@
 """Register interface of the accelerator: AXI4-Lite.
 
-Ref: AMBA AXI Protocol Specification (IHI 0022), chapter B1; golden/simd/host.py has the registers.
+Ref: AMBA AXI Protocol Specification (IHI 0022), chapter B1; golden/simd/host_registers.py has the
+registers.
 """
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
@@ -8,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.golden.simd.host import Register, Status
+from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 from cyclebound.hdl.dram.layouts import Mapping

@@ -7,7 +7,7 @@ from cyclebound.golden.simd import (
     scheduler_bounds,
     scratchpad_bounds,
 )
-from cyclebound.golden.simd.host import Register
+from cyclebound.golden.simd.host_registers import Register
 from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.control_stack import ControlStack

@@ -6,7 +6,8 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
-from cyclebound.golden.simd.host import HostModel, Register, Status
+from cyclebound.golden.simd.host import HostModel
+from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.pins import Pins
