@@ -30,6 +30,7 @@ from cyclebound.sim.lazy import lazy
 
 blocks = lazy("cyclebound.sim.block")
 fpgas = lazy("cyclebound.sim.fpga")
+printing = lazy("cyclebound.sim.print_table")
 proving = lazy("cyclebound.sim.prove")
 regression = lazy("cyclebound.sim.regress")
 run_results = lazy("cyclebound.sim.results")
@@ -132,7 +133,7 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
                 "-" if proof.induction is None else str(proof.induction),
                 f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
                 proof.says if proof.status == "proved" else f"{proof.says}: {proof.detail}")
-        console().print(table)
+        printing.print_table(table, console())
     return int(bool(run_results.unproved(map(asdict, proofs))))
 
 
@@ -201,11 +202,14 @@ def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",
     parameters = parameters_of(block, figures.configuration, settings, more=more)
     rows = []
     for observed in block.bounds:
-        row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None}
+        row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
+               "unit": observed.probe.counts if observed.probe else "cycles"}
         try:
             row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
-            row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
-            row["words"] = f"{row['cycles']:,} cycles, {row['ns']:,} ns"
+            row["words"] = f"{row['cycles']:,} {row['unit']}"
+            if row["unit"] == "cycles":  # nothing else has a time
+                row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
+                row["words"] += f", {row['ns']:,} ns"
         except NotCovered as error:
             row["words"] = f"{error}; give it with --set"
         except Exception as error:  # a mistake in the formula, which may be the user's own

@@ -103,8 +103,14 @@ def errata(as_json: AsJson = False) -> None:
              each.measured, each.published, f"{each.measured / each.published:.3f}",
              "yes" if each.witness.in_scope else "no: refused") for each in found)))
         print()
+        for each in witnesses.WITNESSES:
+            print(f"* `{each.name}`: {each.says}\n  *Instead:* {each.corrected}")
+        print()
         print(markdown(("point that holds", "Sim-D", "cases", "left in the closest"), (
             (f"`{each.name}`", each.place, cases, left) for each, cases, left in safe)))
+        print()
+        for each in witnesses.SAFE:
+            print(f"* `{each.name}`: {each.says}")
     if not all(each.exceeded for each in found) or any(left < 0 for _, _, left in safe):
         raise typer.Exit(1)
 

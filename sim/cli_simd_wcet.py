@@ -1,26 +1,31 @@
-"""The command that bounds a kernel's time."""
+"""Commands that bound a kernel's time."""
 
 import json
+import time
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.sim.cli import AsJson, console
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
-from cyclebound.sim.simd_files import load_program
+from cyclebound.sim.simd_files import load_memory, load_program
 from cyclebound.sim.simd_options import KernelFile, sizes_of
-from cyclebound.sim.simd_run import grid_of
+from cyclebound.sim.simd_run import grid_of, run_kernel
 from cyclebound.sim.simd_trace import phase_trace
 from cyclebound.tools.simd.disassembler import text_of
+from cyclebound.tools.simd.kernel_cases import case, fill
+from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.chains import STARTS, Chained
 from cyclebound.tools.simd.wcet.graph import WcetError
 
-__all__ = ["wcet"]
+__all__ = ["tightness", "wcet"]
 
 POLICIES = ("access", "compute")
 TIMINGS = ("rtl",)
@@ -204,3 +209,39 @@ def _list(found: Analysis) -> None:
         numbers = (f"{cost.times:>9,} {cost.compute:>10,} {cost.access or '':>10}" if cost
                    else f"{'-':>9} {'':>10} {'':>10}")
         print(f"{found.program.lines[index]:>5} {numbers}  {text_of(instruction)}")
+
+
+def tightness(
+    names: Annotated[list[str] | None, typer.Argument(
+        metavar="[KERNEL]...", help="Installed kernels; the default is all of them.")] = None,
+    machine: Annotated[str, typer.Option(
+        "--machine", metavar="NAME", help="paper: at full size, which takes minutes to hours. "
+        "small: a reduced case of each.")] = "paper",
+    start: Annotated[str, typer.Option(
+        "--start", metavar="STATE", help="As of `wcet`.")] = "idle",
+) -> None:
+    """Bounds of installed kernels beside their cycles on the cycle model, on random content."""
+    if machine not in MACHINES:
+        raise unknown("machine", machine, MACHINES)
+    print("| kernel | work-groups | policy | measured | bound | measured / bound | s |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name in names or KERNELS:
+        if machine == "paper":
+            program = load_program(name)
+            grid = grid_of(program, None, None, machine)
+            memory = load_memory(program, {})
+            fill(name, memory, grid, np.random.default_rng(1))
+        else:
+            found = case(name, MACHINES[machine])
+            program, grid, memory = found.program, found.grid, found.memory
+        for policy in POLICIES:
+            begun = time.process_time()
+            bound = Analysis(program, grid, part_named("ddr4-3200aa-x16"), start).wcet(
+                Policy(policy))
+            took = time.process_time() - begun
+            copied = {number: words.copy() for number, words in memory.items()}
+            timed = run_kernel(program, grid, copied, model="cycle", policy=policy,
+                               keep=False).timed
+            assert timed is not None
+            print(f"| `{name}` | {grid.count} | {policy} | {timed.cycles:,} | {bound.cycles:,} | "
+                  f"{timed.cycles / bound.cycles:.3f} | {took:.2f} |", flush=True)

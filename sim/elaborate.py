@@ -19,6 +19,7 @@ from amaranth.utils import bits_for
 
 from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
+from cyclebound.tb.bus import Field
 from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
 
 __all__ = [
@@ -61,16 +62,6 @@ value costs nothing. Icarus, a second opinion, is left without this step, and th
 _CYCLE_BITS = 48
 _DECLARED_BITS = 32
 _STDERR = "32'h8000_0002"  # of Verilog's files [IEEE 1800-2017, 21.3.1]
-
-
-@dataclass(frozen=True)
-class Field:
-    """Where one value lies on a packed bus: bits ``offset`` to ``offset + width - 1``."""
-
-    name: str
-    offset: int
-    width: int
-    signed: bool = False
 
 
 def ports_of(component: wiring.Component, flow: wiring.Flow) -> list[tuple[str, object]]:
@@ -237,17 +228,20 @@ class ProofTop(FlatTop):
         super().__init__(component, checker)
         self._domain = ClockDomain("sync")
         self._claims = tuple(claims)
+        # of each claim's probes, whether they follow the request that begins
+        self._picks = [Signal(len([*claim.probe.indexes(component)]), name=f"picks_{number}")
+                       for number, claim in enumerate(self._claims)]
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.domains.sync = self._domain
         counters = {}
-        for claim in self._claims:
+        for claim, picks in zip(self._claims, self._picks, strict=True):
             # an age of more than the limit, at least by one, is told from a small one
             counters[claim.what] = counters_of(
                 m, claim.probe, self.component, name=f"probe_{claim.what}",
                 declared=lambda name, place, claim=claim: Const(claim.declared[name]),
-                width=bits_for(claim.limit + 1) + 1)
+                width=bits_for(claim.limit + 1) + 1, picks=picks)
             claim_bound(m, claim.what, counters[claim.what], claim.limit)
         if counters and hasattr(self.checker, "explain"):
             self.checker.explain(m, counters)
@@ -255,7 +249,7 @@ class ProofTop(FlatTop):
 
     @property
     def ports(self) -> list[Signal]:
-        return [self._domain.clk, self._domain.rst, *super().ports]
+        return [self._domain.clk, self._domain.rst, *super().ports, *self._picks]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:

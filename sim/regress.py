@@ -6,9 +6,10 @@ import fcntl
 import os
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
@@ -120,9 +121,16 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
             todo = [job for job in jobs if done.get(job.name) != _content(job)]
             awaited = Counter((job.block, job.configuration) for job in todo)
             places = [*dict.fromkeys((job.block, job.configuration) for job in jobs)]
+            judged: dict[tuple[str, str], list[Verdict]] = {}
+
+            def announce(place: tuple[str, str]) -> None:
+                judged[place] = _judge_one(plan, *place, results)
+                for row in judged[place]:
+                    tell(row)
+
             for place in places:
                 if not awaited[place]:  # by an earlier run in this folder
-                    _announce(_judge_one(plan, *place, results), tell)
+                    announce(place)
             with pool_of(plan.workers, plan.scheduler) as pool:
                 # proofs after simulations: many, and short, they leave no worker idle at the end
                 futures = {pool.submit(outcome_of_job, job, plan.fresh): job for job in todo}
@@ -144,8 +152,8 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     place = asked.block, asked.configuration
                     awaited[place] -= 1
                     if not awaited[place]:
-                        _announce(_judge_one(plan, *place, results), tell)
-                verdicts = judge_places(plan, places, results)
+                        announce(place)
+                verdicts = judge_places(plan, places, results, judged)
                 problems = []
                 for _, figures in each(placed, "place and route", report):
                     if isinstance(figures, UserError):
@@ -163,11 +171,6 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
 
 def _step(asked: Job | Claim) -> str:
     return "proofs" if isinstance(asked, Claim) else "simulations"
-
-
-def _announce(verdicts: list[Verdict], tell: Tell) -> None:
-    for row in verdicts:
-        tell(row)
 
 
 def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> None:
@@ -203,11 +206,18 @@ def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
     return rows
 
 
-def judge_places(plan: Plan, places: Iterable[tuple[str, str]],
-                 results: Results) -> list[Verdict]:
-    """Judge configurations, each a block's and its own name, with all that has been proved."""
+def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results,
+                 judged: Mapping[tuple[str, str], list[Verdict]] = MappingProxyType({})
+                 ) -> list[Verdict]:
+    """Judge configurations, each a block's and its own name, with all that has been proved.
+
+    ``judged`` holds what is known without proofs: those of blocks of which none claims a bound.
+    """
     proofs = [Proof(**row) for row in results.rows("proof")]
-    return [row for place in places for row in _judge_one(plan, *place, results, proofs)]
+    claimed = {proof.block for proof in proofs if proof.claims}
+    return [row for place in places for row in (
+        judged[place] if place in judged and place[0] not in claimed
+        else _judge_one(plan, *place, results, proofs))]
 
 
 def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],

@@ -27,7 +27,7 @@ from cyclebound.sim.verdict import VERDICTS, Verdict
 __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
-VERSION = 3
+VERSION = 4
 ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing}
 _META = {"seed": int, "versions": dict[str, str], "simulator": str, "code": str,
          "planned": list[str], "jobs": int, "options": dict, "command": str, "created": str}
@@ -332,7 +332,12 @@ class Results:
                     wrong = (f"{name} of {thing} must be one of {', '.join(words)}, "
                              f"not {shown(row[name])}")
             if not wrong and table == "verdict":
-                wrong = misfit(row["histogram"], list[tuple[int, int]], f"histogram of {thing}")
+                wrong = next(filter(None, (
+                    misfit(row[name], list[kind], f"{name} of {thing}")
+                    for name, kind in (("histogram", tuple[int, int]), ("points", tuple[int, int]),
+                                       ("ratios", float)))), None)
+                if not wrong and len(row["ratios"]) not in (0, 3):
+                    wrong = f"ratios of {thing} must be three, not {len(row['ratios'])}"
             if wrong:
                 raise self._refuse(wrong)
             found.append(row)

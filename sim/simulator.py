@@ -224,8 +224,9 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     if not reasons and (status or not outcome.tests):
         ended = f"ended with status {status}" if status is None or status >= 0 else \
             f"was ended by {signal.Signals(-status).name}"
-        reasons.append(f"the simulator {ended}{'' if outcome.tests else ' and reported no test'}; "
-                       f"see {log}")
+        raised = "" if outcome.tests else _raised(text)
+        reasons.append(f"{raised or f'the simulator {ended}'}"
+                       f"{'' if outcome.tests or raised else ' and reported no test'}; see {log}")
     if not reasons:
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
     if not reasons and not outcome.groups and (observes or not outcome.compared):
@@ -243,3 +244,15 @@ def reason_of(said: str) -> str:
     lines = said.strip().splitlines() or ["failed"]
     compared = next((n for n, line in enumerate(lines) if line.startswith("assert ")), None)
     return lines[-1] if compared is None else lines[max(compared - 1, 0)]
+
+
+def _raised(text: str) -> str:
+    """The exception with which a testbench failed to import: the last that a log tells of."""
+    told = text.rpartition("Traceback (most recent call last):\n")[2] if "Traceback" in text else ""
+    found = re.search(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", told,
+                      re.MULTILINE)
+    where = re.findall(r'^ *File "([^"]+)", line (\d+)', told, re.MULTILINE)
+    if not found or not where:
+        return ""
+    path, line = where[-1]
+    return f"the testbench does not import: {Path(path).name}:{line}: {found[1].strip()[:300]}"

@@ -175,8 +175,7 @@ def _claims(block: Block, parameters: Mapping[str, object]) -> list[dict]:
         row = {"claim": observed.bound.kind, "name": observed.bound.name, "of": observed.what,
                "formula": observed.bound.formula, "source": observed.bound.source,
                "environment": observed.bound.environment, "value": None, "needs": None,
-               "unit": observed.probe.ticks if observed.probe and observed.probe.ticks
-               else "cycles",
+               "unit": observed.probe.counts if observed.probe else "cycles",
                "first": observed.probe.start if observed.probe else None,
                "last": observed.probe.end if observed.probe else None}
         try:

@@ -14,14 +14,11 @@ from amaranth.utils import exact_log2
 from cyclebound.golden.dataflow.bitstream import CHOICE_BITS, UNIT_WORDS, WORD
 from cyclebound.golden.dataflow.grid import PORTS, Grid, Kind
 from cyclebound.hdl.dataflow.fabric_unit import FabricUnit
-from cyclebound.hdl.dataflow.layouts import (
-    MemoryRequestLayout,
-    MemoryResponseLayout,
-    Pulse,
-    TokenLayout,
-)
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout, TokenLayout
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.switch import Switch
+from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shared import shared
 
 __all__ = ["Fabric"]
@@ -66,8 +63,8 @@ class Fabric(wiring.Component):
         memory = wiring.Signature({
             "request": Out(stream.Signature(MemoryRequestLayout(
                 tag_width=tag, address_width=address_width, width=WORD))),
-            "response": In(Pulse(MemoryResponseLayout(tag_width=tag, width=WORD))),
-            "fault": Out(Pulse(TokenLayout(tid_width=tid_width, width=WORD))),
+            "response": In(Strobe(MemoryResponseLayout(tag_width=tag, width=WORD))),
+            "fault": Out(Strobe(TokenLayout(tid_width=tid_width, width=WORD))),
         })
         super().__init__({
             "configuration": In(stream.Signature(unsigned(WORD))),

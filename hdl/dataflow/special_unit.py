@@ -15,9 +15,10 @@ from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.operations import BLOCKS, WIDTH
 from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.long_division import make_block
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shared import shared
 
 __all__ = ["SpecialUnit", "SpecialUnitConfiguration"]

@@ -12,7 +12,7 @@ from cyclebound.golden.dataflow.grid import PORTS
 from cyclebound.golden.dataflow.operations import WIDTH
 from cyclebound.hdl.dataflow.crossbar import Crossbar
 from cyclebound.hdl.dataflow.layouts import TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Pair", "Switch"]
 

@@ -13,8 +13,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.layouts import FiringLayout, TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["TokenBuffer"]
 

@@ -28,14 +28,8 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.controller import DramController
-from cyclebound.hdl.dram.layouts import (
-    Beat,
-    BufferRequest,
-    FetchLayout,
-    Mapping,
-    StoreLayout,
-    Strobe,
-)
+from cyclebound.hdl.dram.layouts import Beat, BufferRequest, FetchLayout, Mapping, StoreLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["AxiController", "AxiPort", "axi_members"]
 

@@ -5,8 +5,9 @@ Ref: Sim-D, section 3.2.2, rules 1 to 6.
 
 from functools import cached_property, reduce
 from operator import or_
+from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,11 +17,31 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.command_generator import HeadLayout
 from cyclebound.hdl.dram.countdown import Countdown, Window
 from cyclebound.hdl.dram.dq_scheduler import IssueLayout
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["CommandArbiter", "CommandLayout", "longest_rest"]
 
 _KINDS = "cas", "conflict", "act", "alone"  # of steps, by priority
+
+
+class _Commands(NamedTuple):
+    """The commands that are chosen in this cycle, a bit for each bank, and of the rank; activates
+    of the cycle before as well."""
+
+    do_cas: Value
+    do_pre: Value
+    do_act: Value
+    did_act: Value
+    any_cas: Value
+    any_act: Value
+
+
+class _Legal(NamedTuple):
+    """Registers: what is legal in this cycle, a bit for each bank."""
+
+    pre: Signal
+    act: Signal
+    cas: Signal
 
 
 class CommandLayout(data.StructLayout):
@@ -233,8 +254,8 @@ class CommandArbiter(wiring.Component):
         m.d.sync += self.rest.eq(_select([~Cat(held).any(), *held],
                                          [left, *(cycles - 1 for _, cycles in holds)]))
 
-        self._count(m, do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act,
-                    legal_pre, legal_act, legal_cas)
+        self._count(m, _Commands(do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act),
+                    _Legal(legal_pre, legal_act, legal_cas))
         return m
 
     def _orders(self, m, behind):
@@ -259,14 +280,15 @@ class CommandArbiter(wiring.Component):
                 ]
         return nearer, fuller
 
-    def _count(self, m, do_cas, do_pre, do_act, did_act, any_cas, any_act,
-               legal_pre, legal_act, legal_cas):
+    def _count(self, m, commands, legal):
         """All timing counters, of banks, bank groups and the rank; what they allow is registered.
 
         A command's counters start one cycle late, off the path of the choice; in
         the meantime it is held against whatever may not follow at once.
         """
         part = self.part
+        do_cas, do_pre, do_act, did_act, any_cas, any_act = commands
+        legal_pre, legal_act, legal_cas = legal
         heads = [each.entry for each in self.heads]
         did_cas, did_pre, did_read, did_write, did_close = (
             Signal(part.banks, name=f"did_{name}")

@@ -13,7 +13,8 @@ from cyclebound.golden.dram.request import SLOTS
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.bank_queue import BankQueue, EntryLayout
 from cyclebound.hdl.dram.dq_scheduler import DescribeLayout
-from cyclebound.hdl.dram.layouts import BurstLayout, Strobe
+from cyclebound.hdl.dram.layouts import BurstLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["CommandGenerator", "HeadLayout"]
 

@@ -27,10 +27,10 @@ from cyclebound.hdl.dram.layouts import (
     IndexLayout,
     Mapping,
     StoreLayout,
-    Strobe,
 )
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["DramController"]
 

@@ -20,14 +20,8 @@ from cyclebound.golden.dram.request import (
     WORD_BITS,
 )
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.hdl.dram.layouts import (
-    Beat,
-    Descriptor,
-    DriveLayout,
-    FetchLayout,
-    StoreLayout,
-    Strobe,
-)
+from cyclebound.hdl.dram.layouts import Beat, Descriptor, DriveLayout, FetchLayout, StoreLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["DescribeLayout", "DqScheduler", "IssueLayout"]
 

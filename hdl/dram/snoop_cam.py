@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, WORD_BITS
-from cyclebound.hdl.dram.layouts import StoreLayout, Strobe
+from cyclebound.hdl.dram.layouts import StoreLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["LoadLayout", "LookupLayout", "ReadLayout", "SnoopCam", "SnoopLayout"]
 

@@ -14,7 +14,8 @@ from cyclebound.golden.dram.request import BEAT_WORDS, BEATS, WORD_BITS
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
-from cyclebound.hdl.dram.layouts import DriveLayout, Strobe
+from cyclebound.hdl.dram.layouts import DriveLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["DramStandIn"]
 

@@ -18,11 +18,11 @@ from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.dram.page_controller import BusLayout, PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore, RequestLayout
 from cyclebound.hdl.noc.compute_tile import ComputeTile
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["EndToEnd"]
 

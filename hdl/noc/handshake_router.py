@@ -10,11 +10,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, ShmacPort
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.handshake_input import HandshakeInput
 from cyclebound.hdl.noc.handshake_output import HandshakeOutput
 from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["COUNTER_BITS", "HandshakeRouter", "ShmacRouterSignature", "check_shmac_router",
            "connect_ports"]

@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.routes import Mesh as Shape
 from cyclebound.golden.noc.routes import Port
-from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+from cyclebound.hdl.noc.flit import FlitLayout
 from cyclebound.hdl.noc.wormhole_router import COUNTER_BITS, WormholeRouter, check_router
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Mesh"]
 

@@ -10,9 +10,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.golden.noc.shmac_packet import DATA_BITS
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.shmac_core import MOST_CYCLES
 from cyclebound.hdl.noc.shmac_packet import PacketLayout, answered
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ShmacMemory"]
 

@@ -12,10 +12,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.packet import COORDINATE_BITS, ROUTINGS
-from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+from cyclebound.hdl.noc.flit import FlitLayout
 from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.router_input import PositionLayout, RouterInput
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["COUNTER_BITS", "RouterOutput", "WormholeRouter", "check_router"]
 

@@ -12,7 +12,9 @@ need no forwarding and what follows a jump or a mask without lanes is dropped in
 Ref: Sim-D, section 3.1.
 """
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
+import itertools
+
+from amaranth.hdl import Array, Cat, Const, EnableInserter, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -23,7 +25,7 @@ from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, File
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, Source
@@ -32,6 +34,7 @@ from cyclebound.hdl.simd.interfaces import (
     GRID_BITS,
     MEM_IDX,
     NUMBER_BITS,
+    REGISTER_BANKS,
     AccessLayout,
     BufferQuery,
     CompletionLayout,
@@ -88,8 +91,8 @@ class ComputeUnit(wiring.Component):
     machine : Machine or str
         Sizes and stages, or their name.
     words : int or None
-        Positions of the transfer bus; by default, what DRAM and a scratchpad can move in two of
-        their clocks.
+        Positions of the transfer bus; by default, what a scratchpad moves in a cycle, and twice
+        what DRAM does at least.
 
     Members
     -------
@@ -97,14 +100,30 @@ class ComputeUnit(wiring.Component):
 
     commit : Out(Strobe(CommitLayout))
         What happens in this cycle, for observers.
+
+    Attributes
+    ----------
+    current : Signal
+        The slot that computes, or did so last.
+    running : Signal
+        It does: instructions are fetched, under way, or wait.
+    under_way : Signal
+        There is an instruction in the first stage, or a token in a later one.
+    settles : Signal
+        A mask was changed in the cycle before, of all warps.
+    accessing : Signal
+        Slots whose accesses are not over.
     """
 
     def __init__(self, *, machine, words=None):
         self.machine = machine = machine_named(machine)
-        most = 2 * max(BEAT_WORDS, machine.scratchpad_bus)
+        most = max(2 * BEAT_WORDS, machine.scratchpad_bus)
         self.words = words = min(machine.lanes, most) if words is None else words
         self.depth = machine.decode_stages + machine.execute_stages
+        self.current, self.running = Signal(range(SLOTS)), Signal()
+        self.under_way, self.settles, self.accessing = Signal(), Signal(), Signal(SLOTS)
         super().__init__({
+            "stall": In(1),
             "program": In(Strobe(ProgramWriteLayout())), "length": In(_INDEX_BITS + 1),
             "grid": In(GridLayout(machine=machine)), "exclusive": In(1), "start": In(1),
             "launch": In(Strobe(LaunchLayout())), "occupied": Out(SLOTS),
@@ -119,7 +138,7 @@ class ComputeUnit(wiring.Component):
         })
 
     def elaborate(self, platform):
-        m = Module()
+        m, self._free = Module(), Module()  # what stalls, and what does not
         machine = self.machine
         token = data.StructLayout({
             "valid": 1, "decoded": data.Layout.cast(Decoded), "cause": Cause, "index": _INDEX_BITS,
@@ -127,7 +146,6 @@ class ComputeUnit(wiring.Component):
             "first": 1, "last": 1, "last_pass": 1})
         # tokens[a] issued a cycles ago; tokens[0] is in the first decode stage
         self._tokens = [Signal(token, name=f"token_{age}") for age in range(self.depth + 1)]
-        self._current = Signal(range(SLOTS))  # whose tokens they are
         self._flush = Signal()                # all but the one that commits are dropped
         self._values = {}
         self._slots(m)
@@ -137,7 +155,10 @@ class ComputeUnit(wiring.Component):
         self._commit(m)
         self._control(m)
         self._schedule(m)
-        return m
+        both = Module()
+        both.submodules.pipeline = EnableInserter(~self.stall)(m)
+        both.submodules.memories = self._free
+        return both
 
     def _most_passes(self):
         machine = self.machine
@@ -156,8 +177,8 @@ class ComputeUnit(wiring.Component):
     def _slots(self, m):
         """What belongs to a work-group, besides its registers."""
         machine = self.machine
-        self._accessing, self._on_chip, self._closing = (Signal(SLOTS, name=name) for name in
-                                                         ("accessing", "on_chip", "closing"))
+        self._on_chip, self._closing = (Signal(SLOTS, name=name) for name in
+                                        ("on_chip", "closing"))
         self._pc = Array(Signal(_INDEX_BITS, name=f"pc_{slot}") for slot in range(SLOTS))
         self._number, self._x, self._y = (
             Array(Signal(bits, name=f"{name}_{slot}") for slot in range(SLOTS))
@@ -202,7 +223,7 @@ class ComputeUnit(wiring.Component):
                 m.d.sync += [self._number[slot].eq(launched.number), self._x[slot].eq(launched.x),
                              self._y[slot].eq(launched.y), self.occupied[slot].eq(1),
                              self._pc[slot].eq(0),
-                             self._accessing[slot].eq(0),
+                             self.accessing[slot].eq(0),
                              *(each.eq(1) for each in self._sd[slot])]
                 m.d.comb += self._stacks[slot].clear.eq(1)
 
@@ -212,22 +233,25 @@ class ComputeUnit(wiring.Component):
         """The first decode stage: an instruction waits for its operands, and is taken apart into
         tokens."""
         machine, tokens = self.machine, self._tokens
-        m.submodules.program_memory = memory = Memory(shape=unsigned(64), depth=INSTRUCTIONS,
-                                                      init=[])
-        write, fetch = memory.write_port(), memory.read_port()
-        m.d.comb += [write.addr.eq(self.program.payload.index), write.en.eq(self.program.valid),
-                     write.data.eq(self.program.payload.word)]
+        self._free.submodules.program_memory = memory = Memory(
+            shape=data.ArrayLayout(unsigned(64), 2), depth=INSTRUCTIONS // 2, init=[])
+        write, fetch = memory.write_port(granularity=1), memory.read_port()
+        program, odd = self.program.payload, Signal()
+        m.d.comb += [write.addr.eq(program.index), write.data.eq(program.words),
+                     write.en.eq(Mux(self.program.valid, program.enable, 0))]
         # set by _schedule
         self._fetches, self._fetched = Signal(), Signal(_INDEX_BITS + 1)
         self._injects = Signal()
-        m.d.comb += [fetch.en.eq(self._fetches), fetch.addr.eq(self._fetched)]
+        m.d.comb += [fetch.en.eq(self._fetches & ~self.stall), fetch.addr.eq(self._fetched[1:])]
+        with m.If(self._fetches):
+            m.d.sync += odd.eq(self._fetched[0])
 
         valid, index, injected = Signal(), Signal(_INDEX_BITS + 1), Signal()
         warp, number = Signal(ceil_log2(machine.warps)), Signal(range(self._most_passes()))
         blocked = Signal()  # until the flush that has to come
 
         m.submodules.decoder = decoder = Decoder()
-        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data))
+        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data[odd]))
         now = tokens[0]
         beyond = ~injected & (index >= self.length)
         wrong = beyond | decoder.decoded.illegal
@@ -262,6 +286,7 @@ class ComputeUnit(wiring.Component):
             leaves.eq(now.valid & now.last),
         ]
         self._accepts = ~valid | leaves
+        m.d.comb += self.under_way.eq(valid | Cat(token.valid for token in tokens[1:]).any())
         self._exit_follows = valid & what.leaves
         with m.If(dividing != 0):
             m.d.sync += dividing.eq(dividing - 1)
@@ -288,7 +313,7 @@ class ComputeUnit(wiring.Component):
 
     def _operands(self, m, platform):
         """Fetch operand *k* in decode stage *k*, or in the last; all are there when lanes begin."""
-        machine, tokens, current = self.machine, self._tokens, self._current
+        machine, tokens, current = self.machine, self._tokens, self.current
         stages = [min(operand, machine.decode_stages - 1) for operand in range(3)]
         found = [tokens[stage + 1] for stage in stages]  # where the word is there
         a, b, c = (token.decoded[name] for token, name in zip(found, "abc", strict=True))
@@ -296,11 +321,12 @@ class ComputeUnit(wiring.Component):
         self._scalars = [ScalarRegisters() for _ in range(SLOTS)]
         scalar = [Signal(32, name=f"scalar_{operand}") for operand in range(3)]
         for slot, scalars in enumerate(self._scalars):
-            m.submodules[f"scalars_{slot}"] = scalars
-            m.d.comb += [scalars.moved.eq(self.transfer[slot].scalars),
+            self._free.submodules[f"scalars_{slot}"] = scalars
+            m.d.comb += [scalars.stall.eq(self.stall),
+                         scalars.moved.eq(self.transfer[slot].scalars),
                          *(scalars.read[operand].eq(each.number)
                            for operand, each in enumerate((a, b, c)))]
-            with m.If(~self._accessing[slot]):
+            with m.If(~self.accessing[slot]):
                 m.d.comb += scalars.moved.eq(0)
             with m.If(current == slot):
                 m.d.comb += [scalar[operand].eq(scalars.value[operand]) for operand in range(3)]
@@ -333,10 +359,11 @@ class ComputeUnit(wiring.Component):
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
             registers = LaneRegisters(machine=machine)
-            m.submodules[f"registers_{lane}"] = shared(registers, platform,
-                                                       alike=("registers", machine))
+            self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
+                                                                alike=("registers", machine))
             self._lanes.append(registers)
-            m.d.comb += [registers.slot.eq(current), registers.transfers.eq(self._accessing),
+            m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(current),
+                         registers.transfers.eq(self.accessing),
                          registers.special_read.eq(found[1].warp)]
             for operand, stage in enumerate(stages):
                 token, name = tokens[stage], "abc"[operand]
@@ -363,7 +390,7 @@ class ComputeUnit(wiring.Component):
 
     def _special(self, m, lane, number, warp):
         """A special vector register's word."""
-        machine, current = self.machine, self._current
+        machine, current = self.machine, self.current
         item = Cat(Const(lane, ceil_log2(machine.lanes)), warp)
         column = (item & ((1 << self.grid.width) - 1))[:len(item)]
         line = item >> self.grid.width
@@ -377,7 +404,7 @@ class ComputeUnit(wiring.Component):
 
     def _predicates(self, m, found, stages):
         """A row of predicate bits for each register and warp."""
-        machine, current = self.machine, self._current
+        machine, current = self.machine, self.current
         self._predicate_writes = []
         self._predicate_row = Signal(machine.lanes)  # of what commits, as it is
         commits = self._tokens[-1]
@@ -409,30 +436,23 @@ class ComputeUnit(wiring.Component):
         machine = self.machine
         rows = machine.lanes // self.words  # of the bus in a warp
         inside = ceil_log2(rows)
-        for slot, port in enumerate(self.transfer):
-            which = []
-            for position in range(self.words):
-                asked = port.read[position]
-                answer = Signal(32, name=f"answer_{slot}_{position}")
-                row = Signal(inside, name=f"answered_{slot}_{position}")
-                m.d.sync += row.eq(asked.group[:inside])
-                with m.Switch(row):
-                    for number in range(rows):
-                        registers = self._lanes[number * self.words + position]
-                        with m.Case(number):
-                            m.d.comb += answer.eq(registers.answer[slot])
-                which.append(answer)
-            m.d.comb += port.answer.eq(Cat(which))
+        for (slot, port), bank in itertools.product(enumerate(self.transfer),
+                                                    range(REGISTER_BANKS)):
+            for position, asked in enumerate(port.read[bank]):
+                row = Signal(inside, name=f"answered_{slot}_{bank}_{position}")
+                self._free.d.sync += row.eq(asked.group[:inside])
+                m.d.comb += port.answer[bank][position].eq(Array(
+                    self._lanes[number * self.words + position].answer[slot][bank]
+                    for number in range(rows))[row])
             for lane, registers in enumerate(self._lanes):
                 row, position = divmod(lane, self.words)
-                write, asked = port.write[position], port.read[position]
-                moved = registers.moved[slot]
+                write, asked = port.write[bank][position], port.read[bank][position]
+                moved = registers.moved[slot][bank]
                 m.d.comb += [
                     moved.enable.eq(write.enable & (write.group[:inside] == row)),
-                    moved.address.register.eq(write.register),
-                    moved.address.warp.eq(write.group[inside:]), moved.data.eq(write.data),
-                    registers.asked[slot].register.eq(asked.register),
-                    registers.asked[slot].warp.eq(asked.group[inside:]),
+                    moved.row.eq(write.row), moved.warp.eq(write.group[inside:]),
+                    moved.data.eq(write.data), registers.asked[slot][bank].row.eq(asked.row),
+                    registers.asked[slot][bank].warp.eq(asked.group[inside:]),
                 ]
 
     # -- execute -----------------------------------------------------------------------------------
@@ -446,7 +466,8 @@ class ComputeUnit(wiring.Component):
         for number, (a, b, c) in enumerate(self._vector):
             lane = Lane(stages=machine.execute_stages)
             m.submodules[f"lane_{number}"] = shared(lane, platform,
-                                                    alike=("lane", machine.execute_stages))
+                                                    alike=("lane", machine.execute_stages),
+                                                    enable=~self.stall)
             m.d.comb += [lane.valid.eq(begins.valid), lane.operation.eq(what.operation),
                          lane.a.eq(Mux(what.from_b, b, a)), lane.b.eq(b), lane.c.eq(c)]
             results.append(lane.result)
@@ -454,7 +475,8 @@ class ComputeUnit(wiring.Component):
         for number in range(machine.special_units):
             unit = SpecialFunctions(stages=machine.execute_stages)
             m.submodules[f"special_unit_{number}"] = shared(
-                unit, platform, alike=("special unit", machine.execute_stages))
+                unit, platform, alike=("special unit", machine.execute_stages),
+                enable=~self.stall)
             served = Array(self._vector[number + turn * machine.special_units][0]
                            for turn in range(machine.passes))
             m.d.comb += [unit.valid.eq(begins.valid & what.special),
@@ -480,7 +502,7 @@ class ComputeUnit(wiring.Component):
 
     def _commit(self, m):
         """Write registers."""
-        machine, current, ends = self.machine, self._current, self._tokens[-1]
+        machine, current, ends = self.machine, self.current, self._tokens[-1]
         what = ends.decoded
         self._commits = commits = Signal()
         self._wrong = Signal()  # what would commit stops the kernel
@@ -551,11 +573,11 @@ class ComputeUnit(wiring.Component):
 
     def _control(self, m):
         """Masks and the control stack."""
-        machine, current, ends = self.machine, self._current, self._tokens[-1]
+        machine, current, ends = self.machine, self.current, self._tokens[-1]
         what, commits = ends.decoded, self._commits
         chosen = self._chosen
         self._resume = Signal(_INDEX_BITS)
-        self._settles, self._jumped = Signal(), Signal()
+        self._jumped = Signal()
         top_lanes, top_mask, top_target = (
             Signal(shape, name=name) for name, shape in
             (("top_lanes", machine.lanes), ("top_mask", 2), ("top_target", _INDEX_BITS)))
@@ -591,7 +613,8 @@ class ComputeUnit(wiring.Component):
                             m.d.sync += self._masks[slot][number][warp].eq(after)
             m.d.comb += [self.commit.payload.bits.eq(after),
                          self.commit.payload.writes.number.eq(mask)]
-        m.d.sync += [self._settles.eq(commits & what.settles & ends.last),
+        self._stops = Signal()  # a fault, or another kernel
+        m.d.sync += [self.settles.eq(commits & what.settles & ends.last & ~self._stops),
                      self._jumped.eq(what.pop | what.call)]
         with m.If(commits & (what.pop | what.call)):
             m.d.sync += self._resume.eq(Mux(what.pop, top_target, what.immediate))
@@ -600,9 +623,9 @@ class ComputeUnit(wiring.Component):
 
     def _schedule(self, m):
         """What is fetched: the next instruction, a jump's target, or another work-group's."""
-        current, ends = self._current, self._tokens[-1]
+        current, ends = self.current, self._tokens[-1]
         what, commits = ends.decoded, self._commits
-        running = Signal()  # a phase is under way
+        running = self.running
         after = Signal(_INDEX_BITS + 1)  # the next instruction in order
         others = Array(self.active)
         left = Signal()
@@ -611,9 +634,9 @@ class ComputeUnit(wiring.Component):
         # A mask was changed in the cycle before: does anything go on, and where?
         over, again, jumps = Signal(), Signal(), Signal()
         m.d.comb += [
-            over.eq(self._settles & ~left & self._empty),
-            again.eq(self._settles & ~left & ~self._empty),
-            jumps.eq(self._settles & left & self._jumped),
+            over.eq(self.settles & ~left & self._empty),
+            again.eq(self.settles & ~left & ~self._empty),
+            jumps.eq(self.settles & left & self._jumped),
             commits.eq(ends.valid & ~(over | again | jumps) & ~self.start),
         ]
         cause = Signal(Cause)
@@ -632,13 +655,13 @@ class ComputeUnit(wiring.Component):
         # accesses that are over
         done, failed = Signal(SLOTS), Signal(SLOTS)
         for slot, completion in enumerate(self.completion):
-            valid = completion.valid & self._accessing[slot]
+            valid = completion.valid & self.accessing[slot]
             m.d.comb += [done[slot].eq(valid), failed[slot].eq(valid & completion.payload.fault)]
             with m.If(valid):
-                m.d.sync += self._accessing[slot].eq(0)
+                m.d.sync += self.accessing[slot].eq(0)
                 with m.If(self._closing[slot]):
                     m.d.sync += self.occupied[slot].eq(0)
-        stops = Signal()
+        stops = self._stops
         m.d.comb += stops.eq(wrong | failed.any() | self.start | self.stopped)
 
         # whose turn it is
@@ -646,9 +669,9 @@ class ComputeUnit(wiring.Component):
         launched = Signal(SLOTS)
         m.d.comb += launched.eq(Mux(self.launch.valid, 1 << self.launch.payload.slot, 0))
         ready = Signal(SLOTS)
-        m.d.comb += ready.eq((self.occupied & ~self._accessing & ~computing)
+        m.d.comb += ready.eq((self.occupied & ~self.accessing & ~computing)
                              | (done & ~self._closing) | launched)
-        held = self.exclusive & ((self._accessing & self._on_chip & ~done).any()
+        held = self.exclusive & ((self.accessing & self._on_chip & ~done).any()
                                  | (access & what.scratchpad))
         chooses, chosen = Signal(), Signal(range(SLOTS))
         m.d.comb += [
@@ -685,7 +708,7 @@ class ComputeUnit(wiring.Component):
         self._stop(m, wrong, cause, failed)
 
     def _show_access(self, m, access):
-        current, ends = self._current, self._tokens[-1]
+        current, ends = self.current, self._tokens[-1]
         what, shown = ends.decoded, self.access.payload
         last = what.global_store & self._exit_follows & self._empty
         m.d.sync += [
@@ -703,7 +726,7 @@ class ComputeUnit(wiring.Component):
         ]
         with m.If(access):
             m.d.sync += [
-                self._accessing.bit_select(current, 1).eq(1),
+                self.accessing.bit_select(current, 1).eq(1),
                 self._on_chip.bit_select(current, 1).eq(what.scratchpad),
                 self._closing.bit_select(current, 1).eq(last),
                 self._pc[current].eq(ends.index + 1),
@@ -711,7 +734,7 @@ class ComputeUnit(wiring.Component):
 
     def _stop(self, m, wrong, cause, failed):
         """After a fault nothing issues until the next kernel."""
-        current, ends, shown = self._current, self._tokens[-1], self.fault.payload
+        current, ends, shown = self.current, self._tokens[-1], self.fault.payload
         m.d.sync += self.fault.valid.eq((wrong | failed.any()) & ~self.start)
         slot = Signal(range(SLOTS))
         m.d.comb += slot.eq(Mux(wrong, current, failed[1]))
@@ -725,4 +748,4 @@ class ComputeUnit(wiring.Component):
         with m.If(self.start):
             m.d.sync += self.stopped.eq(0)
         with m.If(wrong | failed.any() | self.start):
-            m.d.sync += [self.occupied.eq(0), self._accessing.eq(0)]
+            m.d.sync += [self.occupied.eq(0), self.accessing.eq(0)]

@@ -16,8 +16,8 @@ from cyclebound.golden.systolic.accelerator_layout import (
     compute_fields,
     request_fields,
 )
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.systolic.layer_engine import LayerEngine, layout_of
-from cyclebound.hdl.systolic.parts import check_count
 
 __all__ = ["Accelerator"]
 
@@ -66,8 +66,8 @@ class Accelerator(wiring.Component):
         self.engine = LayerEngine(
             size=size, a_depth=a_depth, b_depth=b_depth, bias_depth=bias_depth, c_depth=c_depth,
             sums_depth=sums_depth, pool_depth=pool_depth, address_width=address_width)
-        check_count("Memory width", memory_width)
-        check_count("Queue depth", queue_depth, 2)
+        check_integer("Memory width", memory_width, 1)
+        check_integer("Queue depth", queue_depth, 2)
         self.queue_depth = queue_depth
         self._word = data.ArrayLayout(signed(8), size)
         self._command = layout_of(command_fields(address_width, memory_width))

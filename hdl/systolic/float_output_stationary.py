@@ -14,7 +14,8 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
 from cyclebound.hdl.dataflow.float_fma import FMA_STAGES as STAGES
 from cyclebound.hdl.dataflow.float_fma import FloatFma
-from cyclebound.hdl.systolic.parts import check_count, delay, delay_lines
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import delay, delay_lines
 
 __all__ = ["FloatOutputStationaryArray"]
 
@@ -59,8 +60,8 @@ class FloatOutputStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         self.rows, self.columns = rows, columns
         super().__init__({
             "left": In(stream.Signature(data.StructLayout({

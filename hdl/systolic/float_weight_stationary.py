@@ -13,7 +13,8 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
 from cyclebound.hdl.dataflow.float_fma import FMA_STAGES as STAGES
 from cyclebound.hdl.dataflow.float_fma import FloatFma
-from cyclebound.hdl.systolic.parts import check_count, delay
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import delay
 
 __all__ = ["FloatWeightStationaryArray"]
 
@@ -57,8 +58,8 @@ class FloatWeightStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         self.rows, self.columns = rows, columns
         super().__init__({
             "weights": In(stream.Signature(data.ArrayLayout(OPERAND_WIDTH, columns))),

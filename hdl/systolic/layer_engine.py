@@ -16,9 +16,9 @@ from amaranth.utils import exact_log2
 from cyclebound.golden.systolic.accelerator_layout import SHIFT_PLACE, compute_fields
 from cyclebound.golden.systolic.im2col_layout import COMMAND
 from cyclebound.golden.systolic.post_processing_layout import SHIFT_WIDTH
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.systolic.im2col import Im2col, check_size
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
-from cyclebound.hdl.systolic.parts import check_count
 from cyclebound.hdl.systolic.post_processing import PostProcessing
 from cyclebound.hdl.systolic.sum_memory import SumMemory
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
@@ -79,11 +79,11 @@ class LayerEngine(wiring.Component):
         check_size(size)
         for name, depth in (("A", a_depth), ("B", b_depth), ("biases", bias_depth),
                             ("C", c_depth), ("the sums", sums_depth)):
-            check_count(f"Depth of {name}", depth, 4)
-        check_count("Depth of the pooling", pool_depth, 2)
+            check_integer(f"Depth of {name}", depth, 4)
+        check_integer("Depth of the pooling", pool_depth, 2)
         if a_depth % 2:
             raise ValueError(f"Depth of A must be even, not {a_depth}")
-        check_count("Address width", address_width,
+        check_integer("Address width", address_width,
                     (max(a_depth, b_depth, bias_depth, c_depth) - 1).bit_length())
         self.size, self.address_width = size, address_width
         self.depths = {"a": a_depth, "b": b_depth, "bias": bias_depth, "c": c_depth}

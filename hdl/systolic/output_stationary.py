@@ -9,14 +9,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.systolic.parts import (
-    LeftLayout,
-    check_count,
-    check_widths,
-    delay,
-    delay_lines,
-    multiply,
-)
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import LeftLayout, check_widths, delay, delay_lines, multiply
 
 __all__ = ["OutputStationaryArray", "OutputStationaryPE"]
 
@@ -160,8 +154,8 @@ class OutputStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         check_widths(operand_width, accumulator_width)
         self.rows = rows
         self.columns = columns

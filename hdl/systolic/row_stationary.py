@@ -9,7 +9,8 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.systolic.parts import LeftLayout, check_count, check_widths, multiply
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import LeftLayout, check_widths, multiply
 
 __all__ = ["RowStationaryArray", "RowStationaryPE"]
 
@@ -113,9 +114,9 @@ class RowStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, taps, operand_width=8, accumulator_width=32):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
-        check_count("Tap count", taps)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
+        check_integer("Tap count", taps, 1)
         check_widths(operand_width, accumulator_width)
         self.rows, self.columns, self.taps = rows, columns, taps
         self.operand_width, self.accumulator_width = operand_width, accumulator_width

@@ -40,7 +40,7 @@ BLOCKS = (
                 start=f"any({_TAKEN} & (operands[k].payload.tid == declared.tid) "
                       "for k in operands)",
                 end=f"{taken('fire')} & (fire.payload.tid == declared.tid)",
-                ticks=taken("fire"))),
+                ticks=taken("fire"), unit="firings")),
             Observed("stream", bounds.token_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("fire"),
                 starts="declared.threads",

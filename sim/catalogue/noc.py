@@ -26,7 +26,7 @@ BLOCKS = (
         bounds=(Observed(
             "grant", bounds.round_robin_wait, proved_by=("fair",),
             probe=Probe(start="requests[r] & ~past(requests[r] & ~(grant[r] & accept))",
-                        end="grant[r] & accept", ticks="any(grant) & accept",
+                        end="grant[r] & accept", ticks="any(grant) & accept", unit="grants",
                         each={"r": "count"})),),
         properties=(
             Property(

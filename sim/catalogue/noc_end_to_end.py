@@ -21,6 +21,8 @@ def _later(event: str, cycles: int = 1) -> str:
     return event
 
 
+_NETWORK = {"ticks": "network", "unit": "network cycles"}
+
 BLOCKS = (
     Block(
         name="noc.end_to_end",
@@ -35,11 +37,11 @@ BLOCKS = (
         ),
         bounds=(
             Observed("fill", bounds.fill, probe=Probe(
-                start=_WRITING, end=_later("filled"), ticks="network", classed=True)),
+                start=_WRITING, end=_later("filled"), **_NETWORK, classed=True)),
             Observed("first_packet", bounds.first_packet, probe=Probe(
-                start=_later("filled", 2), end=_later(_READ), ticks="network", classed=True)),
+                start=_later("filled", 2), end=_later(_READ), **_NETWORK, classed=True)),
             Observed("flow", bounds.flow, probe=Probe(
-                start=_later(_READ, 2), end="arrived", ends="packets", ticks="network",
+                start=_later(_READ, 2), end="arrived", ends="packets", **_NETWORK,
                 classed=True)),
             Observed("total", bounds.total, probe=Probe(
                 start=_WRITING, end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)",

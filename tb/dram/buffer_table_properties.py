@@ -253,6 +253,29 @@ class _Inside(BufferTableTiming):
 class BufferTableTimingProof(_Inside, BufferTableTiming):
     """`BufferTableTiming`, with invariants: the table's stage is the age of what was taken."""
 
+    def __init__(self, target):
+        super().__init__(target)
+        self.told = Signal()  # the answer was on offer in the cycle before
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.sync += self.told.eq(self.tile.valid | self.refusal.valid)
+        m.d.sync += Assert(~self.told | (self.age == _LAST) | (self.age <= 1),
+                           "invariant: an answer is on offer until it is taken")
+        return m
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probes count: the age of the request, or mapping, under way."""
+        under_way = {"lookup": (self.age != 0) & ~self.maps & ~((self.age == _LAST) & self.told),
+                     "mapping": (self.age != 0) & self.maps}
+        for what, busy in under_way.items():
+            counter, = probes[what]
+            m.d.sync += [
+                Assert(counter.busy == busy, f"invariant: the probe of {what} follows it"),
+                Assert(~counter.busy | (counter.before == self.age),
+                       f"invariant: the probe of {what} counts its age"),
+            ]
+
 
 class BufferTableProof(_Inside, BufferTableCheck):
     """`BufferTableCheck`, with invariants: the table's memory is the checker's map.

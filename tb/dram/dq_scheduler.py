@@ -23,7 +23,7 @@ from cyclebound.golden.dram.request import (
     WORD_BITS,
 )
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _BURSTS = 600  # of a random test
 _BUS_BITS = BEAT_WORDS * WORD_BITS
@@ -247,3 +247,6 @@ async def every_word_alone(bench: Bench) -> None:
                 await scene.cycle(issue=Issue(write, int(write), word))
             await scene.drain()
     assert scene.counts["read"] == scene.counts["write"] == 2 * BURST_WORDS
+
+
+reset_in_mid_run = interrupted(one_direction, quiet=True)

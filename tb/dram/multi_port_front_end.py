@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -117,3 +117,6 @@ async def random_requests(bench: Bench) -> None:
 @testbench
 async def random_requests_and_stalls(bench: Bench) -> None:
     await _random(bench, lambda: bench.rng.random() < 0.4, 600, stalls=True)
+
+
+reset_in_mid_run = interrupted(random_requests_and_stalls)

@@ -8,7 +8,7 @@ from pathlib import Path
 from cyclebound.golden.dram.queued_request import HIGHEST, QueuedRequest
 from cyclebound.golden.dram.reorder_core import ReorderCoreModel
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 STAYS = "stays.json"  # beside the job: requests in the queue, and from when to when
 
@@ -145,3 +145,6 @@ async def random_requests(bench: Bench) -> None:
                               closed=rng.random() < closed)
         await scene.drain()
         assert scene.issued == 150
+
+
+reset_in_mid_run = interrupted(random_requests)

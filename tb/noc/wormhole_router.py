@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from cyclebound.golden.noc.packet import CODE_BITS, COORDINATE_BITS
 from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, packet
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.flits import FlitPort, Sender
 
 PLACE = (1, 2)     # of the router, for XY routing: there is something on every side
@@ -221,3 +221,6 @@ async def malformed_packets(bench: Bench) -> None:
             seen["overlong"] += scene.model.sender.overlong
             seen["misplaced"] += scene.model.sender.misplaced
     assert all(seen.values()), f"not all kinds of nonsense were dropped: {seen}"
+
+
+reset_in_mid_run = interrupted(all_contend)

@@ -1,4 +1,8 @@
-"""What the compute unit keeps: masked lanes write nothing, and each work-group has its turn."""
+"""What the compute unit keeps: masked lanes write nothing, and each work-group has its turn.
+
+`ComputeUnitCheck` knows the ports: it watches simulations. `ComputeUnitProof` adds invariants about
+the inside of `ComputeUnit`, for induction.
+"""
 
 from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
 
@@ -6,7 +10,7 @@ from cyclebound.golden.simd.isa import File
 from cyclebound.golden.simd.machine import SLOTS
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["ComputeUnitCheck"]
+__all__ = ["ComputeUnitCheck", "ComputeUnitProof"]
 
 _MASKS = 4  # special registers that are control masks
 
@@ -42,7 +46,7 @@ class ComputeUnitCheck(Watcher):
         transfers = Signal(SLOTS)
         shown = Mux(self.access.valid, 1 << self.access.payload.slot, 0)
         done = Cat(completion.valid for completion in self.completion)
-        now = Signal(SLOTS)
+        self.now = now = Signal(SLOTS)
         m.d.comb += now.eq(Mux(self.fault.valid, 0, transfers | shown))  # a fault ends them all
         m.d.sync += transfers.eq(Mux(self.start, 0, now & ~done))
 
@@ -66,5 +70,36 @@ class ComputeUnitCheck(Watcher):
                    "an access within an access"),
             Cover(self.commit.valid & lanes.any() & (lanes != active), "some lanes write"),
             Cover(self.access.valid, "an access"),
+        ]
+        return m
+
+
+class ComputeUnitProof(ComputeUnitCheck):
+    """`ComputeUnitCheck`, and what it depends on inside.
+
+    Parameters
+    ----------
+    target : ComputeUnit
+        The unit itself.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._target = target
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        inside = self._target
+        mine = Signal(SLOTS)
+        m.d.comb += mine.eq(1 << inside.current)
+        m.d.sync += [
+            Assert(inside.accessing == self.now, "other slots transfer than are shown to"),
+            Assert(~inside.running | ((mine & self.occupied).any()
+                                      & ~(mine & inside.accessing).any()),
+                   "what runs has no work-group that may"),
+            Assert(~(inside.under_way | inside.settles) | inside.running | self.stopped,
+                   "instructions of none"),
+            Assert(~self.stopped | ~(inside.running | inside.under_way | inside.settles
+                                     | self.occupied.any()), "it has not stopped"),
         ]
         return m

@@ -53,7 +53,6 @@ class ControlStackLevelCheck(Watcher):
             Assume(~moves | (next_warp == 0) | (self.push == pushing), "push turns into pop"),
             Assume(~self.push | (next_warp == 0) | (entry == first), "an entry changes"),
             Assert(self.level == level, "entries are lost, or too many"),
-            Assert(self.level <= STACK_DEPTH, "more entries than there is room for"),
             Assert(self.empty == (level == 0), "empty, and not"),
             Assert(self.full == (level == STACK_DEPTH), "full, and not"),
             Cover(self.pop & self.last, "what was pushed is popped"),

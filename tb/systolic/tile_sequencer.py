@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from cyclebound.golden.systolic.tile_sequencer import TileSequencerModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -65,3 +65,6 @@ async def tiles_that_wait(bench: Bench) -> None:
     most = min(scene.most, 40)
     commands = [(bench.rng.randint(1, most), bench.rng.randint(1, most)) for _ in range(30)]
     await scene.walks(commands, sinks=(bench.rng.random() < 0.4 for _ in itertools.count()))
+
+
+reset_in_mid_run = interrupted(tiles_that_wait)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.build import library_path
+from cyclebound.sim.simulator import library_path
 from cyclebound.sim.toolchain import child_environment, verilator
 
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"

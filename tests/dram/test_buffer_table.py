@@ -204,7 +204,7 @@ def test_checker_fires(only, says):
     only(says, properties)
     dut = Tampered(BufferTable(**SMALL), override(FAULTS[says]))
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
-        play(dut, properties.BufferTableCheck(dut), name=says)
+        play(dut, properties.BufferTableCheck(dut), cycles=4000, name=says)
 
 
 @unit

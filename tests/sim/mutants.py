@@ -211,5 +211,7 @@ RESET = (  # kept over a reset in mid-run
            "self.within = Signal(), Signal(), Signal()",
            "self.within = Signal(), Signal(), Signal(reset_less=True)",
            "within a request"),
+    Mutant("dram.buffer_table", "stage is not reset", "self.stage = Signal(6)",
+           "self.stage = Signal(6, reset_less=True)"),
 )
 """What survives unless reset comes in mid-run."""

@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe, ProbeCounter, _value, counters_of
+from cyclebound.tb.probe import FollowedCounter, Probe, ProbeCounter, _value, counters_of
 
 pytestmark = pytest.mark.unit
 
@@ -46,6 +46,47 @@ def counted(events, **options):
 def closed(seen):
     return [(cycle, age, lasted) for cycle, (_, closes, age, lasted, *_) in enumerate(seen)
             if closes]
+
+
+@pytest.mark.parametrize("in_flight", [2, 3, 8])
+def test_the_request_that_is_followed_has_the_age_that_the_queue_has(in_flight):
+    """Whichever is picked, if it is the oldest: then both counters speak of it."""
+    rng = random.Random(in_flight)
+    start, end, pick, tick = (Signal(name=name) for name in ("start", "end", "pick", "tick"))
+    queue = ProbeCounter(start, end, tick=tick, in_flight=in_flight, width=16)
+    one = FollowedCounter(start, end, tick=tick, in_flight=in_flight, width=16, pick=pick)
+    m = Module()
+    m.submodules += [queue, one]
+    seen = []
+
+    async def bench(ctx):
+        under_way, followed = 0, None  # the place in the queue of the one that is followed
+        for _ in range(3000):
+            starts = under_way < in_flight and rng.random() < 0.5
+            ends = (under_way or starts) and rng.random() < 0.4
+            picks = rng.random() < 0.5
+            for signal, value in ((start, starts), (end, ends), (pick, picks),
+                                  (tick, rng.random() < 0.7)):
+                ctx.set(signal, int(value))
+            if followed is None and starts and picks:
+                followed = under_way
+            assert ctx.get(one.waiting) == (followed is not None)
+            assert ctx.get(one.level) == under_way
+            if followed == 0:
+                assert ctx.get(one.age) == ctx.get(queue.age)
+                if ends:
+                    seen.append(ctx.get(one.age))
+            under_way += starts - bool(ends)
+            if ends and followed is not None:
+                followed = followed - 1 if followed else None
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert len(seen) > 100
+    assert len(set(seen)) > 3
 
 
 def test_both_ends_count():

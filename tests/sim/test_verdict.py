@@ -170,6 +170,19 @@ def test_of_equals_one_whose_waveform_can_be_seen():
         assert row.histogram == [(3, 51)]
 
 
+def test_the_longest_is_shown_though_another_has_a_waveform():
+    counted = ("j/c/t/2", Group("move", {"size": 3}, 7, 50, 0, 0, ""))
+    for observed in ([counted, group(1, 3)], [group(1, 3), counted]):
+        row = one(*observed)
+        assert (row.worst, row.allowed, row.parameters, row.test) == (7, 7, {"size": 3}, "")
+
+
+def test_points_are_bound_and_worst_of_each_kind():
+    row = one(group(1, 3), group(1, 2), group(2, 4), group(3, 6))
+    assert row.points == [[3, 3], [5, 4], [7, 6]]
+    assert row.unit == "cycles"
+
+
 # -- evidence --------------------------------------------------------------------------------------
 
 

@@ -102,3 +102,10 @@ def test_a_single_warp():
     machine = Machine(lanes=64, items=64, special_units=64)
     assert gap("iadd v1, v0, 1\niadd v2, v1, 1", machine) == 8
     assert gap("rcp v1, v0\niadd v2, v0, 1", machine) == 1
+
+
+def test_what_prints_reads_nothing():
+    for text in ("iadd v1, v0, 1\nprintvgpr v1", "itest.ez p0, v0\nprintpr p0",
+                 "mov v1, vc.one\nprintcmask vc.one"):
+        assert gap(text) == 8
+    assert gap("siadd s1, s0, 1\nprintsgpr s1") == 1

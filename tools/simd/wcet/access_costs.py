@@ -252,10 +252,16 @@ class AccessCosts:
 
 @cache
 def _longest_indexed(part: Part, rows: int, write: bool, items: int, lanes: int) -> int:
-    """The longest issue delay of a request index by index, if any of ``lanes`` items are active; a
-    lane that is off is a clock without a burst."""
-    return max(indexed_issue_delay(part=part, bursts=active, rows=rows, write=int(write),
-                                   starved=items - active) for active in range(1, lanes + 1))
+    """The longest time from `INDEX_LEAD` on of a request index by index, if any of ``lanes`` items
+    are active.
+
+    A lane that is off is a clock without a burst. Lanes before the first active one, and with one
+    or two active lanes those until the end, put off the first command; the issue delay counts from
+    there, and a lane that is off later adds a clock to it at most.
+    """
+    return max(items - active + indexed_issue_delay(part=part, bursts=active, rows=rows,
+                                                    write=int(write))
+               for active in range(1, lanes + 1))
 
 
 def _anywhere(size: int, room: int, unit: int) -> set[int]:

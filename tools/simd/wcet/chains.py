@@ -133,7 +133,9 @@ def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_acces
         charged = part.nRFC * share // 4
         total = pairs.total((part.nRFC - charged) * part.tck_ps)
         bare = found[0].bare if found else total // clocks.compute
-        refreshes = (total // part.tck_ps + more * part.nREFI) // (part.nREFI - charged)
+        # One that is under way at the start fell due up to nRFC before.
+        lasting = total // part.tck_ps + more * part.nREFI + (part.nRFC if more else 0)
+        refreshes = lasting // (part.nREFI - charged)
         found.append(Chained((total + refreshes * charged * part.tck_ps) // clocks.compute, bare,
                              refreshes))
     return min(found, key=lambda each: each.cycles)

@@ -81,7 +81,7 @@ class PhaseGraph:
         still = [loop for loop in loops.loops if loop not in self.moving]
         self._headers = {loop.header for loop in self.moving}
         self._back = {edge for loop in loops.loops for edge in loop.back}
-        # cycles of loops without accesses, by header
+        # cycles of held accesses, and, by header, of loops without accesses
         self.rounds: dict[Node, int] = dict(self._held)
         self.round_routes: dict[Loop, tuple[Edge, ...]] = {}
         for loop in still:
