@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 STEPS = 1 << 16  # changes of the first signal named, the clock, in a chunk
-_STREAMS = 8  # each holds a block of the file
+_STREAMS = 4  # each holds the times of all steps in the file, 8 bytes each
+_LONG = 256 << 20  # bytes of a file from which on there is one stream
 _MEMORY = 8 << 30  # bytes: what a broken file may make the library ask for
 
 
@@ -63,7 +64,9 @@ def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
     # A change says which signal it is of, but to ask it costs as much as all the rest. An FST file
     # has each signal by itself, and so each has a stream of its own. Other files are read as a
     # whole, and only once.
-    single = _STREAMS - 1 if file.file_format == "FST" else 0
+    apart = file.file_format == "FST" and Path(path).stat().st_size < _LONG
+    single = _STREAMS - 1 if apart else 0
+    del file  # it holds the times, too
     keys = list(chosen)
     groups = [*([key] for key in keys[:single]), *([keys[single:]] if keys[single:] else [])]
     streams = [_Stream(path, [chosen[key] for key in group]) for group in groups]
