@@ -24,7 +24,7 @@ def shared(component, platform, *, alike, reset=None):
         What ``elaborate`` was given. It shares modules if it has a method ``share(component,
         alike)`` which returns a module's name.
     alike : hashable
-        The same for components of this class that are the same hardware.
+        Equal for components of this class that are the same hardware.
     reset : Value or None
         Resets the component, besides its domain's reset.
     """

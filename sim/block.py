@@ -83,6 +83,11 @@ class Testbench:
     probed : callable or None
         From ``top``, the block's component inside it, at which its probes look; None: with a
         ``top`` there are no probes.
+    least : mapping
+        The smallest values with which it can run of those parameters that users may change, where
+        the component itself takes smaller ones.
+    fixed : tuple[str, ...]
+        Parameters of which its models know the configuration's own values only.
     """
 
     __test__: ClassVar[bool] = False  # for pytest, which takes any class called Test... for one
@@ -99,6 +104,8 @@ class Testbench:
     observes: bool = True
     searches: bool = False
     probed: Callable[[wiring.Component], wiring.Component] | None = None
+    least: Mapping[str, int] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
 
     def runs_on(self, configuration: str) -> bool:
         """Whether it can run in this configuration."""

@@ -124,6 +124,9 @@ def _references(block: Block) -> Iterator[str]:
     named += [(f"picture {p.name}", "testbench", p.testbenches, benches) for p in block.pictures]
     if block.fpga is not None:
         named.append(("fpga", "configuration", (block.fpga.configuration,), configurations))
+    parameters = {name for each in block.configurations.values() for name in each.parameters}
+    named += [(f"testbench {b.name}", "parameter", (*b.least, *b.fixed), parameters)
+              for b in block.testbenches]
     for where, thing, names, known in named:
         for name in names:
             if name not in known:

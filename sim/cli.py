@@ -364,6 +364,7 @@ def _add_commands(words: list[str]) -> None:
     importlib.import_module("cyclebound.sim.cli_run")
     importlib.import_module("cyclebound.sim.cli_evidence")
     importlib.import_module("cyclebound.sim.cli_mutate")
+    importlib.import_module("cyclebound.sim.cli_check")
     for name, (module, says) in GROUPS.items():
         if name in words:
             importlib.import_module(module)

@@ -146,7 +146,11 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
                 metavar="N", min=1, max=1 << COUNT_BITS, help="Words in the buffer.")
                 ] = 1 << COUNT_BITS,
             write: Write = False, picture: Picture = None, as_json: AsJson = False) -> None:
-    """Commands and issue delay of an indexed request: one burst for each word."""
+    """Commands and issue delay of an indexed request: one burst for each word.
+
+    Its bounds are those of the rows that its buffer covers: of --limit words.
+    """
+    from cyclebound.golden.dram.index_bounds import indexed_issue_delay, rows_of
     found = _part(part)
     try:
         first = int(address, 0) // WORD_BYTES
@@ -157,7 +161,10 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
             raise UserError(f"an index must be from 0 to {limit - 1}, not {index}")
     _inside(found, first + max(indexes) + 1)
     bursts = [(first + index) // BURST_WORDS for index in indexes]
-    _show(found, bursts, schedule(found, bursts, write=write, indexed=True), [], picture, as_json)
+    values = {"part": found, "bursts": len(bursts), "write": int(write),
+              "rows": rows_of(part=found, address=first, words=limit)}
+    _show(found, bursts, schedule(found, bursts, write=write, indexed=True),
+          [(indexed_issue_delay, values), (bounds.eq16, values)], picture, as_json)
 
 
 @dram.command()

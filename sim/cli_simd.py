@@ -12,6 +12,7 @@ from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim.cli import GROUPS, AsJson, Progress, app, console, progress_bars
+from cyclebound.sim.cli_simd_published import adversary, errata, published, table_5
 from cyclebound.sim.cli_simd_wcet import tightness, wcet
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
@@ -24,9 +25,9 @@ from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 
 simd = typer.Typer(no_args_is_help=True, help=GROUPS["simd"][1])
 app.add_typer(simd, name="simd")
-
-simd.command()(wcet)
-simd.command()(tightness)
+for _command in (wcet, tightness, published, errata, adversary):
+    simd.command()(_command)
+simd.command("table5")(table_5)
 
 
 @simd.command()

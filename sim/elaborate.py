@@ -21,7 +21,6 @@ from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
 
 __all__ = [
-    "EXPORT_SCRIPT",
     "FAST_SCRIPT",
     "SCRIPT",
     "Claim",
@@ -33,6 +32,7 @@ __all__ = [
     "leave_unused",
     "port_fields",
     "ports_of",
+    "run_yosys",
     "simulation_verilog",
     "to_rtlil",
     "watch",
@@ -46,13 +46,6 @@ SCRIPT = _SCRIPT.format("memory_collect; opt_clean; ")
 
 Processes become multiplexers, because Icarus cannot simulate the processes that yosys writes: its
 ``always @*`` blocks stay X at the start. Verilator takes a fraction of the time for it too.
-"""
-
-EXPORT_SCRIPT = _SCRIPT.format("memory_collect; opt_clean -purge; splitnets -driver; "
-                               "opt_clean -purge; ")
-"""The same without what nobody reads, such as second names for the fields of a struct, of which
-those of a register that was not needed would have no driver. Nets whose bits have several drivers
-are split: one bit of a struct may depend on another, which tools that see vectors take for a loop.
 """
 
 # opt_dff sees resets and enables only without the aliases that opt_clean removes.
@@ -316,15 +309,20 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
     """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``."""
     (folder / "top.il").write_text(text)
-    done = subprocess.run([*yosys_command(), "-q", "-p", script],
-                          cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
+    run_yosys(script, folder)
     # What probes print goes to a file of its own, the standard error, so that nothing else that is
     # printed can fall into one of its lines.
     verilog = (folder / "top.v").read_text()
     (folder / "top.v").write_text(verilog.replace(f'$write("{MARK}', f'$fwrite({_STDERR}, "{MARK}'))
     return folder / "top.v"
+
+
+def run_yosys(script: str, folder: Path) -> None:
+    """Run yosys commands in ``folder``. Raises `RuntimeError` in its words."""
+    done = subprocess.run([*yosys_command(), "-q", "-p", script],
+                          cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
 
 
 def leave_unused(top: Elaboratable) -> None:

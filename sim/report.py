@@ -246,7 +246,7 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
 
     ``key`` starts all ids of the drawing: the page has several.
     """
-    counts = sorted((latency, count) for latency, count in counts)
+    counts = sorted((latency, count) for latency, count in counts if count)
     if not counts:
         return None
     latencies, requests = zip(*counts, strict=True)

@@ -71,7 +71,8 @@ class Probe:
     id, end_id : str
         What tells requests apart, where they begin and where they end (default: alike).
     ticks : str
-        Where a latency does not count cycles: what is counted instead (accepted grants, say).
+        Where a latency does not count cycles: what is counted instead (accepted grants, say, or the
+        cycles of a slower clock).
     each : mapping
         Index letters, each with how many there are (a number, an attribute of the component that
         is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
@@ -232,7 +233,7 @@ class ProbeCounter(Elaboratable):
             self.busy.eq(busy),
             self.before.eq(ticked - oldest.ticked),
             self.lasted.eq(self.now + 1 - head.cycle),
-            self.overflow.eq(self.begins & full & ~self.closes),
+            self.overflow.eq(self.begins & full),
             self.spurious.eq(self._end & ~self.waiting),
         ]
         with m.If(self.closes):
@@ -248,7 +249,7 @@ class ProbeCounter(Elaboratable):
         if self._in_flight == 1:
             with m.If(self.begins):
                 m.d.sync += oldest.eq(fresh)
-            return level != 0, level != 0
+            return level != 0, (level != 0) & ~self.closes
         m.submodules.queue = queue = Memory(shape=fresh.shape(), depth=self._in_flight, init=[])
         write, read = queue.write_port(), queue.read_port(domain="comb")
         last = self._in_flight - 1
@@ -259,7 +260,7 @@ class ProbeCounter(Elaboratable):
             m.d.sync += put.eq(Mux(put == last, 0, put + 1))
         with m.If(self.closes):
             m.d.sync += get.eq(Mux(get == last, 0, get + 1))
-        return level != 0, level == self._in_flight
+        return level != 0, (level == self._in_flight) & ~self.closes
 
     def _by_id(self, m, fresh, oldest):
         """A slot for each name."""
@@ -274,7 +275,9 @@ class ProbeCounter(Elaboratable):
             began.eq(self.begins << start), ended.eq(self.closes << end),
         ]
         m.d.sync += taken.eq((taken | began) & ~ended | (taken & began & ended))
-        return taken.bit_select(end, 1), taken.bit_select(start, 1) & (start != end)
+        # it is free again if the end in this cycle is its own, and not another's
+        return taken.bit_select(end, 1), taken.bit_select(start, 1) & ~(
+            self.closes & (start == end))
 
 
 def counters_of(m, probe, target, *, name, declared=None, now=None, classed=False, width=48):

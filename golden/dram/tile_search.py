@@ -28,7 +28,7 @@ class Longest:
 
 @functools.lru_cache(maxsize=4096)
 def longest_run(part: Part, *, bursts: int, write: bool) -> Longest | None:
-    """Of all tiles of ``bursts`` bursts, one behind the other; None if the part has fewer."""
+    """Of all tiles of ``bursts`` bursts, one after the other; None if the part has fewer."""
     delays = run_delays(part, bursts=bursts, write=write)
     if not len(delays):
         return None

@@ -111,12 +111,17 @@ class CycleModel:
         The DRAM.
     timeline : DramTimeline
         Another one than the part's with the controller's delays.
+    hold : bool
+        After a transfer of its scratchpad, a work-group issues before the other one. Under policy
+        ``compute``, its compute and scratchpad phases up to the next access to DRAM are then one
+        (docs/simd_wcet_published.md).
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, *, policy: Policy, part: Part,
-                 timeline: DramTimeline | None = None) -> None:
+                 timeline: DramTimeline | None = None, hold: bool = False) -> None:
         self._program, self._grid, self._memory = program, grid, memory
         self._policy, self._part = policy, part
+        self._hold, self._held = hold, False
         self._machine = grid.machine
         self._code, self._pipeline = Code(program), Pipeline(program, self._machine)
         self._dram = timeline or DramTimeline(part)
@@ -160,7 +165,8 @@ class CycleModel:
                 if self._policy is Policy.COMPUTE:
                     start = max(start, self._transferred)
                 # greedily its own, then the other's turn: what has waited for longer may not be it
-                order = [(current + step) % SLOTS for step in range(1, SLOTS + 1)]
+                first = 0 if self._held else 1
+                order = [(current + step) % SLOTS for step in range(first, SLOTS + first)]
                 current = next(number for number in order
                                if self._slots[number].ready is not None
                                and self._slots[number].ready <= start)
@@ -207,6 +213,7 @@ class CycleModel:
         assert group is not None
         trace: list[int] = []
         access = group.advance(trace)
+        self._held = self._hold and access is not None and access.resource == "scratchpad"
         free = start + self._pipeline.length(trace) if trace else start + 1
         self._occupied("compute", number, start, free, keep)
         if access is None:

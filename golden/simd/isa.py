@@ -27,9 +27,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["OPCODES", "SCALAR_SPECIAL", "STACK_KINDS", "TABLE", "VECTOR_SPECIAL",
-           "WRITABLE_SCALAR_SPECIAL", "WRITABLE_VECTOR_SPECIAL", "Instruction", "Kind", "Number",
-           "Operand", "Operation", "Slot", "Timing", "Unit", "decode", "encode", "illegal"]
+__all__ = ["ABSENT", "FIELDS", "KIND_FIELDS", "LIMITS", "OPCODES", "SCALAR_SPECIAL",
+           "STACK_KINDS", "TABLE", "VECTOR_SPECIAL", "WRITABLE_SCALAR_SPECIAL",
+           "WRITABLE_VECTOR_SPECIAL", "File", "Instruction", "Kind", "Number", "Operand",
+           "Operation", "Slot", "Timing", "Unit", "decode", "encode", "illegal"]
 
 
 class Kind(enum.Enum):
@@ -42,6 +43,17 @@ class Kind(enum.Enum):
     VECTOR_SPECIAL = "vc"
     SCALAR_SPECIAL = "sc"
     LABEL = "L"
+
+
+class File(enum.IntEnum):
+    """Register files, as hardware numbers them; `NONE` is an immediate, or nothing."""
+
+    NONE = 0
+    VECTOR = 1
+    SCALAR = 2
+    PREDICATE = 3
+    VECTOR_SPECIAL = 4
+    SCALAR_SPECIAL = 5
 
 
 class Number(enum.Enum):
@@ -393,10 +405,14 @@ def _by_field(instruction: Instruction) -> dict[str, Operand]:
             if operand is not None}
 
 
-# field: (lowest bit, width)
-_VALUE = {"D": (10, 6), "A": (17, 6), "C": (23, 6), "B": (32, 32), "X": (32, 16), "Y": (48, 16)}
-_KIND = {"D": (16, 1), "B": (29, 2), "X": (29, 1), "Y": (30, 1), "A": None, "C": None}
-_ABSENT = 31
+FIELDS = {"D": (10, 6), "A": (17, 6), "C": (23, 6), "B": (32, 32), "X": (32, 16), "Y": (48, 16)}
+"""Lowest bit and width of each field of the encoding."""
+
+KIND_FIELDS = {"D": (16, 1), "B": (29, 2), "X": (29, 1), "Y": (30, 1), "A": None, "C": None}
+"""Likewise of the bits that say which of its kinds an operand is, where there may be several."""
+
+ABSENT = 31
+"""The bit that says that an optional operand without a default is not there."""
 
 
 def encode(instruction: Instruction) -> int:
@@ -408,14 +424,14 @@ def encode(instruction: Instruction) -> int:
             if not slot.optional:
                 raise ValueError(f"{instruction.name}: operand {slot.field} is missing")
             if slot.default is None:
-                word |= 1 << _ABSENT
+                word |= 1 << ABSENT
                 continue
             operand = Operand(Kind.IMMEDIATE, slot.default)
         if operand.kind not in slot.kinds:
             raise ValueError(f"{instruction.name}: operand {slot.field} must be one of "
                              f"{', '.join(each.value for each in slot.kinds)}, "
                              f"not {operand.kind.value}")
-        low, width = _VALUE[slot.field]
+        low, width = FIELDS[slot.field]
         signed = slot.number is Number.OFFSET and operand.kind is Kind.IMMEDIATE
         least, most = (-1 << width - 1, (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
         if not least <= operand.value <= most:
@@ -423,12 +439,13 @@ def encode(instruction: Instruction) -> int:
                              f"{most}, not {operand.value}")
         word |= (operand.value & (1 << width) - 1) << low
         if len(slot.kinds) > 1:
-            word |= slot.kinds.index(operand.kind) << _KIND[slot.field][0]
+            word |= slot.kinds.index(operand.kind) << KIND_FIELDS[slot.field][0]
     return word
 
 
-_LIMITS = {Kind.VECTOR: 64, Kind.SCALAR: 32, Kind.PREDICATE: 4, Kind.LABEL: 2048,
+LIMITS = {Kind.VECTOR: 64, Kind.SCALAR: 32, Kind.PREDICATE: 4, Kind.LABEL: 2048,
            Kind.VECTOR_SPECIAL: len(VECTOR_SPECIAL), Kind.SCALAR_SPECIAL: len(SCALAR_SPECIAL)}
+"""How many registers or labels of each kind there are."""
 
 
 def decode(word: int) -> Instruction:
@@ -442,22 +459,22 @@ def decode(word: int) -> Instruction:
                          f"{len(operation.subops)}, not {sub}")
     operands: list[Operand | None] = []
     for slot in operation.slots:
-        if slot.optional and slot.default is None and word >> _ABSENT & 1:
+        if slot.optional and slot.default is None and word >> ABSENT & 1:
             operands.append(None)
             continue
         kind = slot.kinds[0]
         if len(slot.kinds) > 1:
-            low, width = _KIND[slot.field]
+            low, width = KIND_FIELDS[slot.field]
             which = word >> low & (1 << width) - 1
             if which >= len(slot.kinds):
                 raise ValueError(f"{operation.name}: kind of operand {slot.field} must be below "
                                  f"{len(slot.kinds)}, not {which}")
             kind = slot.kinds[which]
-        low, width = _VALUE[slot.field]
+        low, width = FIELDS[slot.field]
         value = word >> low & (1 << width) - 1
         if slot.number is Number.OFFSET and kind is Kind.IMMEDIATE and value >> width - 1:
             value -= 1 << width
-        limit = _LIMITS.get(kind)
+        limit = LIMITS.get(kind)
         if kind is Kind.IMMEDIATE and slot.number in (Number.BUFFER, Number.SCRATCHPAD_BUFFER):
             limit = 32
         if limit is not None and value >= limit:

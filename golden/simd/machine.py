@@ -4,9 +4,10 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place"]
+__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place",
+           "machine_named"]
 
 SLOTS = 2      # work-groups under way
 VECTORS = 64   # vector registers of a slot
@@ -87,6 +88,23 @@ MACHINES = {
     "small": Machine(lanes=8, items=64, special_units=2, scratchpad_bus=4),
 }
 """Sim-D's configuration, and one for FPGAs and quick runs."""
+
+
+def machine_named(machine: "Machine | str") -> Machine:
+    """A machine as it is, or the one of this name, with changes: ``small decode_stages=1``."""
+    if isinstance(machine, Machine):
+        return machine
+    name, *changes = machine.split() if isinstance(machine, str) else [machine]
+    if name not in MACHINES:
+        raise ValueError(f"a machine must be one of {', '.join(MACHINES)}, not {machine!r}")
+    fields = {}
+    for change in changes:
+        field, _, value = change.partition("=")
+        if field not in Machine.__dataclass_fields__ or not value.isdecimal():
+            raise ValueError(f"a change to a machine must be one of its sizes and a number, such "
+                             f"as lanes=4, not {change!r}")
+        fields[field] = int(value)
+    return replace(MACHINES[name], **fields)
 
 
 @dataclass(frozen=True)

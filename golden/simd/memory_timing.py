@@ -36,6 +36,9 @@ class DramTimeline:
     lookup, lead : int
         Cycles from taking a request to its start, and from there to its first command if nothing
         holds it up. Those of the controller by default; Sim-D's model has 0 and 2.
+    due : int or None
+        The cycle in which the first refresh falls due, by default after nREFI; before 0, those that
+        fell due until then are owed.
 
     Attributes
     ----------
@@ -45,13 +48,14 @@ class DramTimeline:
         How many were done.
     """
 
-    def __init__(self, part: Part, *, lookup: int = LOOKUP - 1, lead: int = TILE_LEAD) -> None:
+    def __init__(self, part: Part, *, lookup: int = LOOKUP - 1, lead: int = TILE_LEAD,
+                 due: int | None = None) -> None:
         self.part = part
         self.rest = 0
         self.refreshes = 0
         self._lookup, self._lead = lookup, lead
         self._indexed_lead = lead - TILE_LEAD + INDEX_LEAD
-        self._due = part.nREFI  # when the next refresh falls due
+        self._due = part.nREFI if due is None else due  # when the next refresh falls due
         self._delays: dict[tuple[int, int, int, int, bool], int] = {}
 
     def tile(self, cycle: int, access: Access) -> int:

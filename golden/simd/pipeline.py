@@ -25,7 +25,7 @@ Ref: Sim-D, section 3.1; the numbers are measurements of its authors' model.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cyclebound.golden.simd.isa import SCALAR_SPECIAL, VECTOR_SPECIAL, Kind, Timing
+from cyclebound.golden.simd.isa import SCALAR_SPECIAL, VECTOR_SPECIAL, Kind, Timing, Unit
 from cyclebound.golden.simd.machine import Machine
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN
@@ -90,7 +90,8 @@ class Pipeline:
             register = _FILES[operand.kind], operand.value
             if slot.written:
                 writes.append(register)
-            elif not (operation.access and operand.kind not in _SHARED):
+            elif operation.unit is not Unit.NONE and not (
+                    operation.access and operand.kind not in _SHARED):
                 reads.append((register, slot.stage))
         if instruction.name in _IMPLICIT:
             reads += [(register, 0) for register in _SD]

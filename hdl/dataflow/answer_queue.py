@@ -15,7 +15,7 @@ __all__ = ["AnswerQueue"]
 
 
 class AnswerQueue(wiring.Component):
-    """First in, first out; whoever fills it sees to it that it never has to hold too many.
+    """First in, first out; its user must never put in more than it holds.
 
     Latency: what enters is ``head`` in the next cycle, or when all before it have left. Where the
     next one goes follows from the oldest one's place and from ``level``: no two registers could

@@ -90,7 +90,7 @@ class Fabric(wiring.Component):
         m = Module()
         grid = self.grid
 
-        # The chain of words; whoever is configured is reset.
+        # The chain of words; all that it configures is reset.
         clear, started = Signal(), Signal()
         words = [Signal(WORD, name=f"word_{k}", reset_less=True)
                  for k in range(UNIT_WORDS * len(grid.units) + len(grid.switches))]
@@ -115,9 +115,9 @@ class Fabric(wiring.Component):
             word = words[UNIT_WORDS * len(grid.units) + number]
             m.d.comb += [choice.eq(word[CHOICE_BITS * port:][:CHOICE_BITS])
                          for port, choice in enumerate(switch.choices)]
-        everybody = self.places | self.switches
+        nodes = self.places | self.switches
         for node, port, peer, entry in grid.links():
-            wiring.connect(m, everybody[node].outputs[port], everybody[peer].inputs[entry])
+            wiring.connect(m, nodes[node].outputs[port], nodes[peer].inputs[entry])
         for unit, place in self.places.items():
             for port in range(PORTS):
                 if grid.peer(unit, port) is None:

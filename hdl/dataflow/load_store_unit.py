@@ -46,8 +46,8 @@ class LoadStoreUnit(wiring.Component):
     thread. A poisoned enable token makes no access, the result 0, and a poisoned enable token. An
     index outside the buffer makes none either, the result 0, and a report.
 
-    Epochs: threads fire, and are sent on, epoch by epoch, ``depth`` of them each, so that nobody
-    finds the buffers downstream full of younger threads, and nobody waits for a younger one to
+    Epochs: threads fire, and are sent on, epoch by epoch, ``depth`` of them each, so that none
+    finds the buffers downstream full of younger threads, and none waits for a younger one to
     fire, whose entry is not free before a response has come. Within an epoch it is round robin
     among those that are answered.
 

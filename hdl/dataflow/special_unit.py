@@ -31,7 +31,7 @@ class SpecialUnitConfiguration(data.StructLayout):
 
 
 class SpecialUnit(wiring.Component):
-    """Several blocks behind one reservation buffer: virtually a pipeline.
+    """Several blocks that share a reservation buffer: virtually a pipeline.
 
     A thread fires when its operands are there, its entry of the reservation buffer (thread mod
     ``depth``) is free, and so is a block. Blocks end in any order, one result goes into the
@@ -122,7 +122,7 @@ class SpecialUnit(wiring.Component):
             granted, result = collect.grant[number], block.result.payload
             tag |= Mux(granted, result.tag, 0)
             value |= Mux(granted, result.value, 0)
-            entries |= Mux(granted, 1 << result.tag, 0)  # decoded before it is known who is granted
+            entries |= Mux(granted, 1 << result.tag, 0)  # decoded before the grant settles
         m.d.comb += [
             collect.requests.eq(finished), collect.take.eq(1), answered.eq(entries),
             write_tid.addr.eq(index), write_tid.data.eq(fire.payload.tid),

@@ -94,7 +94,7 @@ class Switch(wiring.Component):
     pairs : list of Pair
         By input: its places.
     crossbar : Crossbar
-        Behind them.
+        The outputs of the queues.
     """
 
     def __init__(self, *, ports=PORTS, tid_width, width=WIDTH):

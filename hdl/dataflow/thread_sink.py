@@ -26,7 +26,7 @@ class ThreadSink(wiring.Component):
     """Takes every token at once, and counts them, operand by operand.
 
     Nothing is matched: each thread sends one token to each operand, so that all threads have ended
-    when each operand has counted them. So it never holds anybody up.
+    when each operand has counted them. So it never stalls its inputs.
 
     Latency: ``done`` is set in the cycle after the last token. Throughput: one token per cycle on
     each operand.

@@ -66,7 +66,7 @@ class DramController(wiring.Component):
     request : In(stream of BufferRequest)
         What to read or write.
     indexes : In(stream of IndexLayout)
-        For indexed requests: the words, and an end behind each request's last.
+        For indexed requests: the words, and an end after each request's last.
     completion : Out(Strobe(Refusal))
         A request is over: its data have moved, and the next one's first command may follow.
         0, or why it was refused.

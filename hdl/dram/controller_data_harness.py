@@ -185,7 +185,7 @@ class DramDataHarness(wiring.Component):
         return m
 
     def _indexes(self, m, current):
-        """The index stream of the request that was started last, and an end behind it."""
+        """The index stream of the request that was started last, and an end after it."""
         controller = self.controller
         indexes = controller.indexes
         number, left = Signal(COUNT_BITS), Signal()

@@ -71,7 +71,7 @@ class TileLayout(data.Struct):
 class IndexLayout(data.Struct):
     """One word of an indexed request: offset in words, and where it goes.
 
-    ``end`` marks the element behind the last; its index does not count.
+    ``end`` marks the element after the last; its index does not count.
     """
 
     index: COUNT_BITS
@@ -121,7 +121,7 @@ class FetchLayout(data.Struct):
 
 
 class StoreLayout(data.Struct):
-    """The answer to a fetch; ``enable``: the words that somebody has."""
+    """The answer to a fetch; ``enable``: the words that any lane has."""
 
     words: data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)
     enable: BEAT_WORDS
@@ -135,7 +135,7 @@ class DriveLayout(data.Struct):
 
 
 class Strobe(wiring.Signature):
-    """A payload that has to be taken in the cycle in which ``valid`` marks it: nobody waits."""
+    """A payload that has to be taken in the cycle in which ``valid`` marks it: it cannot stall."""
 
     def __init__(self, shape):
         if isinstance(shape, type) and issubclass(shape, data.Struct):

@@ -238,7 +238,7 @@ class SnoopCam(wiring.Component):
         return nodes
 
     def _register(self, m, tree, name, en):
-        """The same nodes, a cycle later."""
+        """These nodes, a cycle later."""
         nodes = []
         for number, (found, content) in enumerate(tree):
             kept = Signal(1 + len(content), name=f"kept_{name}_{number}", reset_less=True)

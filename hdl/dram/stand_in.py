@@ -105,7 +105,7 @@ class DramStandIn(wiring.Component):
         return m
 
     def _beats(self, m, name, ring, now, delay):
-        """The address of each beat of a burst, from ``delay`` cycles behind its command on."""
+        """The address of each beat of a burst, from ``delay`` cycles after its command on."""
         port = ring.read_port()
         kept = Signal(self.columns + self.banks + self.rows, name=f"{name}_burst")
         beat = Signal(range(BEATS), name=f"{name}_beat")

@@ -18,7 +18,7 @@ __all__ = ["Mesh"]
 class Mesh(wiring.Component):
     """Rows and columns of one router, each linked to its neighbours.
 
-    Latency: ``delta`` + 1 cycles a router on the way, if nobody is in it. Tiles are numbered row by
+    Latency: ``delta`` + 1 cycles a router, without other traffic. Tiles are numbered row by
     row, from the north-west.
 
     Parameters

@@ -1,4 +1,4 @@
-"""RAM in a tile of SHMAC, behind the router's slave port.
+"""RAM in a tile of SHMAC, at the router's slave port.
 
 Part of the grid of SHMAC's tiles, whose model, testbench and tests cover it.
 """

@@ -80,7 +80,7 @@ class RouterOutput(wiring.Component):
             self.take.eq(Mux(load, owner & self.valid, 0)),
             sends.eq((owner & self.valid).any()),
             ends.eq((owner & self.valid & Cat(head.last for head in self.heads)).any()),
-            arbiter.waiting.eq(self.requests & ~owner),  # who goes still shows its header
+            arbiter.waiting.eq(self.requests & ~owner),  # the owner still shows its header
             arbiter.coming.eq(self.coming),
             arbiter.accept.eq(~self.busy | (load & ends)),
         ]
@@ -116,7 +116,7 @@ class WormholeRouter(wiring.Component):
         delta_R: cycles of the router itself, at least 2: one to the head of the FIFO, and one to be
         granted an output, or to follow the header there.
     routing : str
-        "source" or "xy": who knows the way.
+        "source" or "xy": what decides the route.
     longest : int
         Flits in the longest packet allowed, at least 2.
     ports : int

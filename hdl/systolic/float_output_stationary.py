@@ -31,7 +31,7 @@ class FloatOutputStationaryArray(wiring.Component):
 
     Operands that are accepted in cycle *t* are multiplied by PE (*i*, *j*) in *t* + 1 + *i* + *j*.
     A fold that misses its turn waits for the next, `STAGES` cycles later, and so do the others
-    behind it; its sum goes round unchanged.
+    after it; its sum goes round unchanged.
 
     When the last fold's last operands were accepted in cycle *t*, the sums of all folds are in
     registers ``STAGES + rows + columns`` cycles later, and leave: on ``results`` are first row 0 of
@@ -110,7 +110,7 @@ class FloatOutputStationaryArray(wiring.Component):
                                        for j in range(self.columns)))
 
         # A chain of registers for each column: sums enter it where they are made, and leave at row
-        # 0. All of a PE's sums are captured one behind the other, so that it moves by itself.
+        # 0. All of a PE's sums are captured one after the other, so that it moves by itself.
         shift = Signal()
         below = [Signal(SUM_WIDTH, name=f"sum_{self.rows}_{j}") for j in range(self.columns)]
         downwards, low = list(tops), Const(0, SUM_WIDTH - OPERAND_WIDTH)

@@ -28,7 +28,7 @@ __all__ = ["LayerEngine", "layout_of"]
 
 _WIDTH = 16
 _SUM = 32
-_BEHIND = 11  # cycles from a row of the array to its result: sums, scale and limits, pooling
+_LATENCY = 11  # cycles from a row of the array to its result: sums, scale and limits, pooling
 
 
 def layout_of(fields):
@@ -55,7 +55,7 @@ class LayerEngine(wiring.Component):
         Words of the scratchpads, and greatest number of windows; at least 4, that of A even. There
         are as many words of shortcuts as of C, and of scales as of biases.
     pool_depth : int
-        Greatest number of results beside each other behind a pooling, at least 2.
+        Greatest number of results beside each other after a pooling, at least 2.
     address_width : int
         Bits of an address of a scratchpad.
 
@@ -204,7 +204,7 @@ class LayerEngine(wiring.Component):
             last_row.eq(row == now.pixels - 1),
             last_tile.eq(tile == now.tiles - 1),
             rows.valid.eq(results.valid),
-            results.ready.eq(1),  # as all that is behind it
+            results.ready.eq(1),  # as all that follows it
             rows.payload["values"].eq(results.payload),
             rows.payload.row.eq(first_sum + row),
             rows.payload.first.eq((tile == 0) & ~now.resume),
@@ -222,7 +222,7 @@ class LayerEngine(wiring.Component):
                     with m.If(now.resume | now.keep):
                         m.d.sync += first_sum.eq(first_sum + now.pixels)
 
-        # A row's shortcut comes together with its sum, two cycles behind the array's row,
+        # A row's shortcut comes together with its sum, two cycles after the array's row,
         shortcuts = self._memory(m, "shortcut", self._word, self.depths["c"], self.write_shortcut)
         pixel, shortcut = Signal(self.address_width), Signal(self._word)
         with m.If(begin):
@@ -267,9 +267,9 @@ class LayerEngine(wiring.Component):
                      for name in ("window", "image_width", "image_height")]
 
         # The last row ends the command, whether or not it completes a window, or leaves the sums.
-        behind = Signal(_BEHIND)
-        m.d.sync += behind.eq(Cat(rows.valid & rows.payload.final, behind))
-        m.d.comb += ends.eq(behind[-1])
+        under_way = Signal(_LATENCY)
+        m.d.sync += under_way.eq(Cat(rows.valid & rows.payload.final, under_way))
+        m.d.comb += ends.eq(under_way[-1])
         place = Signal(self.address_width)
         write = Signal(data.StructLayout({"enable": 1, "address": self.address_width,
                                           "data": self._word}))

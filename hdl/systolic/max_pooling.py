@@ -65,7 +65,7 @@ class MaxPooling(wiring.Component):
         # Where the pixel on offer is: in the image, in its window, and in which window.
         x, y, inner_x, inner_y = (Signal(_WIDTH, name=name) for name in
                                   ("x", "y", "inner_x", "inner_y"))
-        place = Signal(range(self.most + 1))  # stays at `across` behind the last window
+        place = Signal(range(self.most + 1))  # stays at `across` after the last window
         row_ends, image_ends, window_right, window_low = (
             Signal(name=name) for name in ("row_ends", "image_ends", "window_right", "window_low"))
         m.d.comb += [row_ends.eq(x == self.image_width - 1),

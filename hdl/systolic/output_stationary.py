@@ -99,7 +99,7 @@ class OutputStationaryArray(wiring.Component):
     """Matrix multiplication, one fold after the other: C = A B of at most ``rows`` x ``columns``.
 
     A *step* consumes one column of A and one row of B. What is accepted in cycle *t* is executed
-    by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*. Behind the last step of a fold of *k* steps come
+    by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*. After the last step of a fold of *k* steps come
     ``rows + columns - 2`` steps in which nothing is accepted, so a fold takes
     ``rows + columns + k - 2`` cycles from its first MAC to its last [Eq. 5.5], and *F* folds
     without a pause *F* times as much [Eq. 5.6]. A fold smaller than the array is padded with zeros

@@ -23,7 +23,7 @@ __all__ = ["OverlappedOutputArray"]
 
 
 class OverlappedOutputArray(wiring.Component):
-    """C = A B of at most ``rows`` x ``columns``, fold behind fold, an operand in each cycle.
+    """C = A B of at most ``rows`` x ``columns``, fold after fold, an operand in each cycle.
 
     What is accepted in cycle *t* is executed by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*, and
     the next fold follows in the cycle after the last operands of this one. A complete sum is

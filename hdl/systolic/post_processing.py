@@ -85,7 +85,7 @@ class PostProcessing(wiring.Component):
         return m
 
     def _lane(self, m, move, number, value, bias, shortcut):
-        """One column: a register behind each operation."""
+        """One column: a register after each operation."""
         width, scale = self.accumulator_width + 1, self.multiplier_width
 
         def register(shape, name, value):

@@ -183,12 +183,12 @@ class RowStationaryArray(wiring.Component):
                      control.execute.eq(executes), control.tap.eq(tap)]
         word, executing = control.as_value(), []
         for i in reversed(range(self.rows)):
-            behind = self.rows - 1 - i
-            if behind:
+            lag = self.rows - 1 - i
+            if lag:
                 word = later(f"control_{i}", word, 1)
             here = data.View(control.shape(), word)
-            weight = later(f"weight_{i}", self.weights.payload[i], behind)
-            entry = later(f"image_{i}", self.left.payload["values"][i], behind)
+            weight = later(f"weight_{i}", self.weights.payload[i], lag)
+            entry = later(f"image_{i}", self.left.payload["values"][i], lag)
             executing.insert(0, here.execute)
             for j, pe in enumerate(self.pes[i]):
                 if j == 0:
@@ -210,7 +210,7 @@ class RowStationaryArray(wiring.Component):
         m.d.comb += self.active.eq(Cat(executing[i] & step for i in range(self.rows)
                                        for _ in range(self.columns)))
 
-        # The first row is the last: behind its last MAC a product, and then the whole sum.
+        # The first row is the last: after its last MAC a product, and then the whole sum.
         last_tap = Signal()
         m.d.comb += last_tap.eq(executes & over)
         done = later("done", last_tap, self.rows)

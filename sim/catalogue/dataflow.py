@@ -57,7 +57,7 @@ BLOCKS = (
                 instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
                                  "width": 1}
                                 for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3))),
-                depth=7,
+                depth=lambda instance: instance["depth"] + 5,  # as many threads, and one more
                 induction=4,
             ),
         ),

@@ -145,7 +145,7 @@ class Traffic:
         return start, min(max(length, 0), self.most)
 
     def request(self) -> BufferRequest:
-        """In a mapped buffer as a rule."""
+        """A random request, most of them in a mapped buffer."""
         rng, known = self.rng, list(self.scene.model.buffers.values())
         if known and rng.random() < 0.9:
             buffer = rng.choice(known)

@@ -149,7 +149,7 @@ class BufferTableCheck(BufferTableTiming):
         m.d.comb += reach.eq((tile.count - 1)[:len(tile.count)] * tile.period)
         m.d.sync += Assert(~plain | (tile.address + reach + tile.words
                                      <= mine.address + self.asked_size),
-                           "tile ends behind its buffer")
+                           "tile ends beyond its buffer")
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -239,7 +239,7 @@ class _Inside(BufferTableTiming):
         for cycles, bit in enumerate(table.stage, 1):
             m.d.sync += Assert(bit == (self.age == cycles), f"invariant: stage {cycles}")
         m.d.sync += Assert(self.maps == table.maps, "invariant: what was taken last")
-        # Whoever waits behind a request came after it; a mapping may have been taken since then.
+        # What waits after a request came later; a mapping may have been taken since then.
         passed = Mux(self.age == 0, _LAST + 1, self.age)
         m.d.sync += Assert((self.waited == 0) | (self.waited <= passed + Mux(self.maps, _LAST, -1)),
                            "invariant: a request has waited for what it saw")

@@ -1,4 +1,4 @@
-"""Testbench of indexed requests through the DRAM controller: the longest that anybody found.
+"""Testbench of indexed requests through the DRAM controller: the longest that are known.
 
 Every pin and word is compared in every cycle, as in ``controller.py``; what is added here is which
 requests there are: the witnesses of the bound, an adversary's, and a thousand indexes at once.
@@ -128,7 +128,7 @@ async def refused_and_late_indexes(bench: Bench) -> None:
 
 @testbench
 async def completions_with_gaps(bench: Bench) -> None:
-    """The same requests one at a time: each takes no longer than it may from its acceptance on."""
+    """Those requests one at a time: each takes no longer than it may from its acceptance on."""
     scene = Scene(bench)
     offered = with_gaps(bench, scene)
     await scene.drain()

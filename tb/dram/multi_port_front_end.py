@@ -36,7 +36,7 @@ class Scene:
                 self.bench.undeclare("wait", at={"p": port})
 
     async def cycle(self, asking: Iterable[int], ready: bool = True) -> int | None:
-        """One cycle in which these ports ask, besides all whose request waits; who is granted."""
+        """One cycle in which these ports ask, besides those that wait; returns the grant."""
         bench = self.bench
         for port in asking:
             if port not in self._offers:
@@ -62,14 +62,14 @@ class Scene:
         return granted
 
     async def drain(self) -> None:
-        """Until nobody asks."""
+        """Until there is no request."""
         while self._offers:
             await self.cycle(())
         await self.cycle(())
 
 
 @testbench
-async def everybody_always_asks(bench: Bench) -> None:
+async def all_always_ask(bench: Bench) -> None:
     scene = Scene(bench)
     for _ in range(400):
         await scene.cycle(range(scene.ports))

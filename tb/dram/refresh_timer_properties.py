@@ -81,7 +81,7 @@ class RefreshTimerCheck(Watcher):
 class RefreshTimerProof(RefreshTimerCheck):
     """`RefreshTimerCheck`, with invariants about the state of a `RefreshTimer`.
 
-    Whoever has waited for a refresh has seen them fall due: in every ``interval`` cycles another
+    While a request waits for a refresh, more fall due: in every ``interval`` cycles another
     is owed, so that as long as none was missed ``since`` is at most ``owed * interval`` and the
     cycles of this interval.
 

@@ -23,7 +23,7 @@ async def _drive(bench: Bench, cycles: int, *, ask: float, accept: float) -> Non
 
 
 @testbench
-async def everybody_always_asks(bench: Bench) -> None:
+async def all_always_ask(bench: Bench) -> None:
     await _drive(bench, 20 * bench.parameters["count"], ask=1.0, accept=1.0)
 
 

@@ -43,7 +43,7 @@ async def _measure(bench: Bench, requesters: int, threshold: int, *, worst: bool
     outputs = await _start(bench, **settings)
     assert outputs["count"] == TRANSACTIONS, f"{outputs['count']} transactions were measured"
     # Nothing of this may come from a memory that did nothing. With rivals that always ask, bank 0
-    # serves somebody in every cycle.
+    # serves a requester in every cycle.
     least = TRANSACTIONS * (bound if threshold >= ALWAYS else length)
     assert outputs["served"] >= least, f"{outputs['served']} accesses, at least {least} are due"
     # one access in two reads, at random; a quarter of them is 20 standard deviations below

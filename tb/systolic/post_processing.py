@@ -42,7 +42,7 @@ class Scene:
 
     async def play(self, rows: Sequence[Row], scale: Scale, *, offers: Iterator[bool],
                    sinks: Iterator[bool], observe: bool = False) -> None:
-        """Rows one behind the other, until the last has left."""
+        """Rows one after the other, until the last has left."""
         bench, (accumulator, _, result) = self.bench, self.widths
         values, bias = (np.array(side) for side in zip(*rows, strict=True))
         half = 1 << result - 1

@@ -17,7 +17,7 @@ class Scene:
 
     async def walks(self, commands: Iterable[tuple[int, int]], *,
                     sinks: Iterator[bool]) -> None:
-        """All commands, one behind the other; each is offered as early as it may be taken."""
+        """All commands, one after the other; each is offered as early as it may be taken."""
         bench = self.bench
         waiting, walking, visited = list(reversed(list(commands))), False, 0
         while waiting or walking:

@@ -65,4 +65,4 @@ def test_bound_and_verilog(folder):
     assert json.loads(done.stdout)[0]["cycles"] == 34
     done = cyclebound(folder, "verilog", "own.divider", "--set", "width=32", "-o", "divider.v")
     assert done.returncode == 0, done.stderr
-    assert "module own_divider(" in (folder / "divider.v").read_text()
+    assert "module own_divider (" in (folder / "divider.v").read_text()

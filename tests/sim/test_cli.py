@@ -84,6 +84,7 @@ COMMANDS = {
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
             "--wall-limit", "--output", "--set", "--part"],
     "compare": ["--json", "--markdown"],
+    "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
     "report": ["--output"],
     "dataflow": [],
@@ -92,7 +93,8 @@ COMMANDS = {
     "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
     "simd": [],
     "systolic": [],
-    "verilog": ["--output", "-o", "--configuration", "--set"],
+    "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
+                "--litex", "--check"],
     "prove": ["-j", "--set", "--part", "--json"],
     "fpga": ["--configuration", "--target", "--set", "--seed", "--json"],
 }

@@ -39,7 +39,8 @@ def test_says_what_it_says(text, expected):
 
 
 @pytest.mark.parametrize(("text", "column", "what"), [
-    ("a &", 1, "invalid syntax"), ("a and b", 1, "'a and b' is none of names"),
+    ("a &", 4, "ends too early"), ("any(a for i in", 15, "ends too early"),
+    ("a and b", 1, "'a and b' is none of names"),
     ("a[0:2:1]", 1, "'a[0:2:1]' is none of names"), ("1 < a < 2", 1, "is none of"),
     ("a[b:]", 1, "is none of"), ("past(a for i in x)", 5, "is none of"),
     ("any(a for i in x if a)", 4, "is none of"), ("any(a for i in x[0])", 4, "is none of"),

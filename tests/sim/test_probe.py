@@ -112,6 +112,18 @@ def test_any_traffic_by_name(seed):
     assert not any(overflow or spurious for *_, overflow, spurious in seen)
 
 
+@pytest.mark.parametrize(("second", "overflows"), [
+    ({"start": 1, "start_id": 3, "end_id": 3}, True),  # the end's name, but no end
+    ({"start": 1, "start_id": 3, "end": 1, "end_id": 5}, True),  # another one's end
+    ({"start": 1, "start_id": 3, "end": 1, "end_id": 3}, False),
+    ({"start": 1, "start_id": 4}, False),
+])
+def test_a_name_is_in_use_until_its_own_end(second, overflows):
+    seen = counted([{"start": 1, "start_id": 5}, {"start": 1, "start_id": 3}, second],
+                   by_id=True)
+    assert [bool(overflow) for *_, overflow, _ in seen] == [False, False, overflows]
+
+
 @pytest.mark.parametrize("ahead", [0, 2])
 @pytest.mark.parametrize("seed", range(3))
 def test_requests_that_are_served_in_turn(seed, ahead):

@@ -100,7 +100,7 @@ class Compiler(Valuer):
             returned = way.names[RETURNED]
             if returned != scope.names[RETURNED]:
                 returned = self.choose(condition, constant(True), returned, "bool", node)
-            # whoever has returned uses no variable any more
+            # a thread that has returned uses no variable any more
             scope.names, scope.partial = {**way.names, RETURNED: returned}, way.partial
             return
         hidden = (node.test.id if isinstance(node.test, ast.Name)
@@ -195,7 +195,7 @@ def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str,
 
 
 def finished(graph: Graph) -> Graph:
-    """What is needed of a graph, in order; a thread ends with the stores that nobody waits for."""
+    """What is needed of a graph, in order; a thread ends with the stores that nothing waits for."""
     graph = graph.pruned().ordered()
     followed = {token.task for token in graph.consumers()}
     graph.ends = [Token(number) for number, task in graph.tasks.items()

@@ -7,7 +7,7 @@ __all__ = ["lower"]
 
 
 def lower(graph: Graph, *, sources: int) -> Graph:
-    """The same graph, with operands that units can take, and no operation there twice.
+    """This graph with operands that units can take, and no operation there twice.
 
     A compute or special unit has one literal, others have none: what cannot be a literal becomes a
     constant of its own, from a source, while there are enough of them (``sources``, the thread's

@@ -12,7 +12,7 @@ RETURNED = "?returned"  # whether the thread has returned
 
 
 def without_returns(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """The same statements, with a variable that says whether the thread has returned, and what
+    """These statements with a variable that says whether the thread has returned, and what
     follows a ``return`` under the condition that it has not."""
     if not any(map(_returns, statements)):
         return statements

@@ -127,7 +127,7 @@ class _Segments:
 
 
 def _needed(graphs: list[Graph]) -> list[Graph]:
-    """Without variables that nobody loads any more."""
+    """Without variables that are not loaded any more."""
     found: list[Graph] = []
     loaded: set[str] = set()
     for graph in reversed(graphs):

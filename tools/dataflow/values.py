@@ -119,7 +119,7 @@ class Valuer:
         return Value(self.loaded[value.what], value.kind)
 
     def spill(self, name: str, value: Value) -> Value:
-        """Store a variable for later parts, behind its load, which must have the old value."""
+        """Store a variable for later parts, after its load, which must have the old value."""
         self._access(Task(Memory.STORE, [self.number, value.what, None], array=spill_array(name),
                           line=self.kernel.tree.lineno), Scope({}))
         return Value(Spilled(name, span_of(self, value)), value.kind)
@@ -155,7 +155,7 @@ class Valuer:
                 operand(self, target, index, "int"))
 
     def _access(self, task: Task, scope: Scope) -> Token:
-        """Behind all accesses of the array that it must not overtake, and under its condition."""
+        """After all accesses of the array that it must not overtake, and under its condition."""
         store = task.function == Memory.STORE
         token = self.graph.add(task)
         older = [each for each in self.accesses.get(task.array, []) if each.store or store]

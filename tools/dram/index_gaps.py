@@ -20,9 +20,9 @@ def least_saved(part: Part, first: int, waiting: tuple[tuple[int, int, int], ...
     nothing goes before a column command, and that group's last one was two gaps ago or more
     (which must be nCCD_L: 0 for parts with 2 nCCD_S < nCCD_L). Take the words that wait by a time
     T; a command takes one of them at most. Let m lie outside the group that has most. If all
-    commands came behind T - nCCD_S, two groups would have words left behind each of the first
-    m - 1, and another group than the command's behind the m-th; of two groups, which are served by
-    turns then, behind each of the first 2m - 1. If x came sooner, it is m - x for m; and the next
+    commands came after T - nCCD_S, two groups would have words left after each of the first
+    m - 1, and another group than the command's after the m-th; of two groups, which are served by
+    turns then, after each of the first 2m - 1. If x came sooner, it is m - x for m; and the next
     one comes by ``first + x nCCD_L``, and by ``T - nCCD_S - 1 + nCCD_L`` if x > 0. What is saved is
     the least for any x, and the most for any T.
     """

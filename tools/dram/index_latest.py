@@ -29,9 +29,9 @@ class Latest:
     def delay(self, state: State, cycle: int) -> int:
         """No request of this state, which is not done, takes longer; ``cycle`` is the state's.
 
-        Behind the last pause of more than nCCD_L, column commands are nCCD_L apart at most, and
-        some are nearer (`least_saved`); without one, the next comes nCCD_L behind the last. What
-        ends it is the first one of a bank that has just opened, nRCD behind its activate: an open
+        After the last pause of more than nCCD_L, column commands are nCCD_L apart at most, and
+        some are nearer (`least_saved`); without one, the next comes nCCD_L after the last. What
+        ends it is the first one of a bank that has just opened, nRCD after its activate: an open
         bank with a word makes no pause, and a word that arrives later in one makes a shorter one.
         All words that banks opened earlier have now are done by then, and one at least of each bank
         that opens before. So for each bank that may be the one, in the order in which they open,

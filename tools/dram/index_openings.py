@@ -1,4 +1,4 @@
-"""How late the activates of an indexed request can be, behind what has happened so far."""
+"""How late the activates of an indexed request can be, after what has happened so far."""
 
 import itertools
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class Openings(NamedTuple):
 
 
 class _Legal(NamedTuple):
-    """The same from the first cycle on in which the rank and some group may activate.
+    """What decides it from the first cycle on in which the rank and some group may activate.
 
     ``window``: how much later the second, third and fourth activate are for the four-activate
     window than for nRRD_S alone. Of all that decides the same, one; far fewer than `Openings`.
@@ -55,7 +55,7 @@ def _from(part: Part, legal: tuple[int, ...], reads: int, groups: Iterable[tuple
 
 
 def _further(part: Part, state: _Legal, group: int, coming: bool, time: int) -> tuple[int, _Legal]:
-    """The same behind an activate at ``time``, of a bank that is ``coming`` or waits."""
+    """Group and state after an activate at ``time``, of a bank that is ``coming`` or waits."""
     groups = [*state.groups]
     _, waits, absent = groups[group]
     groups[group] = time + part.nRRD_L, waits - (not coming), absent - coming
@@ -128,7 +128,7 @@ def check_search(part: Part, write: int) -> None:
 
     A word that a full FIFO of an open bank holds up may keep other banks from opening, which
     `Latest` does not count: the nine words in that FIFO, and the one held up, must take
-    longer than all that can open behind them (two clocks later: a word is that long on its way).
+    longer than all that can open after them (two clocks later: a word is that long on its way).
     """
     held = FIFO_DEPTH + 1
     orderly = part.nCCD_S > 1 and part.nRRD_S > 1

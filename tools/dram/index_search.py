@@ -72,7 +72,7 @@ def _moved(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> l
 
 
 def _other_head(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> list[int]:
-    """The same for words in front of a tail, of at most one bank fewer than there are: two
+    """Orders of words in front of a tail, of at most one bank fewer than there are: two
     exchanged, one moved, one elsewhere, or one more."""
     found, kind = list(banks), rng.randrange(4)
     a, b = rng.randrange(len(found)), rng.randrange(len(found))

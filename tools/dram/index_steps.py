@@ -57,7 +57,7 @@ class State(NamedTuple):
         return None
 
     def outline(self) -> "State":
-        """The same, whichever group is which, and without the banks that are done."""
+        """This state without the numbers of its groups, and without the banks that are done."""
         groups = self.groups
         if not self.left:
             groups = [(activate, column, tuple(bank for bank in banks if bank[0] or bank[2]))
@@ -72,7 +72,7 @@ class Steps:
         self.part, self.worlds, self.bursts = part, worlds, bursts
         self.closing = recovery(part, write)
         self.cycles = 0 if write else part.nRC
-        self._decides = self.cycles - self.closing + 1  # age of an activate, behind the last word
+        self._decides = self.cycles - self.closing + 1  # age of an activate, after the last word
         self._oldest = max(part.nFAW, part.nRC - self.closing + 1)
 
     def start(self) -> State:

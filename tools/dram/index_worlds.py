@@ -34,8 +34,8 @@ _MEMORY = 1 << 31  # bits of all sets that a cache remembers
 class AnyWorld:
     """All worlds taken for one: what might be chosen in any of them, is.
 
-    So there are more requests here than there are, and none is left out. What is known is no more
-    than how many banks the groups have: ``sizes``, in descending order.
+    It over-approximates: infeasible requests are included, and no feasible one is left out. Only
+    the number of banks of each group is known: ``sizes``, in descending order.
     """
 
     all = 1
@@ -56,11 +56,11 @@ class AnyWorld:
         return list(found.values())
 
     def exists(self, role: Role) -> int:
-        """In some world."""
+        """Worlds in which ``role`` may be chosen: any."""
         return 1
 
     def nearest(self, role: Role, ready: tuple[Role, ...], current: Role | None) -> int:
-        """In some world, whichever is ready."""
+        """Worlds in which ``role`` may be chosen among those that are ready: any."""
         return 1
 
     def fullest(self, role: Role, others: tuple[tuple[Role, int], ...], current: Role | None
@@ -69,7 +69,7 @@ class AnyWorld:
         return int(current is not None or all(more <= 0 for _, more in others))
 
     def renamed(self, worlds: int, names: Names) -> int:
-        """The same."""
+        """This set: it does not depend on names."""
         return worlds
 
 
@@ -189,7 +189,7 @@ class Worlds:
         return (place.banks(role) - base) % self.part.banks
 
     def _nearer(self, role: Role, other: Role, current: Role | None) -> int:
-        """Worlds in which ``role`` is nearer behind the pair of ``current`` than ``other``."""
+        """Worlds in which ``role`` is nearer after the pair of ``current`` than ``other``."""
         return self._set([self._distance(place, role, current)
                           < self._distance(place, other, current) for place in self._places])
 
@@ -199,7 +199,7 @@ class Worlds:
                           for place in self._places])
 
     def _nearest(self, role: Role, ready: tuple[Role, ...], current: Role | None) -> int:
-        """Worlds in which no other role of ``ready`` is nearer behind the pair of ``current``."""
+        """Worlds in which no other role of ``ready`` is nearer after the pair of ``current``."""
         chosen = self.all
         for other in ready:
             if other != role:
@@ -233,7 +233,7 @@ class Worlds:
         return int.from_bytes(zlib.decompress(kept), "little")
 
     def _renamed(self, worlds: int, names: Names) -> int:
-        """The same worlds when each role has the name of another of its group."""
+        """These worlds when each role has the name of another of its group."""
         if worlds == self.all or all(name == tuple(range(len(name))) for name in names):
             return worlds
         data = np.frombuffer(worlds.to_bytes(-(-self._size // 8), "little"), dtype=np.uint8)

@@ -345,7 +345,7 @@ def markdown(rows: list[Row]) -> str:
 
 
 def machine() -> str:
-    """The machine in words that name nobody."""
+    """The machine in words that name no person or host."""
     return (f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python "
             f"{platform.python_version()}, load average {os.getloadavg()[0]:.1f}")
 

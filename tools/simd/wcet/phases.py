@@ -11,7 +11,7 @@ Ref: Sim-D, sections 5.4 and 5.6; docs/simd_wcet.md.
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from cyclebound.tools.simd.wcet.graph import Edge, Node, RouteGraph
@@ -57,6 +57,9 @@ class Segment:
 class PhaseGraph:
     """The phase graph of a kernel.
 
+    ``held`` are accesses that end no phase, with the compute cycles for which they hold the compute
+    unit (`held.py`).
+
     Attributes
     ----------
     after : dict
@@ -67,16 +70,19 @@ class PhaseGraph:
         Loops that have accesses, the innermost first.
     """
 
-    def __init__(self, loops: BoundedLoops, costs: EdgeCosts) -> None:
+    def __init__(self, loops: BoundedLoops, costs: EdgeCosts,
+                 held: Mapping[Node, int] | None = None) -> None:
+        self._held = held or {}
         self.loops, self.graph, self._costs = loops, loops.graph, costs
         graph = self.graph
         self.final = {node for node in graph.after if _final(graph, node)}
         self.moving = [loop for loop in loops.loops
-                       if any(map(graph.is_access, loop.body))]
+                       if any(map(self._ends, loop.body))]
         still = [loop for loop in loops.loops if loop not in self.moving]
         self._headers = {loop.header for loop in self.moving}
         self._back = {edge for loop in loops.loops for edge in loop.back}
-        self.rounds: dict[Node, int] = {}  # cycles of loops without accesses, by header
+        # cycles of loops without accesses, by header
+        self.rounds: dict[Node, int] = dict(self._held)
         self.round_routes: dict[Loop, tuple[Edge, ...]] = {}
         for loop in still:
             self._round(loop)
@@ -89,6 +95,10 @@ class PhaseGraph:
             self.after[place] = self._segments(place)
             waiting += [segment.target for segment in self.after[place]
                         if segment.target != END]
+
+    def _ends(self, node: Node) -> bool:
+        """It is an access that ends a phase."""
+        return self.graph.is_access(node) and node not in self._held
 
     def _round(self, loop: Loop) -> None:
         """The longest round of a loop without accesses; those within it are done."""
@@ -115,7 +125,7 @@ class PhaseGraph:
             cycles, last = found[node]
             cycles += self.rounds.get(node, 0)
             found[node] = cycles, last
-            if self.graph.is_access(node):
+            if self._ends(node):
                 continue
             for edge in self.graph.after[node]:
                 target = edge.target
@@ -163,7 +173,7 @@ class PhaseGraph:
 
         for node, (cycles, _) in found.items():
             route = self._route(found, node)
-            if self.graph.is_access(node):
+            if self._ends(node):
                 (edge,) = self.graph.after[node]
                 ended(Segment(place, ("access", node), cycles + self._costs.cost(edge), None, (),
                               (*route, edge)))

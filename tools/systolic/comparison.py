@@ -1,4 +1,9 @@
-"""The dataflows on the same layers: cycles, utilisation, words moved."""
+"""The dataflows on the same layers: cycles, utilisation, words moved.
+
+    python -m cyclebound.tools.systolic.comparison
+
+prints the table of docs/systolic.md, for arrays of 16x16.
+"""
 
 import itertools
 from collections.abc import Iterable
@@ -97,3 +102,7 @@ def markdown(layers: Iterable[Product | Convolution], rows: int, columns: int) -
             lines.append(f"| {row.layer} | {name} | {row.rows}x{row.columns} | {row.cycles:,} | "
                          f"{row.utilisation:.1%} | {row.words_per_mac:.3f} |")
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(markdown(LAYERS, 16, 16))

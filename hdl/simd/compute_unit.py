@@ -1,0 +1,728 @@
+"""Compute unit: two work-groups take turns on one pipeline of lanes.
+
+    fetch -> decode (operands 0, 1, 2) -> execute -> commit
+      ^                                                |
+      '---- jumps, control stack, slots <--------------'
+
+A token is one cycle's work: a scalar instruction, a warp of a vector instruction, or a pass of the
+reciprocal units over a warp. Tokens never stop between the first decode stage, where they *issue*,
+and their commit. Everything that changes a work-group's state happens at commit, so that masks
+need no forwarding and what follows a jump or a mask without lanes is dropped in time.
+
+Ref: Sim-D, section 3.1.
+"""
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from cyclebound.golden.dram.request import BEAT_WORDS
+from cyclebound.golden.simd.faults import Cause
+from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, File
+from cyclebound.golden.simd.machine import SLOTS, machine_named
+from cyclebound.golden.simd.program import INSTRUCTIONS
+from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.shared import shared
+from cyclebound.hdl.simd.control_stack import ControlStack
+from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, Source
+from cyclebound.hdl.simd.divider import Divider
+from cyclebound.hdl.simd.interfaces import (
+    GRID_BITS,
+    MEM_IDX,
+    NUMBER_BITS,
+    AccessLayout,
+    BufferQuery,
+    CompletionLayout,
+    EndLayout,
+    FaultLayout,
+    GridLayout,
+    IndexWriteLayout,
+    LaunchLayout,
+    ProgramWriteLayout,
+    Transfer,
+)
+from cyclebound.hdl.simd.lane import Lane
+from cyclebound.hdl.simd.register_file import LaneRegisters, ScalarRegisters
+from cyclebound.hdl.simd.scoreboard import Scoreboard
+from cyclebound.hdl.simd.special_functions import SpecialFunctions
+
+__all__ = ["CommitLayout", "ComputeUnit"]
+
+_RUN, _BREAK, _RET, _EXIT = range(len(MASKS))
+_ZERO, _ONE, _IDX, _DATA = map(VECTOR_SPECIAL.index, ("zero", "one", "mem_idx", "mem_data"))
+_SD = SCALAR_SPECIAL.index("sd_words")
+_INDEX_BITS = ceil_log2(INSTRUCTIONS)
+
+
+class CommitLayout(data.StructLayout):
+    """What a token does to its work-group, for observers.
+
+    ``lanes`` of ``warp`` are written with ``words``, or with ``bits`` if it is a predicate. Of a
+    control instruction, ``bits`` are what all lanes of the mask ``writes.number`` hold now.
+    ``value`` goes into a scalar register, with the ``last`` token.
+    """
+
+    def __init__(self, *, machine):
+        super().__init__({
+            "slot": ceil_log2(SLOTS), "index": _INDEX_BITS, "injected": 1,
+            "warp": ceil_log2(machine.warps), "first": 1, "last": 1,
+            "writes": data.Layout.cast(Source), "lanes": machine.lanes, "bits": machine.lanes,
+            "value": 32, "words": data.ArrayLayout(unsigned(32), machine.lanes),
+        })
+
+
+class ComputeUnit(wiring.Component):
+    """Runs kernels, one instruction per cycle in order.
+
+    Which work-group: the one that computes goes on until its access is committed or it ends; then
+    the other one, if it is ready, else the first that is.
+
+    Latency, with *D* decode and execute stages and *W* warps: an instruction issues in the cycle
+    after its fetch and commits *D* cycles later. A jump that is taken costs *D + 1* cycles, a
+    vector instruction that jumps or leaves no lane *W + D + 1*. See ``golden.simd.pipeline``.
+
+    Parameters
+    ----------
+    machine : Machine or str
+        Sizes and stages, or their name.
+    words : int or None
+        Positions of the transfer bus; by default, what DRAM and a scratchpad can move in two of
+        their clocks.
+
+    Members
+    -------
+    See `cyclebound.hdl.simd.interfaces`; and
+
+    commit : Out(Strobe(CommitLayout))
+        What happens in this cycle, for observers.
+    """
+
+    def __init__(self, *, machine, words=None):
+        self.machine = machine = machine_named(machine)
+        most = 2 * max(BEAT_WORDS, machine.scratchpad_bus)
+        self.words = words = min(machine.lanes, most) if words is None else words
+        self.depth = machine.decode_stages + machine.execute_stages
+        super().__init__({
+            "program": In(Strobe(ProgramWriteLayout())), "length": In(_INDEX_BITS + 1),
+            "grid": In(GridLayout(machine=machine)), "exclusive": In(1), "start": In(1),
+            "launch": In(Strobe(LaunchLayout())), "occupied": Out(SLOTS),
+            "ended": Out(Strobe(EndLayout())), "fault": Out(Strobe(FaultLayout())),
+            "stopped": Out(1), "access": Out(Strobe(AccessLayout())),
+            "completion": In(Strobe(CompletionLayout())).array(SLOTS),
+            "transfer": In(Transfer(machine=machine, words=words)).array(SLOTS),
+            "active": Out(machine.items).array(SLOTS),
+            "index_write": Out(Strobe(IndexWriteLayout(machine=machine))),
+            "buffer_query": Out(BufferQuery()),
+            "commit": Out(Strobe(CommitLayout(machine=machine))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        machine = self.machine
+        token = data.StructLayout({
+            "valid": 1, "decoded": data.Layout.cast(Decoded), "cause": Cause, "index": _INDEX_BITS,
+            "injected": 1, "warp": ceil_log2(machine.warps), "pass": range(self._most_passes()),
+            "first": 1, "last": 1, "last_pass": 1})
+        # tokens[a] issued a cycles ago; tokens[0] is in the first decode stage
+        self._tokens = [Signal(token, name=f"token_{age}") for age in range(self.depth + 1)]
+        self._current = Signal(range(SLOTS))  # whose tokens they are
+        self._flush = Signal()                # all but the one that commits are dropped
+        self._values = {}
+        self._slots(m)
+        self._issue(m)
+        self._operands(m, platform)
+        self._execute(m, platform)
+        self._commit(m)
+        self._control(m)
+        self._schedule(m)
+        return m
+
+    def _most_passes(self):
+        machine = self.machine
+        return max(machine.passes, 1 + machine.divider_cycles - machine.execute_stages)
+
+    def _later(self, m, name, value, cycles):
+        """A value of a token, so many cycles on."""
+        for number in range(cycles):
+            kept = Signal(value.shape(), name=f"{name}_{number}", reset_less=True)
+            m.d.sync += kept.eq(value)
+            value = kept
+        return value
+
+    # -- slots -------------------------------------------------------------------------------------
+
+    def _slots(self, m):
+        """What belongs to a work-group, besides its registers."""
+        machine = self.machine
+        self._accessing, self._on_chip, self._closing = (Signal(SLOTS, name=name) for name in
+                                                         ("accessing", "on_chip", "closing"))
+        self._pc = Array(Signal(_INDEX_BITS, name=f"pc_{slot}") for slot in range(SLOTS))
+        self._number, self._x, self._y = (
+            Array(Signal(bits, name=f"{name}_{slot}") for slot in range(SLOTS))
+            for name, bits in (("number", NUMBER_BITS), ("x", GRID_BITS), ("y", GRID_BITS)))
+        self._sd = Array(Array(Signal(32, name=f"{name}_{slot}") for name in SCALAR_SPECIAL[_SD:])
+                         for slot in range(SLOTS))
+        # masks[slot][mask][warp]
+        self._masks = Array(Array(Array(
+            Signal(machine.lanes, name=f"{name}_{slot}_{warp}") for warp in range(machine.warps))
+            for name in MASKS) for slot in range(SLOTS))
+        self._stacks = [ControlStack(machine=machine) for _ in range(SLOTS)]
+        for slot, stack in enumerate(self._stacks):
+            m.submodules[f"stack_{slot}"] = stack
+            rows = [self._masks[slot][_RUN][warp] & self._masks[slot][_BREAK][warp]
+                    & self._masks[slot][_RET][warp] & self._masks[slot][_EXIT][warp]
+                    for warp in range(machine.warps)]
+            m.d.comb += self.active[slot].eq(Cat(rows))
+
+    def _launch(self, m):
+        """Lanes of a new work-group outside the grid are off."""
+        machine, launched = self.machine, self.launch.payload
+        heights = {machine.items // width: width for width in machine.widths}
+        columns, lines = self.grid.x - launched.x, self.grid.y - launched.y
+        widest, highest = max(machine.widths), max(heights)
+        within = Signal(widest)   # columns that lie in the grid
+        below = Signal(highest)   # lines
+        m.d.comb += [within.eq(Cat(columns > column for column in range(widest))),
+                     below.eq(Cat(lines > line for line in range(highest)))]
+        inside = Signal(machine.items)
+        with m.Switch(self.grid.width):
+            for width in machine.widths:
+                with m.Case(width.bit_length() - 1):
+                    m.d.comb += inside.eq(Cat(
+                        within[:width] & below[line].replicate(width)
+                        for line in range(machine.items // width)))
+        for slot in range(SLOTS):
+            with m.If(self.launch.valid & (launched.slot == slot)):
+                for mask in range(len(MASKS)):
+                    for warp in range(machine.warps):
+                        lanes = inside.word_select(warp, machine.lanes) if mask == _EXIT else -1
+                        m.d.sync += self._masks[slot][mask][warp].eq(lanes)
+                m.d.sync += [self._number[slot].eq(launched.number), self._x[slot].eq(launched.x),
+                             self._y[slot].eq(launched.y), self.occupied[slot].eq(1),
+                             self._pc[slot].eq(0),
+                             self._accessing[slot].eq(0),
+                             *(each.eq(1) for each in self._sd[slot])]
+                m.d.comb += self._stacks[slot].clear.eq(1)
+
+    # -- fetch and issue ---------------------------------------------------------------------------
+
+    def _issue(self, m):
+        """The first decode stage: an instruction waits for its operands, and is taken apart into
+        tokens."""
+        machine, tokens = self.machine, self._tokens
+        m.submodules.program_memory = memory = Memory(shape=unsigned(64), depth=INSTRUCTIONS,
+                                                      init=[])
+        write, fetch = memory.write_port(), memory.read_port()
+        m.d.comb += [write.addr.eq(self.program.payload.index), write.en.eq(self.program.valid),
+                     write.data.eq(self.program.payload.word)]
+        # set by _schedule
+        self._fetches, self._fetched = Signal(), Signal(_INDEX_BITS + 1)
+        self._injects = Signal()
+        m.d.comb += [fetch.en.eq(self._fetches), fetch.addr.eq(self._fetched)]
+
+        valid, index, injected = Signal(), Signal(_INDEX_BITS + 1), Signal()
+        warp, number = Signal(ceil_log2(machine.warps)), Signal(range(self._most_passes()))
+        blocked = Signal()  # until the flush that has to come
+
+        m.submodules.decoder = decoder = Decoder()
+        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data))
+        now = tokens[0]
+        beyond = ~injected & (index >= self.length)
+        wrong = beyond | decoder.decoded.illegal
+        with m.If(beyond):
+            m.d.comb += now.cause.eq(Cause.END)
+        with m.Elif(wrong):
+            m.d.comb += now.cause.eq(Cause.ILLEGAL)
+        with m.Else():
+            m.d.comb += now.decoded.eq(decoder.decoded)
+        what = now.decoded
+        passes = Mux(what.special, machine.passes - 1, Mux(
+            what.divide, machine.divider_cycles - machine.execute_stages, 0))
+
+        m.submodules.scoreboard = scoreboard = Scoreboard(machine=machine)
+        m.d.comb += [
+            scoreboard.issue.eq(now.valid), scoreboard.flush.eq(self._flush),
+            scoreboard.writes.eq(what.writes), scoreboard.several.eq(what.several),
+            scoreboard.warp.eq(warp), scoreboard.implicit.eq(what.implicit),
+            *(scoreboard.reads[number].eq(what[name]) for number, name in enumerate("abc")),
+        ]
+        dividing = Signal(range(machine.divider_cycles + 1))
+        pushing = Cat(token.valid & token.decoded.push
+                      for token in tokens[1:machine.execute_stages]).any()
+        waits = (number == 0) & (scoreboard.wait | (what.divide & (dividing != 0))
+                                 | (what.pop & (warp == 0) & pushing))
+        leaves = Signal()  # the instruction's last token issues
+        m.d.comb += [
+            now.valid.eq(valid & ~blocked & ~waits), now.index.eq(index),
+            now.injected.eq(injected), now.warp.eq(warp), now["pass"].eq(number),
+            now.first.eq((warp == 0) & (number == 0)), now.last_pass.eq(number == passes),
+            now.last.eq(now.last_pass & (~what.vector | (warp == machine.warps - 1))),
+            leaves.eq(now.valid & now.last),
+        ]
+        self._accepts = ~valid | leaves
+        self._exit_follows = valid & what.leaves
+        with m.If(dividing != 0):
+            m.d.sync += dividing.eq(dividing - 1)
+        with m.If(now.valid):
+            m.d.sync += number.eq(Mux(now.last_pass, 0, number + 1))
+            with m.If(now.last_pass):
+                m.d.sync += warp.eq(warp + 1)
+            with m.If(what.divide & (number == 0)):
+                m.d.sync += dividing.eq(machine.divider_cycles)
+        with m.If(leaves):
+            m.d.sync += [warp.eq(0), blocked.eq(what.access | what.pop | what.call | wrong)]
+        with m.If(self._flush):
+            # a division that is dropped delays no other, and one that commits has ended
+            m.d.sync += [warp.eq(0), number.eq(0), blocked.eq(0), dividing.eq(0)]
+        with m.If(self._fetches | self._injects):
+            m.d.sync += [valid.eq(1), index.eq(self._fetched), injected.eq(self._injects)]
+        with m.Elif(leaves | self._flush):
+            m.d.sync += valid.eq(0)
+        for age in range(self.depth):
+            m.d.sync += [tokens[age + 1].eq(tokens[age]),
+                         tokens[age + 1].valid.eq(tokens[age].valid & ~self._flush)]
+
+    # -- operands ----------------------------------------------------------------------------------
+
+    def _operands(self, m, platform):
+        """Fetch operand *k* in decode stage *k*, or in the last; all are there when lanes begin."""
+        machine, tokens, current = self.machine, self._tokens, self._current
+        stages = [min(operand, machine.decode_stages - 1) for operand in range(3)]
+        found = [tokens[stage + 1] for stage in stages]  # where the word is there
+        a, b, c = (token.decoded[name] for token, name in zip(found, "abc", strict=True))
+
+        self._scalars = [ScalarRegisters() for _ in range(SLOTS)]
+        scalar = [Signal(32, name=f"scalar_{operand}") for operand in range(3)]
+        for slot, scalars in enumerate(self._scalars):
+            m.submodules[f"scalars_{slot}"] = scalars
+            m.d.comb += [scalars.moved.eq(self.transfer[slot].scalars),
+                         *(scalars.read[operand].eq(each.number)
+                           for operand, each in enumerate((a, b, c)))]
+            with m.If(~self._accessing[slot]):
+                m.d.comb += scalars.moved.eq(0)
+            with m.If(current == slot):
+                m.d.comb += [scalar[operand].eq(scalars.value[operand]) for operand in range(3)]
+        m.d.comb += self.buffer_query.buffer.eq(tokens[0].decoded.number)
+        query = Mux(found[0].decoded.sub == 0, self.buffer_query.x, self.buffer_query.y)
+        first, second, third = (Signal(32, name=f"shared_{name}") for name in "abc")
+        special = Array([self.grid.x, self.grid.y, self._x[current], self._y[current],
+                         (Const(1, 32) << self.grid.width)[:32],
+                         *(self._sd[current][number] for number in range(3))])
+        m.d.comb += [
+            first.eq(Mux(found[0].decoded.query, query, scalar[0])),
+            second.eq(Mux(b.file == File.SCALAR, scalar[1], Mux(
+                b.file == File.SCALAR_SPECIAL, special[b.number[:3]], found[1].decoded.immediate))),
+            third.eq(Mux(c.file == File.SCALAR, scalar[2],
+                         found[2].decoded.offset.as_signed())),
+        ]
+        x, y = Signal(32), Signal(32)
+        m.d.comb += [x.eq(second), y.eq(third)]
+        self._offset_x = self._later(m, "x", x, self.depth - stages[1] - 1)
+        self._offset_y = self._later(m, "y", y, self.depth - stages[2] - 1)
+        # a signed number compared with 0
+        zero, below = ~scalar[0].any(), scalar[0][-1]
+        holds = Signal()
+        m.d.comb += holds.eq(Array([zero, ~zero, ~zero & ~below, zero | ~below, ~zero & below,
+                                    zero | below])[found[0].decoded.sub])
+        self._holds = self._later(m, "holds", holds, self.depth - 1)
+
+        self._predicates(m, found, stages)
+        self._lanes = []
+        self._vector = []  # operands of each lane, when it begins
+        for lane in range(machine.lanes):
+            registers = LaneRegisters(machine=machine)
+            m.submodules[f"registers_{lane}"] = shared(registers, platform,
+                                                       alike=("registers", machine))
+            self._lanes.append(registers)
+            m.d.comb += [registers.slot.eq(current), registers.transfers.eq(self._accessing),
+                         registers.special_read.eq(found[1].warp)]
+            for operand, stage in enumerate(stages):
+                token, name = tokens[stage], "abc"[operand]
+                m.d.comb += [registers.read[operand].warp.eq(token.warp),
+                             registers.read[operand].register.eq(token.decoded[name].number)]
+            words = [Signal(32, name=f"{name}_of_{lane}") for name in "abc"]
+            m.d.comb += words[0].eq(registers.operand[0])
+            m.d.comb += words[2].eq(registers.operand[2])
+            if lane == 0:  # that of the scalars
+                with m.If(~found[0].decoded.vector):
+                    m.d.comb += words[0].eq(first)
+                with m.If(~found[2].decoded.vector):
+                    m.d.comb += words[2].eq(third)
+            with m.If(b.file == File.VECTOR):
+                m.d.comb += words[1].eq(registers.operand[1])
+            with m.Elif(b.file == File.VECTOR_SPECIAL):
+                m.d.comb += words[1].eq(self._special(m, lane, b.number, found[1].warp))
+            with m.Else():
+                m.d.comb += words[1].eq(second)
+            self._vector.append([
+                self._later(m, f"{name}_of_{lane}", word, machine.decode_stages - 1 - stage)
+                for name, word, stage in zip("abc", words, stages, strict=True)])
+        self._transfers(m)
+
+    def _special(self, m, lane, number, warp):
+        """A special vector register's word."""
+        machine, current = self.machine, self._current
+        item = Cat(Const(lane, ceil_log2(machine.lanes)), warp)
+        column = (item & ((1 << self.grid.width) - 1))[:len(item)]
+        line = item >> self.grid.width
+        masks = [self._masks[current][mask][warp][lane] for mask in range(len(MASKS))]
+        word = Signal(32, name=f"special_of_{lane}")
+        # a work-group begins at a multiple of its width and height
+        m.d.comb += word.eq(Array([
+            *masks, self._x[current] | column, self._y[current] | line, column, line, 0, 1,
+            *self._lanes[lane].special])[number[:4]])
+        return word
+
+    def _predicates(self, m, found, stages):
+        """A row of predicate bits for each register and warp."""
+        machine, current = self.machine, self._current
+        self._predicate_writes = []
+        self._predicate_row = Signal(machine.lanes)  # of what commits, as it is
+        commits = self._tokens[-1]
+        rows = [Signal(machine.lanes, name=f"predicate_{name}") for name in "ac"]
+        for slot in range(SLOTS):
+            m.submodules[f"predicates_{slot}"] = memory = Memory(
+                shape=unsigned(machine.lanes), depth=4 * machine.warps, init=[])
+            self._predicate_writes.append(memory.write_port())
+            places = ((found[0].decoded.a, found[0].warp), (found[2].decoded.c, found[2].warp),
+                      (commits.decoded.writes, commits.warp))
+            for row, (source, warp) in zip((*rows, self._predicate_row), places, strict=True):
+                read = memory.read_port(domain="comb")
+                m.d.comb += read.addr.eq(Cat(warp, source.number[:2]))
+                with m.If(current == slot):
+                    m.d.comb += row.eq(read.data)
+        absent = found[0].decoded.absent
+        chosen = Signal(machine.lanes)
+        m.d.comb += chosen.eq(rows[0] | absent.replicate(machine.lanes))
+        self._chosen = self._later(m, "chosen", chosen, self.depth - 1)
+        # and, or, nand, nor
+        left = self._later(m, "left", rows[0], stages[2])
+        what, both = found[2].decoded.sub, Signal(machine.lanes)
+        m.d.comb += both.eq(Mux(what[0], left | rows[1], left & rows[1])
+                            ^ what[1].replicate(machine.lanes))
+        self._both = self._later(m, "both", both, self.depth - stages[2] - 1)
+
+    def _transfers(self, m):
+        """Position *k* of the bus serves the lanes that are *k* modulo its positions."""
+        machine = self.machine
+        rows = machine.lanes // self.words  # of the bus in a warp
+        inside = ceil_log2(rows)
+        for slot, port in enumerate(self.transfer):
+            which = []
+            for position in range(self.words):
+                asked = port.read[position]
+                answer = Signal(32, name=f"answer_{slot}_{position}")
+                row = Signal(inside, name=f"answered_{slot}_{position}")
+                m.d.sync += row.eq(asked.group[:inside])
+                with m.Switch(row):
+                    for number in range(rows):
+                        registers = self._lanes[number * self.words + position]
+                        with m.Case(number):
+                            m.d.comb += answer.eq(registers.answer[slot])
+                which.append(answer)
+            m.d.comb += port.answer.eq(Cat(which))
+            for lane, registers in enumerate(self._lanes):
+                row, position = divmod(lane, self.words)
+                write, asked = port.write[position], port.read[position]
+                moved = registers.moved[slot]
+                m.d.comb += [
+                    moved.enable.eq(write.enable & (write.group[:inside] == row)),
+                    moved.address.register.eq(write.register),
+                    moved.address.warp.eq(write.group[inside:]), moved.data.eq(write.data),
+                    registers.asked[slot].register.eq(asked.register),
+                    registers.asked[slot].warp.eq(asked.group[inside:]),
+                ]
+
+    # -- execute -----------------------------------------------------------------------------------
+
+    def _execute(self, m, platform):
+        """Lanes, reciprocal units and the divider; ``self._results`` are those that commit."""
+        machine = self.machine
+        begins, ends = self._tokens[machine.decode_stages], self._tokens[-1]
+        what = begins.decoded
+        results = []
+        for number, (a, b, c) in enumerate(self._vector):
+            lane = Lane(stages=machine.execute_stages)
+            m.submodules[f"lane_{number}"] = shared(lane, platform,
+                                                    alike=("lane", machine.execute_stages))
+            m.d.comb += [lane.valid.eq(begins.valid), lane.operation.eq(what.operation),
+                         lane.a.eq(Mux(what.from_b, b, a)), lane.b.eq(b), lane.c.eq(c)]
+            results.append(lane.result)
+        units = []
+        for number in range(machine.special_units):
+            unit = SpecialFunctions(stages=machine.execute_stages)
+            m.submodules[f"special_unit_{number}"] = shared(
+                unit, platform, alike=("special unit", machine.execute_stages))
+            served = Array(self._vector[number + turn * machine.special_units][0]
+                           for turn in range(machine.passes))
+            m.d.comb += [unit.valid.eq(begins.valid & what.special),
+                         unit.function.eq(what.function),
+                         unit.operand.eq(served[begins["pass"]])]
+            units.append(unit.result)
+        m.submodules.divider = divider = Divider(cycles=machine.divider_cycles)
+        a, b, _ = self._vector[0]
+        m.d.comb += [divider.start.eq(begins.valid & what.divide & (begins["pass"] == 0)),
+                     divider.a.eq(a), divider.b.eq(b)]
+
+        self._results = [Signal(32, name=f"result_{lane}") for lane in range(machine.lanes)]
+        for lane, result in enumerate(self._results):
+            m.d.comb += result.eq(Mux(ends.decoded.special, units[lane % machine.special_units],
+                                      results[lane]))
+        self._value = Signal(32)  # of a scalar
+        m.d.comb += self._value.eq(results[0])
+        with m.If(ends.decoded.divide):
+            m.d.comb += self._value.eq(Mux(ends.decoded.opcode == OPCODES["simod"],
+                                           divider.remainder, divider.quotient))
+
+    # -- commit ------------------------------------------------------------------------------------
+
+    def _commit(self, m):
+        """Write registers."""
+        machine, current, ends = self.machine, self._current, self._tokens[-1]
+        what = ends.decoded
+        self._commits = commits = Signal()
+        self._wrong = Signal()  # what would commit stops the kernel
+        self._rows = [Signal(machine.lanes, name=f"row_{name}") for name in MASKS]
+        m.d.comb += [row.eq(self._masks[current][mask][ends.warp])
+                     for mask, row in enumerate(self._rows)]
+        self._row = active = Signal(machine.lanes)
+        m.d.comb += active.eq(self._rows[_RUN] & self._rows[_BREAK] & self._rows[_RET]
+                              & self._rows[_EXIT])
+        served = Signal(machine.lanes)  # by the reciprocal units, in this pass
+        m.d.comb += served.eq(-1)
+        with m.If(what.special):
+            units = machine.special_units
+            m.d.comb += served.eq(((1 << units) - 1) << (ends["pass"] * units))
+
+        file, number = what.writes.file, what.writes.number
+        special = (file == File.VECTOR_SPECIAL) & number[3]  # mem_idx, mem_data
+        lanes = Signal(machine.lanes)
+        with m.If(commits & ((file == File.VECTOR) | (file == File.PREDICATE) | special)):
+            m.d.comb += lanes.eq(active & served)
+        register = Signal(7)
+        m.d.comb += register.eq(Mux(special, MEM_IDX + number[0], number))
+        words = [Signal(32, name=f"word_{lane}") for lane in range(machine.lanes)]
+        for lane, registers in enumerate(self._lanes):
+            write = registers.write
+            m.d.comb += [
+                words[lane].eq(self._results[lane]),
+                write.enable.eq(lanes[lane] & (file != File.PREDICATE)),
+                write.address.register.eq(register), write.address.warp.eq(ends.warp),
+                write.data.eq(words[lane]),
+            ]
+            with m.If(special & ~number[0]):
+                m.d.comb += words[lane][30:].eq(0)
+        seen = self.index_write
+        m.d.sync += [
+            seen.valid.eq(lanes.any() & special), seen.payload.slot.eq(current),
+            seen.payload.is_data.eq(number[0]), seen.payload.warp.eq(ends.warp),
+            seen.payload.enable.eq(lanes), seen.payload.item.eq(Cat(words)),
+        ]
+
+        bits = Signal(machine.lanes)
+        held = Mux(what.combine, self._both, Cat(result[0] for result in self._results))
+        m.d.comb += bits.eq((self._predicate_row & ~active) | (held & active))
+        for slot, write in enumerate(self._predicate_writes):
+            m.d.comb += [write.addr.eq(Cat(ends.warp, number[:2])), write.data.eq(bits),
+                         write.en.eq(commits & (file == File.PREDICATE) & (current == slot))]
+
+        scalar = commits & ends.last_pass
+        for slot, scalars in enumerate(self._scalars):
+            m.d.comb += [scalars.write.enable.eq(scalar & (file == File.SCALAR)
+                                                 & (current == slot)),
+                         scalars.write.register.eq(number), scalars.write.data.eq(self._value)]
+            for each in range(3):
+                with m.If(scalar & (file == File.SCALAR_SPECIAL) & (current == slot)
+                          & (number == _SD + each)):
+                    m.d.sync += self._sd[slot][each].eq(self._value)
+
+        shown = self.commit.payload
+        m.d.comb += [
+            self.commit.valid.eq(commits & ~self._wrong), shown.slot.eq(current),
+            shown.index.eq(ends.index), shown.injected.eq(ends.injected), shown.warp.eq(ends.warp),
+            shown.first.eq(ends.first),
+            shown.last.eq(ends.last), shown.writes.eq(what.writes), shown.lanes.eq(lanes),
+            shown.bits.eq(bits), shown.value.eq(self._value), shown.words.eq(Cat(words)),
+        ]
+
+    # -- control flow ------------------------------------------------------------------------------
+
+    def _control(self, m):
+        """Masks and the control stack."""
+        machine, current, ends = self.machine, self._current, self._tokens[-1]
+        what, commits = ends.decoded, self._commits
+        chosen = self._chosen
+        self._resume = Signal(_INDEX_BITS)
+        self._settles, self._jumped = Signal(), Signal()
+        top_lanes, top_mask, top_target = (
+            Signal(shape, name=name) for name, shape in
+            (("top_lanes", machine.lanes), ("top_mask", 2), ("top_target", _INDEX_BITS)))
+        self._empty, self._full = Signal(), Signal()
+        saved = Mux(what.absent & ~what.call, Array(self._rows)[what.mask], chosen)
+        pushes, pops = commits & what.push & ~self._full, commits & what.pop & ~self._empty
+        for slot, stack in enumerate(self._stacks):
+            mine = current == slot
+            m.d.comb += [
+                stack.push.eq(pushes & mine), stack.pop.eq(pops & mine), stack.last.eq(ends.last),
+                stack.warp.eq(ends.warp), stack.lanes.eq(saved), stack.mask.eq(what.mask),
+                stack.target.eq(Mux(what.call, ends.index + 1, what.immediate)),
+            ]
+            with m.If(mine):
+                m.d.comb += [top_lanes.eq(stack.top_lanes), top_mask.eq(stack.top_mask),
+                             top_target.eq(stack.top_target), self._empty.eq(stack.empty),
+                             self._full.eq(stack.full)]
+
+        mask, after = Signal(2), Signal(machine.lanes)  # what a mask becomes
+        m.d.comb += mask.eq(what.mask)
+        with m.If(what.pop):
+            m.d.comb += [mask.eq(top_mask), after.eq(top_lanes)]
+        with m.Elif(what.call):
+            m.d.comb += after.eq(chosen)
+        with m.Else():  # bra takes lanes out that are not active, too
+            lost = chosen & (self._row | what.push.replicate(machine.lanes))
+            m.d.comb += after.eq(Array(self._rows)[what.mask] & ~lost)
+        with m.If(pops | (commits & (what.clears | what.call) & ~(what.push & self._full))):
+            for slot in range(SLOTS):
+                for number in range(len(MASKS)):
+                    for warp in range(machine.warps):
+                        with m.If((current == slot) & (mask == number) & (ends.warp == warp)):
+                            m.d.sync += self._masks[slot][number][warp].eq(after)
+            m.d.comb += [self.commit.payload.bits.eq(after),
+                         self.commit.payload.writes.number.eq(mask)]
+        m.d.sync += [self._settles.eq(commits & what.settles & ends.last),
+                     self._jumped.eq(what.pop | what.call)]
+        with m.If(commits & (what.pop | what.call)):
+            m.d.sync += self._resume.eq(Mux(what.pop, top_target, what.immediate))
+
+    # -- slots take turns --------------------------------------------------------------------------
+
+    def _schedule(self, m):
+        """What is fetched: the next instruction, a jump's target, or another work-group's."""
+        current, ends = self._current, self._tokens[-1]
+        what, commits = ends.decoded, self._commits
+        running = Signal()  # a phase is under way
+        after = Signal(_INDEX_BITS + 1)  # the next instruction in order
+        others = Array(self.active)
+        left = Signal()
+        m.d.comb += left.eq(others[current].any())
+
+        # A mask was changed in the cycle before: does anything go on, and where?
+        over, again, jumps = Signal(), Signal(), Signal()
+        m.d.comb += [
+            over.eq(self._settles & ~left & self._empty),
+            again.eq(self._settles & ~left & ~self._empty),
+            jumps.eq(self._settles & left & self._jumped),
+            commits.eq(ends.valid & ~(over | again | jumps) & ~self.start),
+        ]
+        cause = Signal(Cause)
+        m.d.comb += cause.eq(ends.cause)
+        with m.If(what.push & self._full):
+            m.d.comb += cause.eq(Cause.OVERFLOW)
+        with m.Elif(what.pop & self._empty):
+            m.d.comb += cause.eq(Cause.EMPTY)
+        taken, access, wrong = Signal(), Signal(), self._wrong
+        m.d.comb += [
+            taken.eq(commits & what.jump & (~what.conditional | self._holds)),
+            access.eq(commits & what.access),
+            wrong.eq(commits & (cause != Cause.NONE)),
+        ]
+
+        # accesses that are over
+        done, failed = Signal(SLOTS), Signal(SLOTS)
+        for slot, completion in enumerate(self.completion):
+            valid = completion.valid & self._accessing[slot]
+            m.d.comb += [done[slot].eq(valid), failed[slot].eq(valid & completion.payload.fault)]
+            with m.If(valid):
+                m.d.sync += self._accessing[slot].eq(0)
+                with m.If(self._closing[slot]):
+                    m.d.sync += self.occupied[slot].eq(0)
+        stops = Signal()
+        m.d.comb += stops.eq(wrong | failed.any() | self.start | self.stopped)
+
+        # whose turn it is
+        computing = Mux(running, 1 << current, 0)
+        launched = Signal(SLOTS)
+        m.d.comb += launched.eq(Mux(self.launch.valid, 1 << self.launch.payload.slot, 0))
+        ready = Signal(SLOTS)
+        m.d.comb += ready.eq((self.occupied & ~self._accessing & ~computing)
+                             | (done & ~self._closing) | launched)
+        held = self.exclusive & ((self._accessing & self._on_chip & ~done).any()
+                                 | (access & what.scratchpad))
+        chooses, chosen = Signal(), Signal(range(SLOTS))
+        m.d.comb += [
+            chosen.eq(Mux(ready.bit_select(current ^ 1, 1), current ^ 1, current)),
+            chooses.eq((~running | over | access) & ready.any() & ~held & ~stops),
+        ]
+
+        # fetch
+        straight = running & self._accepts & ~self._flush
+        m.d.comb += [
+            self._flush.eq(over | again | jumps | taken | access | stops),
+            self._injects.eq(again & ~stops),
+            self._fetches.eq(chooses | ((taken | jumps | straight) & ~stops)),
+            self._fetched.eq(after),
+        ]
+        with m.If(chooses):
+            m.d.comb += self._fetched.eq(Mux(launched.bit_select(chosen, 1), 0, self._pc[chosen]))
+            m.d.sync += [current.eq(chosen), running.eq(1)]
+        with m.Elif(over | access | stops):
+            m.d.sync += running.eq(0)
+        with m.If(taken):
+            m.d.comb += self._fetched.eq(what.immediate)
+        with m.If(jumps):
+            m.d.comb += self._fetched.eq(self._resume)
+        with m.If(self._fetches):
+            m.d.sync += after.eq(self._fetched + 1)
+
+        m.d.sync += [self.ended.valid.eq(over & ~stops), self.ended.payload.slot.eq(current),
+                     self.ended.payload.number.eq(self._number[current])]
+        with m.If(over):
+            m.d.sync += self.occupied.bit_select(current, 1).eq(0)
+        self._show_access(m, access & ~stops)
+        self._launch(m)
+        self._stop(m, wrong, cause, failed)
+
+    def _show_access(self, m, access):
+        current, ends = self._current, self._tokens[-1]
+        what, shown = ends.decoded, self.access.payload
+        last = what.global_store & self._exit_follows & self._empty
+        m.d.sync += [
+            self.access.valid.eq(access),
+            *(shown[name].eq(value) for name, value in {
+                "slot": current, "opcode": what.opcode, "scratchpad": what.scratchpad,
+                "store": what.store, "buffer": what.number, "target": what.target,
+                "width": what.width, "count": what.count, "x": self._offset_x,
+                "y": self._offset_y, "last": last, "index": ends.index,
+                "number": self._number[current], "group_x": self._x[current],
+                "group_y": self._y[current],
+            }.items()),
+            *(shown[name].eq(self._sd[current][number]) for number, name in
+              enumerate(SCALAR_SPECIAL[_SD:])),
+        ]
+        with m.If(access):
+            m.d.sync += [
+                self._accessing.bit_select(current, 1).eq(1),
+                self._on_chip.bit_select(current, 1).eq(what.scratchpad),
+                self._closing.bit_select(current, 1).eq(last),
+                self._pc[current].eq(ends.index + 1),
+            ]
+
+    def _stop(self, m, wrong, cause, failed):
+        """After a fault nothing issues until the next kernel."""
+        current, ends, shown = self._current, self._tokens[-1], self.fault.payload
+        m.d.sync += self.fault.valid.eq((wrong | failed.any()) & ~self.start)
+        slot = Signal(range(SLOTS))
+        m.d.comb += slot.eq(Mux(wrong, current, failed[1]))
+        m.d.sync += [
+            shown.cause.eq(Mux(wrong, cause, Cause.ACCESS)), shown.slot.eq(slot),
+            shown.index.eq(Mux(wrong, ends.index, (self._pc[slot] - 1)[:_INDEX_BITS])),
+            shown.number.eq(self._number[slot]),
+        ]
+        with m.If(wrong | failed.any()):
+            m.d.sync += self.stopped.eq(1)
+        with m.If(self.start):
+            m.d.sync += self.stopped.eq(0)
+        with m.If(wrong | failed.any() | self.start):
+            m.d.sync += [self.occupied.eq(0), self._accessing.eq(0)]

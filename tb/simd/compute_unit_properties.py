@@ -1,0 +1,70 @@
+"""What the compute unit keeps: masked lanes write nothing, and each work-group has its turn."""
+
+from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
+
+from cyclebound.golden.simd.isa import File
+from cyclebound.golden.simd.machine import SLOTS
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["ComputeUnitCheck"]
+
+_MASKS = 4  # special registers that are control masks
+
+
+class ComputeUnitCheck(Watcher):
+    """Follows whose turn it is, and which lanes are active.
+
+    Assumes what the rest of the accelerator sees to: work-groups go into free slots, and an access
+    is completed once.
+
+    Parameters
+    ----------
+    target : ComputeUnit
+        The unit, or a component with the same members and ``machine``.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.machine = target.machine
+
+    def elaborate(self, platform):
+        m = Module()
+        machine, commit = self.machine, self.commit.payload
+        rows = Array(self.active[slot].word_select(warp, machine.lanes)
+                     for slot in range(SLOTS) for warp in range(machine.warps))
+        active = Signal(machine.lanes)
+        m.d.comb += active.eq(rows[Cat(commit.warp, commit.slot)])
+        # an access from the cycle in which it is shown until its completion
+        transfers = Signal(SLOTS)
+        shown = Mux(self.access.valid, 1 << self.access.payload.slot, 0)
+        done = Cat(completion.valid for completion in self.completion)
+        now = Signal(SLOTS)
+        m.d.comb += now.eq(Mux(self.fault.valid, 0, transfers | shown))  # a fault ends them all
+        m.d.sync += transfers.eq(Mux(self.start, 0, now & ~done))
+
+        lanes = commit.lanes
+        mine = now.bit_select(commit.slot, 1)
+        occupied = self.occupied.bit_select(commit.slot, 1)
+        writes = commit.writes
+        mask = (writes.file == File.VECTOR_SPECIAL) & (writes.number < _MASKS)
+        launch = self.launch.payload.slot
+        m.d.sync += [
+            Assume(~self.launch.valid | (~self.occupied.bit_select(launch, 1) & ~self.stopped),
+                   "a work-group for a slot that has one"),
+            Assume(~(self.launch.valid & self.start), "a work-group while a kernel begins"),
+            Assume((done & ~now) == 0, "a completion without an access"),
+            Assert(~self.commit.valid | ((lanes & ~active) == 0), "a masked lane writes"),
+            Assert(~self.commit.valid | ~mask | ~lanes.any(), "a mask is no register"),
+            Assert(~self.commit.valid | ~mine, "a work-group computes while it transfers"),
+            Assert(~self.commit.valid | occupied, "nobody's instruction commits"),
+            Assert((now & ~self.occupied) == 0, "an access of a slot that is free"),
+            Assert(~self.access.valid | ~transfers.bit_select(self.access.payload.slot, 1),
+                   "an access within an access"),
+            Cover(self.commit.valid & lanes.any() & (lanes != active), "some lanes write"),
+            Cover(self.access.valid, "an access"),
+        ]
+        return m

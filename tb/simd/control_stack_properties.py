@@ -1,0 +1,92 @@
+"""What the control stack keeps: its entries, as long as nothing is pushed on a full one."""
+
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+
+from cyclebound.golden.simd.program import STACK_DEPTH
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["ControlStackCheck", "ControlStackLevelCheck"]
+
+
+class ControlStackLevelCheck(Watcher):
+    """Counts entries.
+
+    Assumes what the compute unit sees to: no push when it is full, no pop when it is empty, not
+    both, warp after warp to the last.
+
+    Parameters
+    ----------
+    target : ControlStack
+        The stack, or a component with the same members and ``machine``.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.machine = target.machine
+
+    def elaborate(self, platform):
+        m = Module()
+        warps = self.machine.warps
+        moves = self.push | self.pop
+        level, next_warp = Signal(range(STACK_DEPTH + 1)), Signal(range(max(2, warps)))
+        # what is under way, if not at its first warp
+        pushing, first = Signal(), Signal(len(self.mask) + len(self.target))
+        entry = Cat(self.mask, self.target)
+        with m.If(self.clear):
+            m.d.sync += [level.eq(0), next_warp.eq(0)]
+        with m.Elif(moves):
+            m.d.sync += [next_warp.eq(Mux(self.last, 0, next_warp + 1)), pushing.eq(self.push),
+                         first.eq(entry)]
+            with m.If(self.last):
+                m.d.sync += level.eq(Mux(self.push, level + 1, level - 1))
+
+        m.d.sync += [
+            Assume(~(self.push & (level == STACK_DEPTH)), "push on a full stack"),
+            Assume(~(self.pop & (level == 0)), "pop of an empty stack"),
+            Assume(~(self.push & self.pop), "push and pop at once"),
+            Assume(~moves | (self.last == (self.warp == warps - 1)), "last is not the last warp"),
+            Assume(~moves | (self.warp == next_warp), "warps out of order"),
+            Assume(~moves | (next_warp == 0) | (self.push == pushing), "push turns into pop"),
+            Assume(~self.push | (next_warp == 0) | (entry == first), "an entry changes"),
+            Assert(self.level == level, "entries are lost, or too many"),
+            Assert(self.level <= STACK_DEPTH, "more entries than there is room for"),
+            Assert(self.empty == (level == 0), "empty, and not"),
+            Assert(self.full == (level == STACK_DEPTH), "full, and not"),
+            Cover(self.pop & self.last, "what was pushed is popped"),
+        ]
+        self._follow(m, level)
+        return m
+
+    def _follow(self, m, level):
+        """More about entries."""
+
+
+class ControlStackCheck(ControlStackLevelCheck):
+    """Counts entries, and follows one of them: its lanes of one warp.
+
+    Which one, the first cycle after reset decides, by its ``target`` and ``warp``. A prover may
+    choose as it likes, so that a proof is one for every entry.
+    """
+
+    def _follow(self, m, level):
+        chosen, place, warp = Signal(), Signal.like(self.target), Signal.like(self.warp)
+        known, lanes, mask, target = (Signal(), Signal.like(self.lanes), Signal.like(self.mask),
+                                      Signal.like(self.target))
+        at, of_warp = Signal.like(self.target), Signal.like(self.warp)
+        m.d.comb += [at.eq(Mux(chosen, place, self.target)),
+                     of_warp.eq(Mux(chosen, warp, self.warp))]
+        m.d.sync += [chosen.eq(1), place.eq(at), warp.eq(of_warp)]
+        with m.If(self.push & (level == at) & (self.warp == of_warp)):
+            m.d.sync += [known.eq(1), lanes.eq(self.lanes), mask.eq(self.mask),
+                         target.eq(self.target)]
+        shows = known & (level == at + 1) & (self.warp == of_warp)
+        m.d.sync += [
+            Assert(~shows | (self.top_lanes == lanes), "other lanes than were pushed"),
+            Assert(~shows | ((self.top_mask == mask) & (self.top_target == target)),
+                   "another mask or target than was pushed"),
+            Cover(shows & self.pop & (level != 1), "an entry above others is popped"),
+        ]

@@ -1,0 +1,75 @@
+"""What the scoreboard keeps: no operand is read before it is written."""
+
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+
+from cyclebound.golden.simd.isa import File
+from cyclebound.tb.watcher import Watcher
+
+__all__ = ["ScoreboardCheck"]
+
+
+class ScoreboardCheck(Watcher):
+    """Follows one register, of one warp where its file has lanes.
+
+    Which one, the first cycle after reset decides: that of operand 0, whether it issues or not. A
+    prover may choose as it likes, so that a proof is one for every register.
+
+    A token that issues in cycle *t* writes in ``t + depth``, unless it is flushed before. The check
+    counts down from there; the scoreboard compares ages.
+
+    Parameters
+    ----------
+    target : Scoreboard
+        The scoreboard, or a component with the same members and ``machine``.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.machine = target.machine
+
+    def elaborate(self, platform):
+        m = Module()
+        machine = self.machine
+        depth = machine.decode_stages + machine.execute_stages
+        chosen, kept, warp = Signal(), Signal.like(self.reads[0]), Signal.like(self.warp)
+        followed, of_warp = Signal.like(self.reads[0]), Signal.like(self.warp)
+        m.d.comb += [followed.eq(Mux(chosen, kept, self.reads[0])),
+                     of_warp.eq(Mux(chosen, warp, self.warp))]
+        m.d.sync += [chosen.eq(1), kept.eq(followed), warp.eq(of_warp)]
+
+        shared = (followed.file == File.SCALAR) | (followed.file == File.SCALAR_SPECIAL)
+        here = shared | (self.warp == of_warp)
+        writes = here & (self.writes.file == followed.file) & (followed.file != File.NONE) & (
+            (self.writes.number == followed.number) | self.several)
+        left = Signal(range(depth + 1))  # cycles to the last write that is on its way
+        issues, written = self.issue & ~self.wait, Signal()
+        with m.If(self.flush):
+            m.d.sync += left.eq(0)
+        with m.Elif(issues & writes):
+            m.d.sync += [left.eq(depth - 1), written.eq(1)]
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+
+        early = []
+        for operand, read in enumerate(self.reads):
+            stage = min(operand, machine.decode_stages - 1)
+            same = (read.file == followed.file) & (read.number == followed.number)
+            early.append(here & same & (left > stage))
+        early.append(self.implicit & (followed.file == File.SCALAR_SPECIAL) & (left != 0))
+        names = Cat((self.reads[0] == followed) & here, left != 0)
+        others = Cat(read.file != File.NONE for read in self.reads[1:]).any() | self.implicit
+        m.d.sync += [
+            Assume(~(self.issue & self.wait), "a token issues that should wait"),
+            Assert(~issues | ~Cat(early).any(), "an operand is read before it is written"),
+            Assert(~Cat(early).any() | self.wait, "an operand would be read before it is written"),
+            Assert(~self.wait | others | (self.reads[0] != followed) | ~here | (left != 0),
+                   "nothing is on its way, and it waits"),
+            Cover(names.all() & self.wait, "it waits"),
+            Assert(left < depth, "a write takes longer than the pipeline"),
+            Cover(issues & written & (self.reads[1] == followed) & here, "it is read"),
+        ]
+        return m

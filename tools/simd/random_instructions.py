@@ -1,0 +1,173 @@
+"""Kernels of random instructions: every operation with every kind of operand, close together.
+
+Few registers, so that most instructions wait for another. The kernels of `random_kernels` have a
+tree to be checked against; these have none, and reach what a programmer would not write: divisions
+that wait for divisions, jumps over jumps, empty masks.
+"""
+
+import random
+
+from cyclebound.golden.simd.isa import (
+    SCALAR_SPECIAL,
+    TABLE,
+    VECTOR_SPECIAL,
+    Kind,
+    Operation,
+    Slot,
+    Unit,
+)
+from cyclebound.golden.simd.machine import Machine
+
+__all__ = ["random_instructions"]
+
+_REGISTERS = {Kind.VECTOR: ("v0", "v1", "v2", "v3", "v63"), Kind.SCALAR: ("s0", "s1", "s2", "s31"),
+              Kind.PREDICATE: ("p0", "p1", "p2", "p3"),
+              Kind.VECTOR_SPECIAL: tuple(f"vc.{name}" for name in VECTOR_SPECIAL),
+              Kind.SCALAR_SPECIAL: tuple(f"sc.{name}" for name in SCALAR_SPECIAL)}
+_WRITABLE = {Kind.VECTOR_SPECIAL: ("vc.mem_idx", "vc.mem_data"),
+             Kind.SCALAR_SPECIAL: ("sc.sd_words", "sc.sd_period", "sc.sd_period_cnt")}
+_WORDS = (0, 1, 2, 31, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 0x3F80_0000, 0xC040_0000)
+_BUFFERS = 2  # in DRAM; one in the scratchpad
+_PLAIN = tuple(operation for operation in TABLE
+               if operation.unit not in (Unit.CONTROL, Unit.DRAM, Unit.SCRATCHPAD))
+_DIVIDERS = tuple(operation for operation in TABLE if operation.unit is Unit.DIVIDER)
+_SAVES = {"if": "cmask", "brk": "brk", "jc": "ret"}
+
+
+class _Writer:
+    def __init__(self, rng: random.Random, machine: Machine) -> None:
+        self._rng, self._machine = rng, machine
+        self.lines: list[str] = []
+        self.functions: list[str] = []
+        self._labels = 0
+
+    def label(self) -> str:
+        self._labels += 1
+        return f"l{self._labels}"
+
+    def _word(self) -> str:
+        return f"{self._rng.choice((*_WORDS, self._rng.getrandbits(32))):#x}"
+
+    def _operand(self, slot: Slot) -> str:
+        kind = self._rng.choice(slot.kinds)
+        if kind is Kind.IMMEDIATE:
+            return str(self._rng.randrange(_BUFFERS)) if slot.number.name == "BUFFER" \
+                else self._word()
+        names = _REGISTERS[kind]
+        if slot.written and kind in _WRITABLE:
+            names = _WRITABLE[kind]
+        return self._rng.choice(names)
+
+    def _named(self, operation: Operation) -> str:
+        sub = self._rng.choice(operation.subops)
+        return f"{operation.name}.{sub}" if sub else operation.name
+
+    def plain(self) -> None:
+        """An instruction that computes."""
+        operation = self._rng.choice(_DIVIDERS if self._rng.random() < 0.08 else _PLAIN)
+        operands = [self._operand(slot) for slot in operation.slots
+                    if operation.name != "printtrace"]
+        self.lines.append(f"{self._named(operation)} {', '.join(operands)}")
+
+    def _offsets(self) -> str:
+        return ", ".join(self._rng.choice(("0", "-3", "7", "s0", "s31")) for _ in range(2))
+
+    def access(self) -> None:
+        """An access, and what it needs to be legal."""
+        rng, items = self._rng, self._machine.items
+        vector, offsets = rng.choice(_REGISTERS[Kind.VECTOR][:4]), self._offsets()
+        wide = rng.choice(("", "", ".vec2", ".vec4"))
+        buffer = rng.randrange(_BUFFERS)
+        index = f"movvsp vc.mem_idx, {rng.randrange(items)}"
+        size = ("smovssp sc.sd_words, 3", "smovssp sc.sd_period, 9",
+                "smovssp sc.sd_period_cnt, 2")
+        self.lines += rng.choice((
+            (f"ldglin{wide} {vector}, {buffer}, {offsets}",),
+            (f"stglin{wide} {vector}, {buffer}, {offsets}",),
+            (f"ldglin vc.mem_data, {buffer}, {offsets}",),
+            (f"stglin vc.mem_data, {buffer}, {offsets}",),
+            (f"ldsplin {vector}, 0, {offsets}",), (f"stsplin {vector}, 0, {offsets}",),
+            (f"ldsplin vc.mem_data, 0, {offsets}",),
+            (f"ldg2sptile 0, {buffer}, {offsets}",), (f"stg2sptile 0, {buffer}, {offsets}",),
+            (index, f"ldgbidx {buffer}"), (index, f"stgbidx {buffer}"), (index, "ldspbidx 0"),
+            (index, "stspbidx 0"), (index, f"ldgidxit {vector}, {buffer}"),
+            (index, f"stgidxit {vector}, {buffer}"),
+            (index, *size, f"ldgcidx {buffer}, 1, 0"), (*size, f"stgcidx {buffer}, 2, 0"),
+            (size[0], "sldsp s1, 0, 2, 0"),
+            (f"sldg s{rng.choice((0, 5))}, {buffer}, {rng.choice((1, 3, 10))}",),
+        ))
+
+    def block(self, depth: int) -> None:
+        """A few instructions, perhaps with a mask around them, or a jump over them."""
+        rng = self._rng
+        kind = rng.random()
+        if kind < 0.5 or depth == 3:
+            for _ in range(rng.randint(1, 5)):
+                self.plain()
+        elif kind < 0.62:
+            self.access()
+        elif kind < 0.72:
+            end = self.label()
+            self.lines.append(f"sicj.{rng.choice(('ez', 'nz', 'g', 'ge', 'l', 'le'))} {end}, "
+                              f"{rng.choice(_REGISTERS[Kind.SCALAR])}"
+                              if rng.random() < 0.8 else f"j {end}")
+            self.block(depth + 1)
+            self.lines.append(f"{end}:")
+        elif kind < 0.9:
+            self._masked(depth)
+        elif depth == 0 and kind < 0.96:
+            name = self.label()
+            self.functions.append(name)
+            self.lines.append(f"call {name}{rng.choice(('', ', p1'))}")
+        elif kind > 0.98:
+            self.lines.append(f"exit {rng.choice(_REGISTERS[Kind.PREDICATE])}")
+        else:
+            self.plain()
+
+    def _masked(self, depth: int) -> None:
+        rng, end = self._rng, self.label()
+        predicate = rng.choice(_REGISTERS[Kind.PREDICATE])
+        sub = rng.choice(tuple(_SAVES))
+        if rng.random() < 0.3:  # a branch
+            other = self.label()
+            self.lines += [f"cpush.if {end}", f"bra {other}, {predicate}"]
+            self.block(depth + 1)
+            self.lines += ["cpop", f"{other}:"]
+        else:
+            self.lines.append(f"cpush.{sub} {end}{rng.choice(('', f', {predicate}'))}")
+            if rng.random() < 0.8:
+                self.lines.append(f"{_SAVES[sub]} {predicate}")
+        if rng.random() < 0.8:
+            self.block(depth + 1)
+        self.lines += ["cpop", f"{end}:"]
+
+
+def random_instructions(seed: int, machine: Machine, blocks: int = 20) -> str:
+    """The source of such a kernel, for any grid; the same for the same seed."""
+    rng = random.Random(seed)
+    writer = _Writer(rng, machine)
+    items = machine.items
+    for number, register in enumerate(_REGISTERS[Kind.VECTOR]):
+        special = ("lid_x", "tid_x", "lid_y", "one")[number % 4]
+        writer.lines.append(f"mov {register}, vc.{special}")
+    for register in range(4, 8):
+        writer.lines.append(f"mov v{register}, {rng.choice(_WORDS):#x}")
+    # mem_data, and what accesses of four registers reach
+    writer.lines += ["movvsp vc.mem_idx, v0", "movvsp vc.mem_data, v1"]
+    writer.lines += [f"smov {register}, {rng.choice(_WORDS):#x}"
+                     for register in _REGISTERS[Kind.SCALAR]]
+    writer.lines += [f"itest.{rng.choice(('ez', 'g', 'le'))} p{number}, v{number}"
+                     for number in range(4)]
+    for _ in range(blocks):
+        writer.block(0)
+    writer.lines += [f"stglin v0, {rng.randrange(_BUFFERS)}", "exit"]
+    for name in writer.functions:
+        writer.lines.append(f"{name}:")
+        writer.block(2)
+        if rng.random() < 0.5:
+            writer.lines.append("ret p2")
+        writer.block(2)
+        writer.lines.append("cpop")
+    size = 1 << 16
+    buffers = [f"{number} {number * size:#x} {2 * items} 3" for number in range(_BUFFERS)]
+    return "\n".join([".data", *buffers, ".sp_data", f"0 0 {items} 2", ".text", *writer.lines, ""])
