@@ -93,10 +93,14 @@ class Bound:
     kind: str = "bound"
     environment: str = ""
 
+    @functools.cached_property
+    def _signature(self) -> Mapping[str, inspect.Parameter]:
+        return inspect.signature(self.function).parameters
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """Names of all arguments."""
-        return tuple(inspect.signature(self.function).parameters)
+        return tuple(self._signature)
 
     @functools.cached_property
     def ranges(self) -> dict[str, Range]:
@@ -111,7 +115,7 @@ class Bound:
 
     def required(self) -> set[str]:
         """Names of the arguments that have no default."""
-        return {name for name, parameter in inspect.signature(self.function).parameters.items()
+        return {name for name, parameter in self._signature.items()
                 if parameter.default is inspect.Parameter.empty}
 
     @property
@@ -139,12 +143,11 @@ class Bound:
         return self.source + (f"; {self.origin(**self._arguments(known))}" if self.origin else "")
 
     def _arguments(self, known: Mapping[str, object]) -> dict[str, object]:
-        signature = inspect.signature(self.function).parameters
-        missing = [name for name, parameter in signature.items()
+        missing = [name for name, parameter in self._signature.items()
                    if name not in known and parameter.default is inspect.Parameter.empty]
         if missing:
             raise NotCovered(f"bound {self.name} needs {', '.join(missing)}")
-        return {name: known[name] for name in signature if name in known}
+        return {name: known[name] for name in self._signature if name in known}
 
 
 def _claim(kind: str, *, formula: str, source: str, origin: Callable[..., str] | None,

@@ -4,12 +4,32 @@ No block: what uses it has files that cover it (the fabric and its special units
 tests/sim/test_elaborate.py.
 """
 
-from amaranth.hdl import ClockSignal, Instance, ResetInserter, ResetSignal
+from amaranth.hdl import ClockSignal, EnableInserter, Instance, Module, ResetInserter, ResetSignal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 __all__ = ["shared"]
 
 
-def shared(component, platform, *, alike, reset=None):
+class _Enabled(wiring.Component):
+    """A component that moves while ``enable`` is set."""
+
+    def __init__(self, component):
+        self._component = component
+        super().__init__({"enable": In(1), **component.signature.members})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.component = EnableInserter(self.enable)(self._component)
+        for path, member, inner in self._component.signature.flatten(self._component):
+            outer = self
+            for step in path:
+                outer = outer[step] if isinstance(step, int) else getattr(outer, step)
+            m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        return m
+
+
+def shared(component, platform, *, alike, reset=None, enable=None):
     """What to add to a module's submodules for one of many equal components.
 
     Amaranth writes a module for each component, however many are alike. Where the platform shares
@@ -24,14 +44,21 @@ def shared(component, platform, *, alike, reset=None):
         What ``elaborate`` was given. It shares modules if it has a method ``share(component,
         alike)`` which returns a module's name.
     alike : hashable
-        The same for components of this class that are the same hardware.
+        Equal for components of this class that are the same hardware.
     reset : Value or None
         Resets the component, besides its domain's reset.
+    enable : Value or None
+        The component moves in cycles in which this is set; None: in all.
     """
     if not hasattr(platform, "share"):
+        if enable is not None:
+            component = EnableInserter(enable)(component)
         return component if reset is None else ResetInserter(reset)(component)
     ports = {f"{member.flow.name.lower()[0]}_{'__'.join(map(str, path))}": value
              for path, member, value in component.signature.flatten(component)}
-    return Instance(platform.share(component, alike), **ports,
+    if enable is not None:
+        ports["i_enable"] = enable
+        component = _Enabled(component)
+    return Instance(platform.share(component, (alike, enable is not None)), **ports,
                     i_clk=ClockSignal(),
                     i_rst=ResetSignal() if reset is None else ResetSignal() | reset)

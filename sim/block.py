@@ -16,6 +16,9 @@ __all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Picture", "Prope
 Make = Callable[..., wiring.Component]
 
 
+Domain = Mapping[str, range | tuple[int, ...]]
+
+
 @dataclass(frozen=True)
 class Configuration:
     """Values for the component's parameters, under a name.
@@ -24,18 +27,24 @@ class Configuration:
     ----------
     parameters : mapping
         Keyword arguments of the component.
-    domain : mapping
+    domain : mapping or callable
         Parameters of a request, and what else decides how long it takes (the state in which it
         finds the block, its alignment), as testbenches declare them; with the values that an
         exhaustive testbench covers. Each combination is a case, and the verdict says "exhaustive"
-        only if every case was in fact observed.
+        only if every case was in fact observed. Where it depends on the component's parameters, it
+        is a function of them, and other parameters have another domain.
     possible : callable or None
         From the values of a combination, by name, whether it is a case; None: each is.
     """
 
     parameters: Mapping[str, object]
-    domain: Mapping[str, range | tuple[int, ...]] = field(default_factory=dict)
+    domain: Domain | Callable[[Mapping[str, object]], Domain] = field(default_factory=dict)
     possible: Callable[..., bool] | None = None
+
+    @property
+    def values(self) -> Domain:
+        """The domain for these parameters."""
+        return self.domain(self.parameters) if callable(self.domain) else self.domain
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,11 @@ class Testbench:
     probed : callable or None
         From ``top``, the block's component inside it, at which its probes look; None: with a
         ``top`` there are no probes.
+    least : mapping
+        The smallest values with which it can run of those parameters that users may change, where
+        the component itself takes smaller ones.
+    fixed : tuple[str, ...]
+        Parameters of which its models know the configuration's own values only.
     """
 
     __test__: ClassVar[bool] = False  # for pytest, which takes any class called Test... for one
@@ -90,6 +104,8 @@ class Testbench:
     observes: bool = True
     searches: bool = False
     probed: Callable[[wiring.Component], wiring.Component] | None = None
+    least: Mapping[str, int] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
 
     def runs_on(self, configuration: str) -> bool:
         """Whether it can run in this configuration."""
@@ -247,7 +263,10 @@ class Block:
     summary : str
         One line.
     component : callable
-        The component's class.
+        The component's class; or left out, with ``sources`` and ``top`` instead.
+    sources, top : tuple[str, ...], str
+        Files in Verilog, SystemVerilog or VHDL, and the module of them that the block is
+        (`cyclebound.sim.verilog_module`). Its ports, without clock and reset, are the block's.
     configurations : mapping
         Named values of its parameters.
     testbenches, bounds, properties : tuples
@@ -267,16 +286,23 @@ class Block:
 
     name: str
     summary: str
-    component: Make
-    configurations: Mapping[str, Configuration]
-    testbenches: tuple[Testbench, ...]
-    bounds: tuple[Observed, ...]
+    component: Make | None = None
+    configurations: Mapping[str, Configuration] = field(default_factory=dict)
+    testbenches: tuple[Testbench, ...] = ()
+    bounds: tuple[Observed, ...] = ()
     properties: tuple[Property, ...] = ()
     checker: Callable[[wiring.Component], wiring.Component] | None = None
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    sources: tuple[str, ...] = ()
+    top: str = ""
+
+    def __post_init__(self) -> None:
+        if self.component is None and self.sources and isinstance(self.sources, list | tuple):
+            from cyclebound.sim.verilog_module import VerilogModule
+            object.__setattr__(self, "component", VerilogModule(self.sources, self.top))
 
     @property
     def family(self) -> str:

@@ -73,6 +73,10 @@ def _numbers(block: Block) -> Iterator[str]:
     for thing, some in (("configuration", block.configurations), ("testbench", block.testbenches)):
         if not some:
             yield f"it must have a {thing}"
+    if block.component is None:
+        yield "it must have a component, or sources and their top"
+    if bool(block.sources) != bool(block.top):
+        yield "it must have both sources and top, or neither"
     for bench in block.testbenches:
         for name in ("seeds", "max_cycles"):
             if getattr(bench, name) < 1:
@@ -91,7 +95,12 @@ def _numbers(block: Block) -> Iterator[str]:
         if claim.induction is not None and claim.induction < 1:
             yield f"induction of property {claim.name} must be at least 1, not {claim.induction}"
     for name, configuration in block.configurations.items():
-        for parameter, values in configuration.domain.items():
+        try:
+            domain = configuration.values.items()
+        except Exception as error:  # whatever a user's function does
+            yield f"the domain of configuration {name}: {type(error).__name__}: {error}"
+            continue
+        for parameter, values in domain:
             if not values or (isinstance(values, range) and values.step != 1):
                 yield (f"the domain of {parameter} in configuration {name} must be some values, "
                        f"or some consecutive numbers, not {shown(values)}")
@@ -119,6 +128,9 @@ def _references(block: Block) -> Iterator[str]:
     named += [(f"picture {p.name}", "testbench", p.testbenches, benches) for p in block.pictures]
     if block.fpga is not None:
         named.append(("fpga", "configuration", (block.fpga.configuration,), configurations))
+    parameters = {name for each in block.configurations.values() for name in each.parameters}
+    named += [(f"testbench {b.name}", "parameter", (*b.least, *b.fixed), parameters)
+              for b in block.testbenches]
     for where, thing, names, known in named:
         for name in names:
             if name not in known:

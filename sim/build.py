@@ -11,7 +11,6 @@ import functools
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from cyclebound.sim.elaborate import (
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 from cyclebound.sim.yosys import PACKAGE
 
-__all__ = ["Build", "BuildError", "build_verilator", "library_path"]
+__all__ = ["Build", "BuildError", "build_verilator"]
 
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _FLAGS = ("-std=gnu++20", "-w",
@@ -48,12 +47,16 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Build:
-    """A simulator: its executable, whether it came from the cache, and the seconds it took."""
+    """A simulator: its executable, whether it came from the cache, and the seconds it took.
+
+    ``key`` stands for all that it was made from.
+    """
 
     executable: Path
     cached: bool
     seconds: float
     trace: str | None
+    key: str
 
     def command(self, waveform: Path | None) -> list[str]:
         """The command that simulates, and writes the waveform if there is to be one."""
@@ -167,18 +170,8 @@ def _compile(folder: Path, trace: str | None, runtime: Path) -> None:
     libraries = Path(cocotb_tools.config.libs_dir)
     objects += sorted(map(str, runtime.glob("*.o")))
     _run([compiler(), *objects, "-o", "sim", "-pthread", "-rdynamic",
-          f"-L{libraries}", "-lcocotbvpi_verilator",  # found at run time by `library_path`
+          f"-L{libraries}", "-lcocotbvpi_verilator",  # a job's environment says where it is
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
-
-
-def library_path() -> dict[str, str]:
-    """The environment in which a simulator finds cocotb's libraries, wherever they are installed.
-
-    A path in the executable would tie it to one environment; without, all share the cache.
-    """
-    name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
-    before = [path for path in [os.environ.get(name)] if path]
-    return {name: os.pathsep.join([str(cocotb_tools.config.libs_dir), *before])}
 
 
 def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str, ...] = (),
@@ -260,4 +253,4 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
             folder / "key").write_text(key_of(rtlil(), options)))
         key = (known / "key").read_text()
     folder, cached = entry("verilator", key, make)
-    return Build(folder / "sim", cached, time.monotonic() - started, trace)
+    return Build(folder / "sim", cached, time.monotonic() - started, trace, key)

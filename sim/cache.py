@@ -20,7 +20,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.guard import guarded
 from cyclebound.sim.toolchain import cache_root
 
-__all__ = ["entry", "key_of", "known"]
+__all__ = ["entry", "forget", "key_of", "known"]
 
 _MANIFEST = "manifest.json"
 
@@ -80,6 +80,22 @@ def known(kind: str, key: str) -> Path | None:
     return folder if _sound(folder) else None
 
 
+def forget(kind: str, key: str) -> None:
+    """Remove an entry, if there is one. Raises `UserError` if the cache cannot be written."""
+    parent = cache_root() / kind
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with _locked(parent / f"{key}.lock"):
+            _remove(parent / key)
+    except OSError as error:
+        raise _unwritable(parent, error) from error
+
+
+def _unwritable(parent: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write the cache {parent}: {error.strerror or error}; "
+                     "set CYCLEBOUND_CACHE to a folder with room")
+
+
 def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool]:
     """The folder of an entry, made by ``make(folder)`` if there is none; and whether it was there.
 
@@ -106,6 +122,5 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool
             finally:
                 shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
-        raise UserError(f"cannot write the cache {parent}: {error.strerror or error}; "
-                        "set CYCLEBOUND_CACHE to a folder with room") from error
+        raise _unwritable(parent, error) from error
     return folder, False

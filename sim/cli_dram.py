@@ -146,7 +146,11 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
                 metavar="N", min=1, max=1 << COUNT_BITS, help="Words in the buffer.")
                 ] = 1 << COUNT_BITS,
             write: Write = False, picture: Picture = None, as_json: AsJson = False) -> None:
-    """Commands and issue delay of an indexed request: one burst for each word."""
+    """Commands and issue delay of an indexed request: one burst for each word.
+
+    Its bounds are those of the rows that its buffer covers: of --limit words.
+    """
+    from cyclebound.golden.dram.index_bounds import indexed_issue_delay, rows_of
     found = _part(part)
     try:
         first = int(address, 0) // WORD_BYTES
@@ -157,7 +161,10 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
             raise UserError(f"an index must be from 0 to {limit - 1}, not {index}")
     _inside(found, first + max(indexes) + 1)
     bursts = [(first + index) // BURST_WORDS for index in indexes]
-    _show(found, bursts, schedule(found, bursts, write=write, indexed=True), [], picture, as_json)
+    values = {"part": found, "bursts": len(bursts), "write": int(write),
+              "rows": rows_of(part=found, address=first, words=limit)}
+    _show(found, bursts, schedule(found, bursts, write=write, indexed=True),
+          [(indexed_issue_delay, values), (bounds.eq16, values)], picture, as_json)
 
 
 @dram.command()
@@ -248,7 +255,7 @@ def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
     Exit status 1 if one takes longer than the bound.
     """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay
-    from cyclebound.golden.dram.index_search import longest_order
+    from cyclebound.tools.dram.index_search import longest_order
     found = _part(part)
     try:
         bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
@@ -273,7 +280,7 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
                 "--least", metavar="CLOCKS", help="Look only for requests that take so long: the "
                 "more, the sooner it is done.")] = 0) -> None:
     """The longest indexed request of so many words over so many rows, exactly, by searching all."""
-    from cyclebound.golden.dram.index_exact import longest_request
+    from cyclebound.tools.dram.index_exact import longest_request
     found = _part(part)
     try:
         with status("searching") as tell:

@@ -30,31 +30,63 @@ from cyclebound.sim.lazy import lazy
 
 blocks = lazy("cyclebound.sim.block")
 fpgas = lazy("cyclebound.sim.fpga")
+printing = lazy("cyclebound.sim.print_table")
 proving = lazy("cyclebound.sim.prove")
 regression = lazy("cyclebound.sim.regress")
 run_results = lazy("cyclebound.sim.results")
 variants = lazy("cyclebound.sim.variant")
 verdicts = lazy("cyclebound.sim.verdict")
+verilog_checks = lazy("cyclebound.sim.verilog_check")
+verilog_litex = lazy("cyclebound.sim.verilog_litex")
 verilogs = lazy("cyclebound.sim.verilog")
 
 
 @app.command()
 def verilog(block: BlockName, output: Annotated[Path, typer.Option(
-                "--output", "-o", metavar="FILE", help="Where to write; - for standard output.")],
-            configuration: ConfigurationName = None, settings: Settings = None) -> int:
-    """Verilog for FPGA tools, checked with `verilator --lint-only`."""
+                "--output", "-o", metavar="FILE", help="Where to write; - for standard output.")
+            ] = Path("-"),
+            configuration: ConfigurationName = None, settings: Settings = None,
+            part: PartFile = None,
+            port_map: Annotated[Path | None, typer.Option(
+                "--port-map", metavar="FILE", help="Write ports, fields, claims and an instance as "
+                "JSON too.")] = None,
+            fusesoc: Annotated[Path | None, typer.Option(
+                "--fusesoc", metavar="FILE", help="Write a FuseSoC core file for --output too.")
+            ] = None,
+            litex: Annotated[Path | None, typer.Option(
+                "--litex", metavar="FILE", help="Write a LiteX module around --output too.")
+            ] = None,
+            check: Annotated[bool, typer.Option(
+                "--check", help="Prove with yosys that the Verilog is the hardware that was built.")
+            ] = False) -> int:
+    """Verilog for other designs: a port for each field, claims in the head, an instance to copy.
+
+    It is checked with `verilator --lint-only -Wall`. Exit status 1 if that says anything.
+    """
     found = the_catalogue().find(block)
-    text = verilogs.export(found, parameters_of(found, configuration, settings))
-    problems = verilogs.lint(text, verilogs.module_name(found), found.unread)
-    if str(output) == "-":
-        print(text)
-    else:
+    settings = [*(settings or ()), *([f"part={part}"] if part else ())]
+    made = verilogs.export(found, parameters_of(found, configuration, settings))
+    problems = verilogs.lint(made, found.unread)
+    for option, path in (("--fusesoc", fusesoc), ("--litex", litex)):
+        if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):
+            raise UserError(f"{option} names a file in the folder of --output")
+    core, module = made.fusesoc(output.name), verilog_litex.litex_module(made, output.name)
+    for path, text in ((output, made.text), (port_map, made.port_map), (fusesoc, core),
+                       (litex, module)):
+        if path is None:
+            continue
+        if str(path) == "-":
+            print(text)
+            continue
         try:
-            output.write_text(text)
+            path.write_text(text)
         except OSError as error:
-            raise UserError(f"cannot write {output}: {error.strerror}") from error
+            raise UserError(f"cannot write {path}: {error.strerror}") from error
     for problem in problems:
         cli.say(f"{found.name}: {problem}")
+    if check:
+        verilog_checks.check_equivalent(made)
+        cli.say(f"{made.core}: proved equal to its source")
     return 1 if problems else 0
 
 
@@ -101,7 +133,7 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
                 "-" if proof.induction is None else str(proof.induction),
                 f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
                 proof.says if proof.status == "proved" else f"{proof.says}: {proof.detail}")
-        console().print(table)
+        printing.print_table(table, console())
     return int(bool(run_results.unproved(map(asdict, proofs))))
 
 
@@ -170,11 +202,14 @@ def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",
     parameters = parameters_of(block, figures.configuration, settings, more=more)
     rows = []
     for observed in block.bounds:
-        row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None}
+        row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
+               "unit": observed.probe.counts if observed.probe else "cycles"}
         try:
             row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
-            row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
-            row["words"] = f"{row['cycles']:,} cycles, {row['ns']:,} ns"
+            row["words"] = f"{row['cycles']:,} {row['unit']}"
+            if row["unit"] == "cycles":  # nothing else has a time
+                row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
+                row["words"] += f", {row['ns']:,} ns"
         except NotCovered as error:
             row["words"] = f"{error}; give it with --set"
         except Exception as error:  # a mistake in the formula, which may be the user's own

@@ -1,7 +1,9 @@
 """Commands that simulate, and that read what was simulated."""
 
+import ast
 import contextlib
 import datetime
+import importlib.util
 import shlex
 import sys
 from pathlib import Path
@@ -144,6 +146,9 @@ def regress(
         "--pictures/--no-pictures", show_default=False,
         help="Draw worst requests' waveforms and the blocks' own pictures. The default: in the "
         "full level; in the quick one only requests that violate a bound.")] = None,
+    fresh: Annotated[bool, typer.Option(
+        "--fresh", help="Simulate all anew. The default takes over what an earlier run has shown "
+        "with the same RTL, testbench, models, seeds and tools.")] = False,
     fpga: Annotated[bool, typer.Option(
         "--fpga", help="Place and route the blocks too; a minute or more each, the first time.")
     ] = False,
@@ -152,7 +157,8 @@ def regress(
     scheduler: Annotated[str | None, typer.Option(
         metavar="ADDRESS", help="Run the jobs on the Dask cluster of this scheduler.")] = None,
     resume: Annotated[Path | None, typer.Option(
-        metavar="DIR", help="Continue a run: what has finished there is not run again.")] = None,
+        metavar="DIR", help="Continue a run: what has finished there is not run again. With BLOCK, "
+        "only of these blocks; the others stay as they are.")] = None,
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="DIR", help="The run's folder; the default is runs/<time>.")
     ] = None,
@@ -177,7 +183,7 @@ def regress(
                "testbenches": testbenches or (), "level": "full" if full else "quick",
                "shard": _shard(shard), "seed": seed,
                "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
-               "simulator": simulator, "wall_limit": wall_limit}
+               "fresh": fresh, "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])
@@ -237,9 +243,11 @@ def _show(folder: Path, *, as_json: bool, page: bool) -> int:
         print(run.as_json())
     else:
         run_table.print_run(run, console())
-        if page:
-            from cyclebound.sim.report import write_report  # matplotlib takes a second to load
-            console().print(f"report: {write_report(folder)}", soft_wrap=True, markup=False)
+    if page:
+        from cyclebound.sim.report import write_report  # matplotlib takes a second to load
+        path = write_report(folder)
+        if not as_json:
+            console().print(f"report: {path}", soft_wrap=True, markup=False)
     return 1 if run.problems else 0
 
 
@@ -293,6 +301,8 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     changes = changes_of(found, configuration, settings, part)
     found, name = variants.variant(found, configuration, changes)
     bench = found.testbench(testbench) if testbench else found.testbenches[0]
+    if test and (names := _tests_of(bench.module)) and test.partition("/")[0] not in names:
+        raise unknown(f"test of {found.name}'s testbench {bench.name}", test, names)
     plan = plans.Plan([found], Path("."), seed=seed, configurations=[name],
                 testbenches=[bench.name], waves=waves,
                 simulator=_simulator(simulator), wall_limit=wall_limit, pages=tuple(cli.pages))
@@ -315,6 +325,22 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     return 0 if _judged(found, name, outcome) and outcome.passed else 1
 
 
+def _tests_of(module: str) -> list[str]:
+    """Names of a testbench's tests, from its source: it can be imported in a simulator only."""
+    try:
+        found = importlib.util.find_spec(module)
+        tree = ast.parse(Path(found.origin).read_text())
+    except (ImportError, AttributeError, OSError, ValueError, SyntaxError):
+        return []  # the simulator will say
+    names = []
+    for each in tree.body:
+        if isinstance(each, ast.AsyncFunctionDef) and each.decorator_list:
+            names.append(each.name)
+        elif isinstance(each, ast.Assign):
+            names += [target.id for target in each.targets if isinstance(target, ast.Name)]
+    return names
+
+
 def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":
     """What becomes of a job whose configuration no catalogue knows."""
     try:
@@ -332,7 +358,7 @@ def _judged(block: "blocks_of.Block", name: str, outcome: "jobs.Outcome") -> boo
     for row in rows:
         of = f"{row.what}: {row.bound}" if row.bound != "-" else row.what
         print(f"{of}: {row.verdict}, {row.detail}" if row.failed else
-              f"{of}: {row.verdict}, closest {row.worst} of {row.allowed} cycles in "
+              f"{of}: {row.verdict}, closest {row.worst:,} of {row.allowed:,} {row.unit} in "
               f"{row.requests:,} requests")
     return not any(row.failed for row in rows)
 
@@ -398,8 +424,10 @@ def picture(block: BlockName,
 def report(folder: Folder,
            output: Annotated[Path | None, typer.Option(
                "--output", "-o", metavar="FILE", help="The default is DIR/report.html.")] = None,
-           ) -> None:
+           since: Annotated[Path | None, typer.Option(
+               "--since", metavar="DIR", help="An earlier run: begin with what changed since then.")
+           ] = None) -> None:
     """One self-contained HTML file about a finished run."""
     from cyclebound.sim.report import write_report  # matplotlib takes a second to load
 
-    print(write_report(folder, output))
+    print(write_report(folder, output, since))

@@ -12,9 +12,12 @@ from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim.cli import GROUPS, AsJson, Progress, app, console, progress_bars
+from cyclebound.sim.cli_simd_published import adversary, errata, published, table_5
+from cyclebound.sim.cli_simd_wcet import tightness, wcet
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
+from cyclebound.sim.simd_options import KernelFile, numbered, sizes_of
 from cyclebound.sim.simd_run import SimdRun, grid_of, run_kernel
 from cyclebound.tools.simd import disassembler, isa_page
 from cyclebound.tools.simd.kernel_cases import fill
@@ -22,10 +25,9 @@ from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 
 simd = typer.Typer(no_args_is_help=True, help=GROUPS["simd"][1])
 app.add_typer(simd, name="simd")
-
-KernelFile = Annotated[str, typer.Argument(
-    metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "
-    "(`cyclebound simd kernels`).")]
+for _command in (wcet, tightness, published, errata, adversary):
+    simd.command()(_command)
+simd.command("table5")(table_5)
 
 
 @simd.command()
@@ -138,29 +140,6 @@ def _full_size(name: str, policy: str, tell: Progress) -> int:
     return ran.timed.cycles
 
 
-def _numbered(option: str, given: list[str] | None, what: str) -> dict[int, str]:
-    """Options of the form NUMBER=TEXT."""
-    found: dict[int, str] = {}
-    for each in given or ():
-        number, equals, text = each.partition("=")
-        if not equals or not number.isdecimal() or not text:
-            raise UserError(f"{option} takes BUFFER={what}, not {each!r}")
-        if int(number) in found:
-            raise UserError(f"{option} names buffer {int(number)} twice")
-        found[int(number)] = text
-    return found
-
-
-def _sizes(given: list[str] | None) -> dict[int, tuple[int, int]]:
-    found = {}
-    for number, text in _numbered("--size", given, "X,Y").items():
-        x, comma, y = text.partition(",")
-        if not x.isdecimal() or not (y if comma else "1").isdecimal():
-            raise UserError(f"--size takes BUFFER=X,Y, whole numbers, not {text!r}")
-        found[number] = int(x), int(y) if comma else 1
-    return found
-
-
 @simd.command()
 def run(
     kernel: KernelFile,
@@ -219,11 +198,11 @@ def run(
     source = Path(kernel).parent if kernel.endswith(".sas") else None
     try:
         if sizes:
-            program = program.with_sizes(_sizes(sizes))
+            program = program.with_sizes(sizes_of(sizes))
     except ValueError as error:
         raise UserError(str(error)) from None
     items = grid_of(program, grid, width, machine)
-    files = {number: Path(text) for number, text in _numbered("--data", data, "FILE").items()}
+    files = {number: Path(text) for number, text in numbered("--data", data, "FILE").items()}
     memory = load_memory(program, files, source)
     if seed is not None:
         if program.name not in REFERENCES:

@@ -22,10 +22,9 @@ from cyclebound.golden.dataflow.bitstream import check_depth
 from cyclebound.golden.dataflow.grid import Grid, Node
 from cyclebound.golden.dataflow.interpret import interpret_all
 from cyclebound.golden.dataflow.kernel import Kernel, KernelError
-from cyclebound.golden.dataflow.mapper import Mapped
+from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.memory import kernel_arrays, typed_arrays, with_spills
-from cyclebound.golden.dataflow.run import Layout, check_run, map_graphs, run_mapped
-from cyclebound.golden.dataflow.segments import compile_segments
+from cyclebound.golden.dataflow.run import Layout, check_run, run_mapped
 from cyclebound.golden.dataflow.wcet import Estimate, estimate
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.sim import catalogue
@@ -35,6 +34,8 @@ from cyclebound.sim.dataflow_files import load_kernel, read_array
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.job import Job, simulate
 from cyclebound.sim.sources import sources
+from cyclebound.tools.dataflow.run import map_graphs
+from cyclebound.tools.dataflow.segments import compile_segments
 
 __all__ = ["ENGINES", "Hardware", "KernelRun", "Timing", "hardware", "load_kernel", "read_array",
            "run_kernel"]

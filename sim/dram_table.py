@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cyclebound.golden.dram import (
+from cyclebound.golden.dram.bounds import recovery
+from cyclebound.golden.dram.index_table import Known
+from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.golden.dram.timing import PARTS
+from cyclebound.sim.cache import entry, key_of
+from cyclebound.tools.dram import (
     index_exact,
     index_gaps,
     index_latest,
@@ -19,13 +24,8 @@ from cyclebound.golden.dram import (
     index_steps,
     index_worlds,
 )
-from cyclebound.golden.dram.bounds import recovery
-from cyclebound.golden.dram.index_exact import longest_request
-from cyclebound.golden.dram.index_table import Known
-from cyclebound.golden.dram.index_witnesses import witnesses
-from cyclebound.golden.dram.request import FIFO_DEPTH
-from cyclebound.golden.dram.timing import PARTS
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.tools.dram.index_exact import longest_request
+from cyclebound.tools.dram.index_witnesses import witnesses
 
 __all__ = ["Searched", "search_all", "write_table"]
 

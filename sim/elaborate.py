@@ -17,11 +17,12 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
+from cyclebound.tb.bus import Field
 from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
 
 __all__ = [
-    "EXPORT_SCRIPT",
     "FAST_SCRIPT",
     "SCRIPT",
     "Claim",
@@ -33,6 +34,7 @@ __all__ = [
     "leave_unused",
     "port_fields",
     "ports_of",
+    "run_yosys",
     "simulation_verilog",
     "to_rtlil",
     "watch",
@@ -48,13 +50,6 @@ Processes become multiplexers, because Icarus cannot simulate the processes that
 ``always @*`` blocks stay X at the start. Verilator takes a fraction of the time for it too.
 """
 
-EXPORT_SCRIPT = _SCRIPT.format("memory_collect; opt_clean -purge; splitnets -driver; "
-                               "opt_clean -purge; ")
-"""The same without what nobody reads, such as second names for the fields of a struct, of which
-those of a register that was not needed would have no driver. Nets whose bits have several drivers
-are split: one bit of a struct may depend on another, which tools that see vectors take for a loop.
-"""
-
 # opt_dff sees resets and enables only without the aliases that opt_clean removes.
 FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; memory_collect; opt_clean; ")
 """The same for Verilator, which runs twice as fast with it (docs/performance.md).
@@ -67,16 +62,6 @@ value costs nothing. Icarus, a second opinion, is left without this step, and th
 _CYCLE_BITS = 48
 _DECLARED_BITS = 32
 _STDERR = "32'h8000_0002"  # of Verilog's files [IEEE 1800-2017, 21.3.1]
-
-
-@dataclass(frozen=True)
-class Field:
-    """Where one value lies on a packed bus: bits ``offset`` to ``offset + width - 1``."""
-
-    name: str
-    offset: int
-    width: int
-    signed: bool = False
 
 
 def ports_of(component: wiring.Component, flow: wiring.Flow) -> list[tuple[str, object]]:
@@ -191,6 +176,12 @@ class FlatTop(Elaboratable):
         """Where each field of `declared` lies, for `cyclebound.tb.bus`."""
         return [asdict(field) for field in _parts("", self.declared.shape(), 0)][1:]
 
+    def printed(self) -> list[dict[str, object]]:
+        """What is needed to read what the probes print, for `cyclebound.sim.observations`."""
+        return [{"what": what, "places": self.places(what), "names": [*probe.request],
+                 "counts_cycles": not probe.ticks and not probe.in_turn}
+                for what, probe in self.probes.items()]
+
     def places(self, name: str) -> list[dict[str, int]]:
         """The indexes of each of the probes of that name, in the order of their numbers."""
         return list(self.probes[name].indexes(self._probed))
@@ -237,17 +228,20 @@ class ProofTop(FlatTop):
         super().__init__(component, checker)
         self._domain = ClockDomain("sync")
         self._claims = tuple(claims)
+        # of each claim's probes, whether they follow the request that begins
+        self._picks = [Signal(len([*claim.probe.indexes(component)]), name=f"picks_{number}")
+                       for number, claim in enumerate(self._claims)]
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.domains.sync = self._domain
         counters = {}
-        for claim in self._claims:
+        for claim, picks in zip(self._claims, self._picks, strict=True):
             # an age of more than the limit, at least by one, is told from a small one
             counters[claim.what] = counters_of(
                 m, claim.probe, self.component, name=f"probe_{claim.what}",
                 declared=lambda name, place, claim=claim: Const(claim.declared[name]),
-                width=bits_for(claim.limit + 1) + 1)
+                width=bits_for(claim.limit + 1) + 1, picks=picks)
             claim_bound(m, claim.what, counters[claim.what], claim.limit)
         if counters and hasattr(self.checker, "explain"):
             self.checker.explain(m, counters)
@@ -255,7 +249,7 @@ class ProofTop(FlatTop):
 
     @property
     def ports(self) -> list[Signal]:
-        return [self._domain.clk, self._domain.rst, *super().ports]
+        return [self._domain.clk, self._domain.rst, *super().ports, *self._picks]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:
@@ -268,7 +262,7 @@ def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> 
         m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
 
 
-class SharedModules:
+class SharedModules(Sources):
     """A platform on which equal components share one module (`cyclebound.hdl.shared`).
 
     Attributes
@@ -280,6 +274,7 @@ class SharedModules:
     """
 
     def __init__(self, prefix: str) -> None:
+        super().__init__()
         self._prefix = prefix
         self._names: dict[tuple[type, object], str] = {}
         self.modules: dict[str, str] = {}
@@ -301,24 +296,32 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
     """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text.
 
     With ``shares``, equal components are one module, and that is where their names are kept. With
-    ``lines``, each cell has the file and line that it comes from, as attribute ``src``.
+    ``lines``, each cell has the file and line that it comes from, as attribute ``src``. Black boxes
+    are read from their sources (`cyclebound.sim.link`).
     """
-    text = rtlil.convert(top, name=name, ports=ports, platform=shares, emit_src=lines)
-    return "\n".join([text, *(shares.modules.values() if shares else ())])
+    sources = Sources() if shares is None else shares
+    text = rtlil.convert(top, name=name, ports=ports, platform=sources, emit_src=lines)
+    text = "\n".join([text, *(shares.modules.values() if shares else ())])
+    return link(text, sources.files, name, lines=lines) if undefined(text) else text
 
 
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
     """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``."""
     (folder / "top.il").write_text(text)
-    done = subprocess.run([*yosys_command(), "-q", "-p", script],
-                          cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
+    run_yosys(script, folder)
     # What probes print goes to a file of its own, the standard error, so that nothing else that is
     # printed can fall into one of its lines.
     verilog = (folder / "top.v").read_text()
     (folder / "top.v").write_text(verilog.replace(f'$write("{MARK}', f'$fwrite({_STDERR}, "{MARK}'))
     return folder / "top.v"
+
+
+def run_yosys(script: str, folder: Path) -> None:
+    """Run yosys commands in ``folder``. Raises `RuntimeError` in its words."""
+    done = subprocess.run([*yosys_command(), "-q", "-p", script],
+                          cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
 
 
 def leave_unused(top: Elaboratable) -> None:

@@ -51,6 +51,7 @@ opt
 dffunmap
 simplemap
 aigmap
+setundef -zero
 opt_clean
 write_aiger -zinit miter.aig
 """

@@ -37,6 +37,7 @@ class IcarusBuild:
     cached: bool
     seconds: float
     trace: str | None
+    key: str
 
     def command(self, waveform: Path | None) -> list[str]:
         """The command that simulates, and dumps ``wave.vcd`` if there is to be a waveform."""
@@ -76,4 +77,4 @@ def build_icarus(top: Elaboratable, *, ports: list, waves: bool = False) -> Icar
     key = key_of(rtlil, SCRIPT, _DUMP, version, versions()[PACKAGE])
     folder, cached = entry("icarus", key, make)
     return IcarusBuild(folder / "sim.vvp", cached, time.monotonic() - started,
-                       "vcd" if waves else None)
+                       "vcd" if waves else None, key)

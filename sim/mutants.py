@@ -26,7 +26,8 @@ _CLOCKS = {"clk", "CLK", "RD_CLK", "WR_CLK"}
 _CONSTANT = {"meminit", "meminit_v2"}  # what a memory begins with cannot depend on an input
 # yosys keeps a register's first value with the signal at its output, and a mutation there would
 # part the two; the register's input and reset, and whatever reads it, are mutated
-_REGISTERS = {"dff", "dffe", "sdff", "sdffe", "sdffce"}
+_REGISTERS = {"dff", "dffe", "sdff", "sdffe", "sdffce", "adff", "adffe", "aldff", "aldffe",
+              "dffsr", "dffsre"}
 _MODES = {"inv": "is inverted", "const0": "is stuck at 0", "const1": "is stuck at 1",
           "cnot0": "is inverted while {} is 0", "cnot1": "is inverted while {} is 1"}
 _NAMED = {"\\MEMID"}  # parameters that are names
@@ -169,6 +170,7 @@ def _cells(text: str) -> dict[str, list[tuple[str, str, tuple[str, ...]]]]:
     """The cells of each of the block's modules: name, kind, and what tells it from others."""
     found: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
     module, inside, source = "", False, ""
+    in_cell = False  # modules of Verilog have parameters, too
     for line in text.splitlines():
         words = line.split()
         if words[:1] == ["module"]:
@@ -182,11 +184,12 @@ def _cells(text: str) -> dict[str, list[tuple[str, str, tuple[str, ...]]]]:
             source = words[2]
         elif words[:1] == ["cell"]:
             found[module].append((words[2].removeprefix("\\"), words[1].lstrip("$\\"), (source,)))
-        elif words[:1] == ["parameter"] and words[1] not in _NAMED:
+            in_cell = True
+        elif in_cell and words[:1] == ["parameter"] and words[1] not in _NAMED:
             name, kind, more = found[module][-1]
             found[module][-1] = name, kind, (*more, *words[1:])
         elif words[:1] == ["end"]:
-            source = ""
+            source, in_cell = "", False
     return found
 
 

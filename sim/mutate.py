@@ -30,6 +30,7 @@ from cyclebound.sim.job import (
     Group,
     Job,
     Outcome,
+    asked_of,
     design,
     die_with_parent,
     job_environment,
@@ -218,17 +219,19 @@ class _Work:
         bench = dataclasses.replace(run.bench, max_cycles=cycles)
         runs = fresh(self._folder / "runs")
         folders = {}
+        asked = asked_of(job, self._block.configurations[self._configuration], bench,
+                         top.component, top)
         for number in numbers:
             folder = runs / str(number)
             folder.mkdir()
             folders[str(folder)] = number
-            write_job(folder, job, self._block.configurations[self._configuration], bench,
-                      top.component, top, mutant=number)
+            write_job(folder, {**asked, "mutant": number})
         said, saying = os.pipe()
         plan = {"module": bench.module, "folders": list(folders), "workers": self._workers,
                 "seconds": seconds, "pipe": saying}
         (runs / "plan.json").write_text(json.dumps(plan))
-        environment = {**job_environment(job, runs, bench), VARIABLE: str(runs / "plan.json"),
+        environment = {**job_environment(job, runs, bench.module),
+                       VARIABLE: str(runs / "plan.json"),
                        "COCOTB_MAX_FAILURES": "1",  # the first failure settles it
                        "COCOTB_TEST_MODULES": f"cyclebound.tb.mutant_runs,{bench.module}"}
         with (runs / "log.txt").open("w") as log:
@@ -244,7 +247,7 @@ class _Work:
                 for line in lines:
                     told = json.loads(line)
                     number = folders[told["folder"]]
-                    outcome = outcome_of(job, Path(told["folder"]), told["status"], top)
+                    outcome = outcome_of(job, Path(told["folder"]), told["status"])
                     outcome.run_seconds = told["seconds"]
                     ended.add(number)
                     yield number, outcome

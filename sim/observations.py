@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from cyclebound.sim.elaborate import FlatTop
 from cyclebound.tb.probe import MARK
 
 __all__ = ["Seen", "grouped", "read_requests"]
@@ -46,8 +45,11 @@ class Seen:
     counts_cycles: bool = True
 
 
-def read_requests(path: Path, top: FlatTop) -> tuple[list[Seen], list[str]]:
-    """What the probes of ``top`` printed to that file; and the lines in it that are not theirs."""
+def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], list[str]]:
+    """What probes printed to that file; and the lines in it that are not theirs.
+
+    ``printed`` describes the probes, as `cyclebound.sim.elaborate.FlatTop.printed` does.
+    """
     began: dict[tuple[int, int], list[str]] = {}
     ended: dict[tuple[int, int], list[str]] = {}
     others = []
@@ -60,13 +62,13 @@ def read_requests(path: Path, top: FlatTop) -> tuple[list[Seen], list[str]]:
             table = began if mark == MARK else ended
             table.setdefault((int(number), int(place)), []).append(rest)
     found = []
-    for number, (name, probe) in enumerate(top.probes.items()):
-        for place, at in enumerate(top.places(name)):
+    for number, probe in enumerate(printed):
+        names = tuple(probe["names"])
+        for place, at in enumerate(probe["places"]):
             key = number, place
-            found.append(Seen(name, at, tuple(probe.request),
-                              _table(began.get(key, ()), 1 + len(probe.request)),
-                              _table(ended.get(key, ()), 3),
-                              not probe.ticks and not probe.in_turn))
+            found.append(Seen(probe["what"], at, names,
+                              _table(began.get(key, ()), 1 + len(names)),
+                              _table(ended.get(key, ()), 3), probe["counts_cycles"]))
     return found, others
 
 

@@ -42,6 +42,8 @@ class Plan:
         Whether worst requests are drawn from waveforms, and blocks' own pictures too. None: in
         the full level; in the quick one, which would build most simulators a second time, only
         requests that violate their bound.
+    fresh : bool
+        Whether simulations run whose outcomes are known from earlier runs.
     changes : Changes
         What the blocks have other than in the catalogue: they are `varied` by it already.
     """
@@ -57,6 +59,7 @@ class Plan:
     proofs: bool = True
     pictures: bool | None = None
     fpga: bool = False
+    fresh: bool = False
     simulator: str = "verilator"
     wall_limit: float = 900.0
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)

@@ -9,12 +9,14 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import die_with_parent
+from cyclebound.sim.simulator import die_with_parent
+from cyclebound.sim.sources import begun
 
 __all__ = ["Report", "each", "pool_of"]
 
@@ -23,7 +25,7 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 10.0  # seconds that a worker has to stop its tools
 
 
-def _worker(parent: int) -> None:
+def _worker(parent: int, at: int) -> None:
     """In each worker: leave Ctrl-C to the parent, end with it, and let cleanup run on the way."""
     # a component that refuses what is inside it was not elaborated
     warnings.filterwarnings("ignore", message=r"(?s).* created but never used")
@@ -32,6 +34,7 @@ def _worker(parent: int) -> None:
     signal.signal(signal.SIGTERM, _stop)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     die_with_parent(parent)
+    begun(at)
 
 
 def _stop(*_: object) -> None:
@@ -73,7 +76,7 @@ def _uninterrupted() -> Iterator[None]:
 class _Pool(concurrent.futures.ProcessPoolExecutor):
     def __init__(self, workers: int) -> None:
         super().__init__(workers, mp_context=multiprocessing.get_context("spawn"),
-                         initializer=_worker, initargs=(os.getpid(),))
+                         initializer=_worker, initargs=(os.getpid(), time.time_ns()))
 
     def submit(self, function: Callable, /, *arguments: object) -> concurrent.futures.Future:
         with _uninterrupted():  # a worker may start here

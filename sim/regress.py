@@ -6,9 +6,10 @@ import fcntl
 import os
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
@@ -18,12 +19,13 @@ from cyclebound.sim.drawing import draw as draw_picture
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
-from cyclebound.sim.job import Job, Outcome, run_job
+from cyclebound.sim.job import Job, Outcome
+from cyclebound.sim.outcomes import outcome_of_job
 from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, proofs_of
 from cyclebound.sim.pool import Report, each, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
-from cyclebound.sim.sources import commit, sources
+from cyclebound.sim.sources import closure, commit, settled, sources
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict, judge
@@ -42,8 +44,13 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -
     """For a worker: one proof; every failure is handed back."""
     block = catalogue.load(pages).find(claim.block)
     wanted = next(p for p in block.properties if p.name == claim.name)
+    identity = None
+    if not pages:
+        made_from = catalogue.load().page_of(block.name), prove.__module__
+        if settled(*made_from):
+            identity = key_of(closure(*made_from), asdict(claim), asdict(changes))
     try:
-        found = prove(block, wanted, changes.local(claim.parameters))
+        found = prove(block, wanted, changes.local(claim.parameters), identity=identity)
         return replace(found, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)
@@ -114,12 +121,19 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
             todo = [job for job in jobs if done.get(job.name) != _content(job)]
             awaited = Counter((job.block, job.configuration) for job in todo)
             places = [*dict.fromkeys((job.block, job.configuration) for job in jobs)]
+            judged: dict[tuple[str, str], list[Verdict]] = {}
+
+            def announce(place: tuple[str, str]) -> None:
+                judged[place] = _judge_one(plan, *place, results)
+                for row in judged[place]:
+                    tell(row)
+
             for place in places:
                 if not awaited[place]:  # by an earlier run in this folder
-                    _announce(_judge_one(plan, *place, results), tell)
+                    announce(place)
             with pool_of(plan.workers, plan.scheduler) as pool:
                 # proofs after simulations: many, and short, they leave no worker idle at the end
-                futures = {pool.submit(run_job, job): job for job in todo}
+                futures = {pool.submit(outcome_of_job, job, plan.fresh): job for job in todo}
                 futures |= {pool.submit(_prove, claim, plan.pages, plan.changes): claim
                             for claim in proofs_of(plan)}
                 # to find figures that are known already, a block is elaborated
@@ -138,8 +152,8 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     place = asked.block, asked.configuration
                     awaited[place] -= 1
                     if not awaited[place]:
-                        _announce(_judge_one(plan, *place, results), tell)
-                verdicts = judge_places(plan, places, results)
+                        announce(place)
+                verdicts = judge_places(plan, places, results, judged)
                 problems = []
                 for _, figures in each(placed, "place and route", report):
                     if isinstance(figures, UserError):
@@ -157,11 +171,6 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
 
 def _step(asked: Job | Claim) -> str:
     return "proofs" if isinstance(asked, Claim) else "simulations"
-
-
-def _announce(verdicts: list[Verdict], tell: Tell) -> None:
-    for row in verdicts:
-        tell(row)
 
 
 def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> None:
@@ -197,11 +206,18 @@ def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
     return rows
 
 
-def judge_places(plan: Plan, places: Iterable[tuple[str, str]],
-                 results: Results) -> list[Verdict]:
-    """Judge configurations, each a block's and its own name, with all that has been proved."""
+def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results,
+                 judged: Mapping[tuple[str, str], list[Verdict]] = MappingProxyType({})
+                 ) -> list[Verdict]:
+    """Judge configurations, each a block's and its own name, with all that has been proved.
+
+    ``judged`` holds what is known without proofs: those of blocks of which none claims a bound.
+    """
     proofs = [Proof(**row) for row in results.rows("proof")]
-    return [row for place in places for row in _judge_one(plan, *place, results, proofs)]
+    claimed = {proof.block for proof in proofs if proof.claims}
+    return [row for place in places for row in (
+        judged[place] if place in judged and place[0] not in claimed
+        else _judge_one(plan, *place, results, proofs))]
 
 
 def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],
@@ -214,7 +230,7 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
     elif not drawn:
         return
     have = results.waveforms()
-    content = {job.name: job.content for job in results.jobs()}
+    content = {job.name: job.outcome or job.content for job in results.jobs()}
     wanted = []
     for row in verdicts:
         witness = Witness.of(row, plan.folder, plan.simulator, content.get(row.job, ""),

@@ -1,12 +1,15 @@
 """A run as one HTML file: verdicts, the worst request of each bound, proofs, FPGA figures.
 
 The file is complete in itself: no script, no font, no picture is fetched from anywhere, and its
-content security policy forbids it. It is made from `Results` alone, and from the logs of jobs that
-failed while they are still there.
+content security policy forbids it. The one script that it allows, by its hash, is ``report.js``,
+which searches, filters and sorts the table. It is made from `Results` alone, and from the logs of
+jobs that failed while they are still there.
 """
 
 import base64
+import hashlib
 import io
+import itertools
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -34,6 +37,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.mutant_rows import read_campaigns
 from cyclebound.sim.results import JobRow, Results, unproved
+from cyclebound.sim.table import Run, differences
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["write_report"]
@@ -61,8 +65,10 @@ _DRAWING = {"svg", "g", "path", "rect", "text", "tspan", "title", "style", "line
             "polygon", "circle", "defs", "desc"}
 
 
-def write_report(folder: Path, output: Path | None = None) -> Path:
+def write_report(folder: Path, output: Path | None = None, since: Path | None = None) -> Path:
     """Write the report of the run in ``folder``, by default to ``report.html`` in it.
+
+    With ``since``, an earlier run's folder, it begins with what has changed from that run to this.
 
     Raises `UserError` if the folder holds no run, or the file cannot be written.
     """
@@ -72,7 +78,14 @@ def write_report(folder: Path, output: Path | None = None) -> Path:
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"words": _words, "count": _count, "plural": _plural, "rate": _rate,
                             "seconds": _seconds, "breaking": _breaking}
-    environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS}
+    script = Path(__file__).with_name("report.js").read_text()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS, "script": Markup(script),
+                            "script_hash": f"sha256-{digest}"}
+    changed = None if since is None else [
+        {**row, "was": _said(row["was"], row["now"]), "now": _said(row["now"], row["was"])}
+        for row in differences(Run(since), Run(folder))]
+    environment.globals |= {"since": since, "changed": changed}
     results = Results(folder)
     try:
         content = environment.get_template("report.html").render(_gathered(results))
@@ -84,6 +97,14 @@ def write_report(folder: Path, output: Path | None = None) -> Path:
     except OSError as error:
         raise UserError(f"cannot write {output}: {error}") from error
     return output
+
+
+def _said(values: Mapping | None, other: Mapping | None) -> str:
+    """What a claim or a job was, as far as it differs from what it is in the other run."""
+    if values is None:
+        return "absent"
+    return ", ".join(f"{name} {value}" for name, value in values.items()
+                     if other is None or other.get(name) != value)
 
 
 def _gathered(results: Results) -> dict[str, object]:
@@ -101,6 +122,10 @@ def _gathered(results: Results) -> dict[str, object]:
                     for v in verdicts)
     planned = meta.get("jobs")
     return {
+        "families": [(family, [*names]) for family, names in itertools.groupby(
+            sorted(blocks), key=lambda name: name.partition(".")[0])],
+        "filters": [(name, sorted({row[name] for row in rows}))
+                    for name in ("family", "verdict", "evidence")],
         "headline": _headline(rows, [job for job in jobs if not job.passed]),
         "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
         "tally": [(word, tally[word]) for word in _TALLIED
@@ -153,10 +178,12 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
     svg, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
                                     ("", ""))
     return {
-        **asdict(verdict), "id": f"bound-{number}", "tightness": verdict.tightness,
+        **asdict(verdict), "id": f"bound-{number}", "family": verdict.block.partition(".")[0],
+        "tightness": verdict.tightness,
         "failed": verdict.failed,
         "cycles": sum(job.cycles for job in mine), "rate": _speed(mine),
         "chart": _histogram(f"chart-{number}", verdict.histogram, verdict.allowed),
+        "scatter": _scatter(verdict),
         "command": command,
         "picture": _trusted(svg), "no_picture": "" if svg.startswith("<") else svg,
         "counted": sum(count for _, count in verdict.histogram),
@@ -180,7 +207,8 @@ def _speed(jobs: Iterable[JobRow]) -> float | None:
 def _times(figures: Mapping, verdicts: Iterable[Verdict]) -> list[dict[str, object]]:
     """Each bound of a configuration as a time, at the clock rate that it reaches."""
     return [{"bound": v.bound, "parameters": v.parameters, "allowed": v.allowed,
-             "ns": v.allowed * 1000 / figures["mhz"] if figures["mhz"] else None}
+             "unit": v.unit, "ns": v.allowed * 1000 / figures["mhz"]
+             if figures["mhz"] and v.unit == "cycles" else None}
             for v in verdicts if v.allowed is not None and
             (v.block, v.configuration) == (figures["block"], figures["configuration"])]
 
@@ -246,8 +274,8 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
 
     ``key`` starts all ids of the drawing: the page has several.
     """
-    counts = sorted((latency, count) for latency, count in counts)
-    if not counts:
+    counts = sorted((latency, count) for latency, count in counts if count)
+    if len(counts) < 2:  # which is a sentence
         return None
     latencies, requests = zip(*counts, strict=True)
     limit = latencies[-1] if allowed is None else allowed
@@ -279,11 +307,49 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
                           ha="right" if side < 0 else "left", weight="bold")
         drawing = io.BytesIO()
         figure.savefig(drawing, format="svg", metadata={"Date": None})
-    said = (f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
-            if len(counts) > 1 else f"Histogram: every latency is {counts[0][0]:,}")
+    said = f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
     if allowed is not None:
         said += f", bound {allowed:,}"
     return _inline(key, drawing.getvalue(), said, titles)
+
+
+def _scatter(verdict: Verdict) -> Markup | None:
+    """Measured against bound, a dot for each kind of request; None for fewer than three.
+
+    A page has hundreds of these: one path draws all dots of a colour.
+    """
+    if len(verdict.points) < 3:
+        return None
+    most = max(1, *map(max, verdict.points))
+    left, size, below = 46, 200, 36
+
+    def place(pair: Iterable[int]) -> tuple[int, int]:
+        limit, latency = pair
+        return left + round(limit * size / most), 8 + size - round(latency * size / most)
+
+    def dots(pairs: Iterable[Iterable[int]], colour: str) -> str:
+        path = "".join(f"M{x} {y}h0" for x, y in sorted(set(map(place, pairs))))
+        return (f'<path d="{path}" stroke="{colour}" stroke-width="5" stroke-linecap="round" '
+                f'fill="none"/>' if path else "")
+
+    said = (f"{verdict.claim.capitalize()} against worst measured of {len(verdict.points)} kinds "
+            "of request; on the dashed line they are equal")
+    label = 'font-size="11.5" fill="var(--soft)"'
+    end, floor = left + size, 8 + size
+    return Markup(
+        f'<svg class="chart" role="img" aria-label="{escape(said)}" width="{end + 14}" '
+        f'height="{floor + below}" viewBox="0 0 {end + 14} {floor + below}">'
+        f'<path d="M{left} 8V{floor}H{end}" stroke="var(--line)" fill="none"/>'
+        f'<path d="M{left} {floor}L{end} 8" stroke="var(--soft)" stroke-dasharray="4 3"/>'
+        + dots((each for each in verdict.points if each[1] <= each[0]), "var(--bar)")
+        + dots((each for each in verdict.points if each[1] > each[0]), "var(--bad)")
+        + f'<text x="{left - 5}" y="16" text-anchor="end" {label}>{most:,}</text>'
+        f'<text x="{left - 5}" y="{floor}" text-anchor="end" {label}>0</text>'
+        f'<text x="{end}" y="{floor + 15}" text-anchor="end" {label}>{most:,}</text>'
+        f'<text x="{left}" y="{floor + 30}" {label}>{escape(verdict.claim)}, '
+        f'{escape(verdict.unit)}</text>'
+        f'<text x="12" y="{floor}" transform="rotate(-90 12 {floor})" {label}>worst measured</text>'
+        "</svg>")
 
 
 def _plot(edges: range) -> tuple[Figure, Axes, float]:

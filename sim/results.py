@@ -27,7 +27,7 @@ from cyclebound.sim.verdict import VERDICTS, Verdict
 __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
-VERSION = 2
+VERSION = 4
 ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing}
 _META = {"seed": int, "versions": dict[str, str], "simulator": str, "code": str,
          "planned": list[str], "jobs": int, "options": dict, "command": str, "created": str}
@@ -38,7 +38,8 @@ CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS job (
     name TEXT PRIMARY KEY, block TEXT, configuration TEXT, testbench TEXT, seed INTEGER,
     content TEXT, passed INTEGER, reason TEXT, compared INTEGER, cycles INTEGER,
-    build_seconds REAL, run_seconds REAL, cached INTEGER, folder TEXT, waveform TEXT, tests TEXT);
+    build_seconds REAL, run_seconds REAL, cached INTEGER, folder TEXT, waveform TEXT, tests TEXT,
+    ran TEXT, outcome TEXT);
 CREATE TABLE IF NOT EXISTS observation (
     job TEXT REFERENCES job(name) ON DELETE CASCADE, what TEXT, parameters TEXT,
     latency INTEGER, count INTEGER, first INTEGER, last INTEGER, test TEXT);
@@ -63,7 +64,17 @@ CREATE TABLE IF NOT EXISTS picture (
 
 @dataclass(frozen=True)
 class JobRow:
-    """A finished job, as the results hold it."""
+    """A finished job, as the results hold it.
+
+    Attributes
+    ----------
+    content : str
+        Stands for all code and tools that there were when it finished.
+    ran : str
+        If its outcome is of an earlier run: when that was.
+    outcome : str
+        Stands for what the outcome depends on; empty if that is not known.
+    """
 
     name: str
     block: str
@@ -81,6 +92,8 @@ class JobRow:
     folder: str
     waveform: str | None
     tests: list
+    ran: str
+    outcome: str
 
 
 class Results:
@@ -175,11 +188,11 @@ class Results:
         with self._writing() as base:
             base.execute("DELETE FROM job WHERE name = ?", (job.name,))
             base.execute(
-                "INSERT INTO job VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO job VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 (job.name, job.block, job.configuration, job.testbench, job.seed, content,
                  outcome.passed, outcome.reason, outcome.compared, outcome.cycles,
                  outcome.build_seconds, outcome.run_seconds, outcome.cached, job.folder,
-                 outcome.waveform, json.dumps(outcome.tests)))
+                 outcome.waveform, json.dumps(outcome.tests), outcome.ran, outcome.content))
             base.executemany(
                 "INSERT INTO observation VALUES (?,?,?,?,?,?,?,?)",
                 [(job.name, g.what, json.dumps(g.parameters, sort_keys=True), g.latency, g.count,
@@ -319,7 +332,12 @@ class Results:
                     wrong = (f"{name} of {thing} must be one of {', '.join(words)}, "
                              f"not {shown(row[name])}")
             if not wrong and table == "verdict":
-                wrong = misfit(row["histogram"], list[tuple[int, int]], f"histogram of {thing}")
+                wrong = next(filter(None, (
+                    misfit(row[name], list[kind], f"{name} of {thing}")
+                    for name, kind in (("histogram", tuple[int, int]), ("points", tuple[int, int]),
+                                       ("ratios", float)))), None)
+                if not wrong and len(row["ratios"]) not in (0, 3):
+                    wrong = f"ratios of {thing} must be three, not {len(row['ratios'])}"
             if wrong:
                 raise self._refuse(wrong)
             found.append(row)

@@ -1,10 +1,12 @@
-"""What results depend on: a hash of all code."""
+"""What results depend on: hashes of code, of all of it or of a module and what it imports."""
 
+import ast
 import functools
 import hashlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,30 +14,132 @@ import cyclebound.golden
 import cyclebound.hdl
 import cyclebound.sim
 import cyclebound.tb
+import cyclebound.tools
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
 
-__all__ = ["commit", "sources"]
+__all__ = ["begun", "closure", "commit", "files_of", "roots", "settled", "sources"]
+
+_PACKAGES = ("golden", "hdl", "sim", "tb", "tools")
+_begun = [time.time_ns()]
 
 
 @functools.cache
 def sources(pages: tuple[str, ...]) -> str:
     """A hash of all code that a result may depend on: this project's and the pages' folders'."""
     digest = hashlib.sha256()
-    roots = [Path(package.__file__).parent for package in
-             (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb)]
+    folders = [Path(package.__file__).parent for package in
+               (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb, cyclebound.tools)]
     catalogue.load(pages)
     for page in pages:
-        roots.append(Path(sys.modules[page].__file__).parent)
-    for root in roots:
-        for path in _modules(root):
+        folders.append(Path(sys.modules[page].__file__).parent)
+    for folder in folders:
+        for path in _modules(folder):
             try:
                 content = path.read_bytes()
             except OSError as error:
                 raise UserError(f"cannot read {path}, which lies beside catalogue pages or below "
                                 f"them: {error.strerror}") from error
-            digest.update(str(path.relative_to(root)).encode() + b"\0" + content)
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + content)
     return digest.hexdigest()
+
+
+def roots() -> dict[str, Path]:
+    """The folders of this project's packages, by the packages' names."""
+    beside = Path(cyclebound.sim.__file__).parents[1]
+    return {f"cyclebound.{name}": beside / name for name in _PACKAGES}
+
+
+def closure(*modules: str) -> str:
+    """A hash of the sources of these modules of this project, and of all that they import of it.
+
+    Imports count wherever they stand in a file, in a function too. What a module names in a string
+    alone is not in it. Raises `UserError` if a file cannot be read.
+    """
+    digest = hashlib.sha256()
+    folders = roots()
+    for path in sorted(files_of(*modules)):
+        name = next(f"{package}/{path.relative_to(folder)}" for package, folder in folders.items()
+                    if path.is_relative_to(folder))
+        digest.update(f"{name}\0{_content(path)}\0".encode())
+    return digest.hexdigest()
+
+
+def files_of(*modules: str) -> frozenset[Path]:
+    """The files of which `closure` is the hash.
+
+    With each module of a model goes what is no code and lies beside it: the tables that it reads.
+    """
+    found: set[Path] = set()
+    pending, seen = list(modules), set()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        path = _file_of(name)
+        if path is not None:
+            found |= {path, *_tables(path.parent)}
+            pending += _imports(name, path)
+        if "." in name:
+            pending.append(name.rpartition(".")[0])  # a package's own file is run first
+    return frozenset(found)
+
+
+def begun(at: int) -> None:
+    """Say that modules may have been imported since that time, in nanoseconds; see `settled`."""
+    _begun.append(at)
+
+
+def settled(*modules: str) -> bool:
+    """Whether `closure` is about what was imported: no file has changed since this process began.
+    """
+    try:
+        return all(path.stat().st_ctime_ns < min(_begun) for path in files_of(*modules))
+    except OSError:
+        return False
+
+
+@functools.cache
+def _file_of(name: str) -> Path | None:
+    """The file of a module of this project; None: it is none."""
+    package = ".".join(name.split(".")[:2])
+    if package not in roots():
+        return None
+    path = roots()[package].joinpath(*name.split(".")[2:])
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py")
+                 if file.is_file()), None)
+
+
+@functools.cache
+def _tables(folder: Path) -> frozenset[Path]:
+    if not folder.is_relative_to(roots()["cyclebound.golden"]):
+        return frozenset()
+    return frozenset(path for path in folder.iterdir()
+                     if path.is_file() and path.suffix not in (".py", ".pyc"))
+
+
+@functools.cache
+def _content(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+
+
+@functools.cache
+def _imports(name: str, path: Path) -> frozenset[str]:
+    """The names of all that a module may import; of ``from a import b`` both a and a.b."""
+    found = set()
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = package[:len(package) - node.level + 1] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return frozenset(each for each in found if each.startswith("cyclebound."))
 
 
 def commit() -> str:

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.print_table import print_table
 from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.shape import cleaned
 from cyclebound.sim.verdict import Verdict
@@ -54,6 +55,11 @@ class Run:
                          f"continue with `cyclebound regress --resume {self.folder}`")
         return lines
 
+    @property
+    def kept(self) -> list[str]:
+        """Of each simulation whose outcome was kept from an earlier run, when it ran; sorted."""
+        return sorted(job.ran for job in self.jobs if job.ran)
+
     def speed(self, row: Verdict) -> tuple[int, float]:
         """Cycles, and cycles per second, of all jobs of the verdict's configuration."""
         mine = [job for job in self.jobs
@@ -82,11 +88,14 @@ def _words(parameters: dict) -> str:
     return ", ".join(f"{key}={value}" for key, value in parameters.items())
 
 
-def _bar(tightness: float | None) -> Text:
-    if tightness is None:
+def _bar(row: Verdict) -> Text:
+    """Worst over bound; of many kinds, the loosest's, the median's and the tightest's."""
+    if row.tightness is None:
         return Text("-")
-    full = min(_BAR, int(tightness * _BAR))
-    return Text(f"{'█' * full}{'·' * (_BAR - full)} {tightness:4.2f}")
+    full = min(_BAR, int(row.tightness * _BAR))
+    ratios = row.ratios if row.kinds > 1 and row.ratios[0] != row.ratios[-1] else [row.tightness]
+    return Text(f"{'█' * full}{'·' * (_BAR - full)} "
+                + "/".join(f"{ratio:.2f}" for ratio in ratios))
 
 
 def _verdict(row: Verdict) -> Text:
@@ -109,10 +118,15 @@ def print_run(run: Run, console: Console) -> None:
             row.block, row.configuration, f"{row.claim} {row.bound} ({row.what})",
             f"{row.requests:,}",
             "-" if row.worst is None else f"{row.worst:,}",
-            "-" if row.allowed is None else f"{row.allowed:,}", _bar(row.tightness),
+            "-" if row.allowed is None else f"{row.allowed:,}", _bar(row),
             _verdict(row), row.evidence + (f": {row.domain}" if row.domain else ""),
             f"{cycles:,}", f"{rate:,.0f}")
-    console.print(table)
+    print_table(table, console)
+    if kept := run.kept:
+        when = kept[0] if kept[0] == kept[-1] else f"{kept[0]} to {kept[-1]}"
+        console.print(Text(cleaned(
+            f"{len(kept)} of {len(run.jobs)} simulations are kept from earlier runs, of {when}; "
+            "`--fresh` runs them again")), soft_wrap=True)
     for line in run.problems:
         console.print(Text(cleaned(line), style="red"), soft_wrap=True)
 
@@ -163,7 +177,7 @@ def print_differences(changed: list[dict[str, object]], console: Console) -> Non
     for row in changed:
         table.add_row(row["block"], row["configuration"], row["bound"],
                       say(row["was"], row["now"]), say(row["now"], row["was"]))
-    console.print(table)
+    print_table(table, console)
 
 
 def write_junit(run: Run, path: Path) -> None:

@@ -89,6 +89,11 @@ def verilator() -> Verilator:
 
 def versions() -> dict[str, str]:
     """Versions of all tools that results depend on."""
+    return dict(_versions())
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
     found = {"python": ".".join(map(str, sys.version_info[:3]))}
     for package in _PACKAGES:
         try:

@@ -7,7 +7,7 @@ run make it anew from `Changes`, which hold a part file's content and not its pa
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -251,7 +251,8 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
         for bench in found.block.testbenches:
             if not bench.runs_on(new):
                 continue
-            if not (wrong := _refusal(bench, block, parameters)):
+            own = block.configurations[name].parameters
+            if not (wrong := _refusal(bench, block, parameters, own)):
                 benches[bench.name].append(new)
             elif not wanted or name in wanted or new in wanted:
                 refused.append(changes.without_paths(
@@ -260,7 +261,7 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
         raise UserError(refused[0] if refused else
                         f"no configuration of {block.name} has {_listed(changes)} to change")
     claims = tuple(dataclasses.replace(claim, instances=tuple(
-        each for each in claim.instances if _makes(claim.top or block.component, each)))
+        each for each in claim.instances if _makes(claim, block, each)))
         for claim in found.block.properties)
     return Varied(dataclasses.replace(
         found.block, configurations=configurations, properties=claims,
@@ -273,8 +274,18 @@ def _listed(changes: Changes) -> str:
     return ", ".join(f"{name} {value}" for name, value in changes.settings)
 
 
-def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object]) -> str:
-    """Why what the testbench simulates cannot be made; empty if it can."""
+def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object],
+             own: Mapping[str, object]) -> str:
+    """Why the testbench cannot run with these parameters; empty if it can.
+
+    ``own`` are those of the configuration that they come from.
+    """
+    for name in bench.fixed:
+        if name in own and parameters[name] != own[name]:
+            return f"its models know {name} {own[name]} only, not {parameters[name]}"
+    for name, least in bench.least.items():
+        if name in parameters and parameters[name] < least:
+            return f"it needs {name} to be at least {least}, not {parameters[name]}"
     if bench.top is None and bench.checker is None:
         return ""
     try:
@@ -286,10 +297,10 @@ def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object]) -
     return ""
 
 
-def _makes(make: Callable[..., object], parameters: Mapping[str, object]) -> bool:
-    """Whether there is a component with these parameters."""
+def _makes(claim: Property, block: Block, parameters: Mapping[str, object]) -> bool:
+    """Whether there is a component with these parameters, and a checker for it."""
     try:
-        make(**parameters)
+        claim.checker((claim.top or block.component)(**parameters))
     except (TypeError, ValueError):
         return False
     return True

@@ -22,6 +22,8 @@ FAILURES = ("violated", "wrong", "not covered", "unobserved", "void")
 VERDICTS = ("exact", "held", "right", *FAILURES)
 """All that a verdict may say."""
 
+_MOST_POINTS = 500  # kinds of requests in a picture
+
 
 @dataclass
 class Verdict:
@@ -57,6 +59,10 @@ class Verdict:
         Where that request is to be seen: cycles from the start of that test.
     histogram : list of (latency, count)
         Of the requests with these parameters.
+    unit : str
+        What latencies and bounds are numbers of: ``cycles``, or what the probe counts instead.
+    points : list of (allowed, worst)
+        Bound and worst observed by kind, without repetition: about 500 at most, the tightest in.
     """
 
     block: str
@@ -83,6 +89,8 @@ class Verdict:
     last: int = 0
     detail: str = ""
     histogram: list = field(default_factory=list)
+    unit: str = "cycles"
+    points: list = field(default_factory=list)
 
     @property
     def tightness(self) -> float | None:
@@ -105,7 +113,32 @@ class Verdict:
 
 
 def cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
-    """The bound for a request. Raises `NotCovered`, or what else a user's formula raises."""
+    """The bound for a request. Raises `NotCovered`, or what else a user's formula raises.
+
+    What it says is remembered: the cases of a domain are asked for at each judgement.
+    """
+    key = bound.name, bound.function, *((type(value), value) for value in (
+        known.get(name, _MISSING) for name in bound.parameters))
+    try:
+        said = _SAID.get(key)
+    except TypeError:  # a parameter that cannot be looked up, such as a list
+        return _cycles_of(bound, known)
+    if said is None:
+        try:
+            said = _cycles_of(bound, known)
+        except NotCovered as error:
+            said = error
+        _SAID[key] = said
+    if isinstance(said, NotCovered):
+        raise NotCovered(*said.args)
+    return said
+
+
+_MISSING = object()
+_SAID: dict[tuple, int | NotCovered] = {}
+
+
+def _cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
     cycles = bound.of(known)
     if isinstance(cycles, bool) or not isinstance(cycles, numbers.Integral):
         raise TypeError(f"bound {bound.name} gives {shown(cycles)}, no whole number of cycles")
@@ -153,7 +186,8 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
     """The verdict of one bound over the requests that it speaks of."""
     row = Verdict(block.name, name, entry.bound.name, entry.what, entry.bound.formula,
                   entry.bound.source, entry.bound.kind, entry.bound.environment,
-                  requests=sum(g.count for _, g in observed))
+                  requests=sum(g.count for _, g in observed),
+                  unit=entry.probe.counts if entry.probe else "cycles")
     if not observed:
         row.detail = f"no {entry.what!r} request was observed"
         return row
@@ -186,6 +220,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
     worst = {key: max(groups, key=lambda item: (item[1].latency, item[1].test != ""))
              for key, groups in kinds.items()}
     row.kinds = len(kinds)
+    row.points = _points({(allowed[key], worst[key][1].latency) for key in kinds})
     row.kinds_reached = sum(worst[key][1].latency == allowed[key] for key in kinds)
     ratios = [_ratio(worst[key][1].latency, allowed[key]) for key in kinds]
     row.ratios = [round(ratio, 4) for ratio in (min(ratios), statistics.median(ratios),
@@ -200,9 +235,9 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
             row.detail = (f"{entry.what} with {_words(group.parameters)} took {group.latency}, "
                           f"predicted {allowed[key]}")
             return row
-    # closest to its bound; of equals, the longest whose waveform can be seen
+    # closest to its bound; of equals, the longest, and of these one whose waveform can be seen
     closest = max(kinds, key=lambda key: (_ratio(worst[key][1].latency, allowed[key]),
-                                          worst[key][1].test != "", worst[key][1].latency))
+                                          worst[key][1].latency, worst[key][1].test != ""))
     row.job, group = worst[closest]
     _at(row, group, allowed[closest])
     counts: dict[int, int] = {}
@@ -229,6 +264,14 @@ def _at(row: Verdict, group: Group, allowed: int) -> None:
     row.test, row.first, row.last = group.test, group.first, group.last
 
 
+def _points(pairs: set[tuple[int, int]]) -> list[list[int]]:
+    """Bounds and worst latencies for a picture; of very many, evenly chosen, and the tightest."""
+    ordered = sorted(pairs)
+    chosen = {*ordered[::math.ceil(len(ordered) / _MOST_POINTS)],
+              max(ordered, key=lambda pair: _ratio(pair[1], pair[0]))}
+    return [list(pair) for pair in sorted(chosen)]
+
+
 def _ratio(latency: int, allowed: int) -> float:
     """Latency over bound, also where nothing at all is allowed."""
     if allowed > 0:
@@ -243,9 +286,9 @@ def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Config
     if searched := sorted({job.split("/")[2] for job, _ in seen} & {
             bench.name for bench in block.testbenches if bench.searches}):
         found.append(("searched", "by " + ", ".join(searched)))
-    if entry.exhaustive and configuration.domain:
+    if entry.exhaustive and configuration.values:
         cases = list(cases_of(entry, configuration))
-        names = list(configuration.domain)
+        names = list(configuration.values)
         have = {tuple(p.get(name) for name in names) for _, p in seen}
         missing = len(set(cases) - have)
         if missing or not cases:
@@ -253,7 +296,7 @@ def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Config
                                         f"were not observed")
         else:
             domain = ", ".join(f"{name} {_values(values)}"
-                               for name, values in configuration.domain.items())
+                               for name, values in configuration.values.items())
             found.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
     kinds = {_key(entry, parameters) for _, parameters in seen}
     covered, words = _proved(block, entry, configuration, proofs)
@@ -300,8 +343,8 @@ def _proved(block: Block, entry: Observed, configuration: Configuration,
 
 def cases_of(entry: Observed, configuration: Configuration) -> Iterator[tuple]:
     """The cases of the configuration's domain that the bound speaks of, as values in its order."""
-    names = list(configuration.domain)
-    for values in itertools.product(*configuration.domain.values()):
+    names = list(configuration.values)
+    for values in itertools.product(*configuration.values.values()):
         case = dict(zip(names, values, strict=True))
         if (configuration.possible is None or configuration.possible(**case)) and _speaks_of(
                 entry, {**configuration.parameters, **case}):

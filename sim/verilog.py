@@ -1,39 +1,110 @@
-"""Verilog of a block by itself, for whoever wants to use it in a design of their own."""
+"""Verilog of a block by itself, to be used in another design.
+
+From Amaranth's RTLIL to readable text, in steps that each have their file: yosys turns processes
+into multiplexers and registers with resets and enables, `verilog_names` names, `verilog_cells`
+makes widths explicit, yosys writes Verilog, `verilog_text` puts expressions together, and
+`verilog_ports` gives each field of a struct a port. `verilog_check` proves what of this it can.
+"""
 
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
 import tempfile
+import textwrap
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from amaranth.hdl import CombinationalCycle, DriverConflict
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block
-from cyclebound.sim.elaborate import EXPORT_SCRIPT, SharedModules, simulation_verilog, to_rtlil
+from cyclebound.sim.elaborate import SharedModules, run_yosys, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import verilator
+from cyclebound.sim.verdict import cycles_of
+from cyclebound.sim.verilog_cells import explicit_widths
+from cyclebound.sim.verilog_names import plain_names
+from cyclebound.sim.verilog_ports import Port, described, instance, ports_of_fields, shell
+from cyclebound.sim.verilog_text import readable
 
-__all__ = ["WAIVED", "export", "lint", "module_name"]
+__all__ = ["PRAGMAS", "Export", "export", "lint", "module_name"]
 
-# What Verilator says about any Verilog that yosys writes, and why it is no fault of the block.
-# Not waived, among others: LATCH, UNDRIVEN, MULTIDRIVEN, UNOPTFLAT (a loop without a register),
-# BLKSEQ, CASEINCOMPLETE, SYNCASYNCNET.
-WAIVED: Mapping[str, str] = {
-    "CASEOVERLAP": "yosys turns a switch over a state into a choice by one-hot comparisons, whose "
-                   "patterns leave out that the others are 0",
-    "DECLFILENAME": "the file holds all modules of the block, and only one can give it its name",
-    "PROCASSINIT": "registers have both an initial value and a reset to it: FPGAs start with the "
-                   "one, and the other is for later",
-    "VARHIDDEN": "yosys writes a choice among many as a function, whose arguments it calls a, b "
-                 "and s, as signals may be called",
-    "UNUSEDSIGNAL": "yosys names each intermediate result, its carry bits and the fields of each "
-                    "struct, read or not; still reported for ports of the top module",
-    "WIDTHTRUNC": "yosys tests vectors with `!`; Amaranth has worked out each width itself",
-    "WIDTHEXPAND": "yosys leaves the extension of narrower operands to Verilog's rules, which "
-                   "are those by which Amaranth has worked out the widths",
+PRAGMAS: Mapping[str, str] = {
+    "DECLFILENAME": "all modules of the block are in one file, and only one can give it its name",
+    "UNUSEDSIGNAL": "a struct goes to a module as a whole, also where it reads some of its fields",
 }
+"""What the text tells Verilator not to report, each with the reason. Nothing else is left out."""
+
+# Registers get resets and enables, as a person would write them. `splitnets` is for tools that see
+# vectors: bits of a struct of which one depends on another look like a loop to them.
+_SCRIPT = ("read_rtlil top.il; proc; memory_collect; opt_clean -purge; opt_expr; opt_merge; "
+           "opt_dff; pmuxtree; opt_clean -purge; opt_expr; splitnets -driver; opt_clean -purge; "
+           "write_rtlil plain.il")
+_CLOCKS = {"clk": "clock", "rst": "synchronous reset"}
+_WIDTH = 97    # of a comment's text
+_LONGEST = 200  # of a condition that tells a reader something
+
+
+@dataclass(frozen=True)
+class Export:
+    """A block as Verilog, and what a tool has to know to place it.
+
+    Attributes
+    ----------
+    name, core : str
+        The module with a port for each field; the one with a port for each struct, which is the
+        same module where the block has no structs.
+    text : str
+        The Verilog.
+    rtlil : str
+        What it was made from: the core as yosys reads it.
+    ports : list of Port
+    clocks : tuple of str
+        ``clk`` and ``rst``, or neither.
+    claims : list of dict
+        What is claimed of its latencies, with ``cycles`` where that needs no more parameters.
+    block, summary, parameters : str, str, mapping
+        What it is.
+    """
+
+    name: str
+    core: str
+    text: str
+    rtlil: str
+    ports: list[Port]
+    clocks: tuple[str, ...]
+    claims: list[dict]
+    block: str
+    summary: str
+    parameters: Mapping[str, object]
+
+    @property
+    def port_map(self) -> str:
+        """All of this but the text, as JSON."""
+        return json.dumps({
+            "block": self.block, "module": self.name, "core": self.core,
+            "parameters": {name: value if isinstance(value, int | str | None) else repr(value)
+                           for name, value in self.parameters.items()},
+            "clocks": list(self.clocks), "ports": [asdict(port) for port in self.ports],
+            "claims": self.claims, "instance": instance(self.name, self.ports, self.clocks)},
+            indent=2) + "\n"
+
+    def fusesoc(self, verilog: str) -> str:
+        """A core file (CAPI 2) for the Verilog in the file of that name, beside the core file."""
+        family, _, block = self.block.partition(".")
+        version = importlib.metadata.version("cyclebound")
+        return (f"CAPI=2:\n\nname: cyclebound:{family}:{block}:{version}\n"
+                f"description: {json.dumps(self.summary)}\n\n"
+                f"filesets:\n  rtl:\n    files: [{json.dumps(verilog)}]\n"
+                "    file_type: verilogSource\n\n"
+                f"targets:\n  default: &default\n    filesets: [rtl]\n    toplevel: {self.name}\n"
+                "  lint:\n    <<: *default\n    default_tool: verilator\n    tools:\n"
+                "      verilator: {mode: lint-only, verilator_options: [-Wall]}\n"
+                "  synth:\n    <<: *default\n    default_tool: yosys\n    tools:\n"
+                "      yosys: {arch: ecp5}\n")
 
 
 def module_name(block: Block) -> str:
@@ -41,45 +112,130 @@ def module_name(block: Block) -> str:
     return re.sub(r"\W", "_", block.name)
 
 
-def export(block: Block, parameters: Mapping[str, object]) -> str:
+def export(block: Block, parameters: Mapping[str, object]) -> Export:
     """The component with ``parameters`` as Verilog, the same text every time.
 
     Raises `UserError` for what Amaranth finds wrong: a loop without a register, or a signal with
     two drivers.
     """
     name = module_name(block)
-    values = ", ".join(f"{key}={value!r}" for key, value in parameters.items()) or "none"
-    header = (f"// {block.name}: {block.summary}\n// parameters: {values}\n"
-              f"// made by cyclebound {importlib.metadata.version('cyclebound')} with amaranth "
-              f"{importlib.metadata.version('amaranth')}\n\n")
+    component = block.make(parameters)
+    ports = ports_of_fields(component)
+    says = described(component)
+    core = name if all(port.name == port.member for port in ports) else f"{name}_core"
     try:
-        rtlil = to_rtlil(block.make(parameters), name=name, shares=SharedModules(name))
+        rtlil = to_rtlil(component, name=core, shares=SharedModules(core))
     except (CombinationalCycle, DriverConflict) as error:
         raise UserError(f"{block.name}: {' '.join(str(error).split())}") from error
     with tempfile.TemporaryDirectory() as folder:
-        text = simulation_verilog(rtlil, Path(folder), EXPORT_SCRIPT).read_text()
-    return header + _plain_names(re.sub(r"\A/\*.*?\*/\s*", "", text))
+        (Path(folder) / "top.il").write_text(rtlil)
+        run_yosys(_SCRIPT, Path(folder))
+        plain, made = plain_names((Path(folder) / "plain.il").read_text())
+        plain = re.sub(r"^  wire width 0 .*\n", "", plain, flags=re.MULTILINE)
+        plain = _in_order(plain, core, [*_CLOCKS, *dict.fromkeys(p.member for p in ports)])
+        explicit = explicit_widths(plain)
+        (Path(folder) / "explicit.il").write_text(explicit)
+        run_yosys("read_rtlil explicit.il; write_verilog -noattr -norename top.v", Path(folder))
+        text = (Path(folder) / "top.v").read_text()
+    modules = _top_first(readable(re.sub(r"\A/\*.*?\*/\s*", "", text), made), core)
+    head = re.search(rf"^module {core} \((.*?)^\);", modules, re.DOTALL | re.MULTILINE)[1]
+    clocks = {clock: what for clock, what in _CLOCKS.items()
+              if re.search(rf"^  input  wire {clock},?$", head, re.MULTILINE)}
+    outside = shell(name, core, ports, clocks, says) if core != name else ""
+    claims = _claims(block, parameters)
+    off = {code: f"/* verilator lint_off {code} */  // {why}\n" for code, why in PRAGMAS.items()}
+    on = "".join(f"/* verilator lint_on {code} */\n" for code in PRAGMAS)
+    text = "\n".join([_header(block, parameters, claims, name, core, ports, clocks),
+                      off["DECLFILENAME"] + outside, off["UNUSEDSIGNAL"] + modules + on])
+    return Export(name, core, text, explicit, ports, tuple(clocks), claims, block.name,
+                  block.summary, parameters)
 
 
-def _plain_names(text: str) -> str:
-    """Names such as ``\\top.sub`` and ``\\$1`` as plain ones, where no two names become equal."""
-    taken = set(re.findall(r"\w+", text))
-    plain: dict[str, str] = {}
-    for name in sorted(set(re.findall(r"\\(\S+) ", text))):
-        new = re.sub(r"\W+", "_", name).strip("_")
-        new = f"n{new}" if new[:1].isdigit() else new
-        if new and new not in taken:
-            taken.add(new)
-            plain[name] = new
-    return re.sub(r"\\(\S+) ", lambda found: plain.get(found[1], f"\\{found[1]} "), text)
+def _in_order(text: str, module: str, names: list[str]) -> str:
+    """RTLIL whose module has its ports in this order."""
+    places = {name: number for number, name in enumerate(names, 1)}
+    begin = re.search(rf"^module \\{module}$", text, re.MULTILINE).start()
+    end = re.compile(r"^end$", re.MULTILINE).search(text, begin).start()
+    body = re.sub(r"^(  wire .*(?:input|output) )\d+( (?:signed )?\\(\S+))$",
+                  lambda found: f"{found[1]}{places[found[3]]}{found[2]}",
+                  text[begin:end], flags=re.MULTILINE)
+    return text[:begin] + body + text[end:]
 
 
-def lint(text: str, top: str, unread: Iterable[str] = ()) -> list[str]:
-    """What Verilator has to say against this Verilog, other than `WAIVED`; one line each.
+def _top_first(text: str, module: str) -> str:
+    """The modules with this one before all others."""
+    modules = re.findall(r"^module .*?^endmodule\n", text, re.DOTALL | re.MULTILINE)
+    return "\n".join(sorted(modules, key=lambda each: not each.startswith(f"module {module} ")))
 
-    ``unread``: ports of the top module that are known not to be read.
+
+def _claims(block: Block, parameters: Mapping[str, object]) -> list[dict]:
+    """What is claimed of each latency, in cycles or with the parameters that it needs."""
+    rows = []
+    for observed in block.bounds:
+        row = {"claim": observed.bound.kind, "name": observed.bound.name, "of": observed.what,
+               "formula": observed.bound.formula, "source": observed.bound.source,
+               "environment": observed.bound.environment, "value": None, "needs": None,
+               "unit": observed.probe.counts if observed.probe else "cycles",
+               "first": observed.probe.start if observed.probe else None,
+               "last": observed.probe.end if observed.probe else None}
+        try:
+            row["value"] = cycles_of(observed.bound, parameters)
+        except NotCovered as error:
+            row["needs"] = str(error).removeprefix(f"bound {observed.bound.name} ")
+        except Exception as error:  # a mistake in the formula, which may be the user's own
+            row["needs"] = f"{type(error).__name__}: {error}"
+        rows.append(row)
+    return rows
+
+
+def _comment(text: str, indent: str = "") -> str:
+    return "\n".join(f"// {line}" for line in textwrap.wrap(
+        text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  "))
+
+
+def _header(block: Block, parameters: Mapping[str, object], claims: list[dict], name: str,
+            core: str, ports: list[Port], clocks: Iterable[str]) -> str:
+    """What a reader of the file has to know."""
+    values = ", ".join(f"{key}={value!r}" for key, value in parameters.items()) or "none"
+    lines = [_comment(f"{block.name}: {block.summary}"), _comment(f"parameters: {values}"),
+             (f"// made by cyclebound {importlib.metadata.version('cyclebound')} with amaranth "
+              f"{importlib.metadata.version('amaranth')}"), "//"]
+    for row in claims:
+        value = (f"{row['value']:,} {row['unit']}" if row["value"] is not None and
+                 row["claim"] != "rate" else str(row["value"]) if row["value"] is not None else
+                 row["needs"])
+        lines.append(_comment(f"{row['claim']} {row['name']} ({row['of']}): {value}"))
+        lines.append(_comment(f"{row['formula']} [{row['source']}]", "  "))
+        if row["first"] and len(row["first"] + row["last"]) < _LONGEST:
+            lines.append(_comment(f"from {row['first']} to {row['last']}, both included", "  "))
+        if row["environment"]:
+            lines.append(_comment(f"environment: {row['environment']}", "  "))
+    if core != name:
+        lines += ["//", _comment(f"{name} has a port for each field of a struct; {core} has one "
+                                 "for each struct, first field lowest.")]
+    lines += ["//", *(f"// {line}" for line in instance(name, ports, clocks).splitlines()), ""]
+    return "\n".join(lines)
+
+
+def lint(made: Export, unread: Iterable[str] = ()) -> list[str]:
+    """What Verilator has to say against this Verilog; one line each.
+
+    Everything that it says of the text as it stands; and input ports of the block that nothing
+    reads, of which the text tells it to be silent.
+
+    ``unread``: ports that are known not to be read.
     """
     known = [f"'{port}'" for port in unread]
+    said = _warnings(made.text, made.name)
+    every = re.sub(r"/\* verilator lint_o\w+ UNUSEDSIGNAL \*/", "", made.text)
+    said += [line for line in _warnings(every, made.name)
+             if line.startswith("UNUSEDSIGNAL") and _of_port(line, every, made.core)
+             and not any(port in line for port in known)]
+    return list(dict.fromkeys(said))
+
+
+def _warnings(text: str, top: str) -> list[str]:
+    """All that ``verilator --lint-only -Wall`` prints."""
     tool = verilator()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / f"{top}.v").write_text(text)
@@ -89,17 +245,13 @@ def lint(text: str, top: str, unread: Iterable[str] = ()) -> list[str]:
             capture_output=True, text=True)
     found = re.findall(r"^%(?:Warning|Error)(?:-(\w+))?: (.*)", done.stderr, re.MULTILINE)
     said = [f"{code or 'ERROR'}: {words}" for code, words in found
-            if not words.startswith("Exiting due to") and
-            (code not in WAIVED or (code == "UNUSEDSIGNAL" and _of_port(words, text, top)
-                                     and not any(port in words for port in known)))]
-    return said or ([done.stderr.strip()] if done.returncode and not found else [])
+            if not words.startswith("Exiting due to")]
+    return said or ([done.stderr.strip()] if done.returncode else [])
 
 
-def _of_port(words: str, text: str, top: str) -> bool:
-    """Whether a warning is about a port of the top module."""
-    body = re.search(rf"^module {re.escape(top)}\b.*?^endmodule", text, re.DOTALL | re.MULTILINE)
-    ports = re.findall(r"^\s*(?:input|output)\b.*?(\w+)\s*;", body[0] if body else "", re.MULTILINE)
-    line = re.match(r"[^:]+:(\d+):", words)
-    inside = body and line and (
-        text.count("\n", 0, body.start()) < int(line[1]) <= 1 + text.count("\n", 0, body.end()))
-    return bool(inside) and any(f"'{port}'" in words for port in ports)
+def _of_port(said: str, text: str, module: str) -> bool:
+    """Whether a warning is about a port of this module."""
+    head = re.search(rf"^module {re.escape(module)} \(.*?^\);", text, re.DOTALL | re.MULTILINE)
+    line = re.match(r"\w+: [^:]+:(\d+):", said)
+    return bool(head and line and text.count("\n", 0, head.start()) < int(line[1])
+                <= 1 + text.count("\n", 0, head.end()))

@@ -163,14 +163,15 @@ class _Axis:
         return self.x(self.runs[-1].stop)
 
 
-def render(path: Path, signals: Sequence[str], first: int, last: int, *, margin: int = 4,
-           title: str = "", max_cycles: int = 48) -> str:
+def render(path: "Path | object", signals: Sequence[str], first: int, last: int, *,
+           margin: int = 4, title: str = "", max_cycles: int = 48) -> str:
     """An SVG of ``signals`` from the cycle ``first`` of a request to its ``last``.
 
     Parameters
     ----------
-    path : Path
-        FST or VCD, written with the clock of `cyclebound.tb.bench`.
+    path : Path or object
+        FST or VCD, written with the clock of `cyclebound.tb.bench`. Or what has ``variables`` with
+        their ``bitwidth``, ``find(name)``, ``value(name, cycle)`` and ``holds(cycle)``.
     signals : sequence of str
         Dotted paths, with or without ``top.``; a bare name if it is unique; or the beginning of
         one, with ``*`` for the rest (within one module). Raises `UserError` for any other.
@@ -184,7 +185,7 @@ def render(path: Path, signals: Sequence[str], first: int, last: int, *, margin:
     """
     if not 0 <= first <= last:
         raise ValueError(f"Cycles must be 0 <= first <= last, not {first!r} and {last!r}")
-    trace = _Trace(path)
+    trace = _Trace(path) if isinstance(path, str | Path) else path
     names = list(dict.fromkeys(name for wanted in signals or ("top.dut.*",)
                                for name in trace.find(wanted)))
     if not signals:

@@ -12,6 +12,7 @@ from cyclebound.sim.cache import entry, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
 from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.sources import closure
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform import render
@@ -50,7 +51,8 @@ class Witness:
         folder = run / "witness" / row.block / row.configuration / row.bound
         return cls(row.block, row.configuration, row.bound, row.what, row.parameters, testbench,
                    int(seed), row.test, row.first, row.last, str(inside(run, folder)), simulator,
-                   key_of(content, row.job, row.bound, row.what, row.test, row.first, row.last),
+                   key_of(content, row.job, row.bound, row.what, row.test, row.first, row.last,
+                          "" if pages else _code(row.block)),
                    pages, changes, str(run / changes.part_name))
 
     @property
@@ -63,6 +65,11 @@ class Witness:
         return shlex.join(["cyclebound", "run", self.block, "--configuration", own,
                            *self.changes.words(Path(self.part)), "--testbench", self.testbench,
                            "--seed", str(self.seed), "--test", self.test, "--waves"])
+
+
+def _code(block: str) -> str:
+    """A hash of what draws: signals are named on the block's page of the catalogue."""
+    return closure(__name__, catalogue.load().page_of(block))
 
 
 def signals_for(witness: Witness, block: Block) -> Sequence[str]:

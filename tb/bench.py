@@ -25,7 +25,7 @@ from cocotb.utils import get_sim_time
 
 from cyclebound.tb.bus import Bus, Field
 
-__all__ = ["Bench", "testbench"]
+__all__ = ["Bench", "interrupted", "testbench"]
 
 PERIOD_NS = 10  # the simulated clock; only waveforms show it
 _RESET_CYCLES = 2  # with the inputs at 0
@@ -118,6 +118,16 @@ class Bench:
 
     def _now(self) -> int:
         return self._time() - self._start
+
+    @property
+    def edge(self) -> RisingEdge:
+        """The end of this cycle, for what waits beside a test."""
+        return self._edge
+
+    def forget(self) -> None:
+        """Say that what begins from now on is of no class, of any probe."""
+        for what in self._probes:
+            self.undeclare(what)
 
     async def step(self, inputs: int = 0) -> int:
         """One cycle: drive ``inputs`` throughout it, and return the outputs seen at its end."""
@@ -259,4 +269,32 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
             bench.close()
 
     del run.__wrapped__  # cocotb looks at the signature: it must see the one of `run`
-    return cocotb.test()(run)
+    found = cocotb.test()(run)
+    found.scenario = function
+    return found
+
+
+def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False):
+    """A test `reset_in_mid_run`: another one, of which a reset cuts off some beginnings.
+
+    Each time up to ``longest`` cycles of it run; at last it runs to its end, after a reset.
+    Its models begin anew each time, so that it fails if a reset leaves anything in the block that
+    shows. It has to be the test's own reset that it needs: memories are not reset. With ``quiet``
+    the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are.
+    """
+    async def reset_in_mid_run(bench: Bench) -> None:
+        for _ in range(times):
+            beginning = cocotb.start_soon(test.scenario(bench))
+            for _ in range(bench.rng.randint(1, longest)):
+                await bench.edge
+            if beginning.done():
+                beginning.result()
+            beginning.cancel()
+            bench.forget()
+            if quiet:
+                await bench.step()
+            await bench.reset()
+        await test.scenario(bench)
+
+    reset_in_mid_run.__qualname__ = reset_in_mid_run.__name__  # which results show
+    return testbench(reset_in_mid_run)

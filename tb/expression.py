@@ -18,6 +18,7 @@ names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, 
 import ast
 import functools
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -30,12 +31,32 @@ _BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: opera
            ast.Add: operator.add, ast.Sub: operator.sub}
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
              ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+_CUT_OFF = re.compile(r"([&|^~+=<>(,-]|\b(for|in))$")
+_MOST = 1 << 16  # things that a ``for`` goes through
 # by the number of their arguments
 _FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "nth": 2, "every": 1}
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read, with the column where it goes wrong."""
+    """An expression that cannot be read, with the column where it goes wrong.
+
+    Attributes
+    ----------
+    text : str
+        The expression, if the column is known.
+    column : int
+        From 1; 0: it is not known.
+    """
+
+    def __init__(self, what: str, text: str = "", column: int = 0) -> None:
+        super().__init__(f"column {column} of {text!r}: {what}" if column else what)
+        self.what, self.text, self.column = what, text, column
+
+    @property
+    def pointed(self) -> str:
+        """What is wrong, and below it the expression with a caret at the column."""
+        return (f"{self.what}\n    {self.text}\n    {' ' * (self.column - 1)}^" if self.column
+                else self.what)
 
 
 @dataclass(frozen=True)
@@ -111,8 +132,8 @@ class Expression:
                     else counts(node.id) if counts else 0)
         except (LookupError, AttributeError) as error:
             raise self._error(node, f"there is no {node.id}: {error}") from error
-        if not isinstance(many, int) or many < 1:
-            raise self._error(node, f"{ast.unparse(node)} must be a number of at least 1, "
+        if not isinstance(many, int) or not 1 <= many <= _MOST:
+            raise self._error(node, f"{ast.unparse(node)} must be a number from 1 to {_MOST:,}, "
                                     f"not {many!r}")
         return many
 
@@ -122,7 +143,9 @@ class Expression:
                 and isinstance(node.value, ast.Name) and node.value.id == name]
 
     def _error(self, node: ast.expr, what: str) -> ExpressionError:
-        return ExpressionError(f"column {node.col_offset + 1} of {self.text!r}: {what}")
+        # what Python counts are bytes
+        before = self.text.encode()[:node.col_offset].decode(errors="replace")
+        return ExpressionError(what, self.text, len(before) + 1)
 
 
 def _path(node: ast.expr, numbers: Mapping[str, int]) -> list[Step]:
@@ -157,7 +180,10 @@ def parse(text: str) -> Expression:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        raise ExpressionError(f"column {error.offset or 1} of {text!r}: {error.msg}") from None
+        if _CUT_OFF.search(text.strip()):  # where Python names the beginning
+            raise ExpressionError("the expression ends too early", text.strip(),
+                                  len(text.strip()) + 1) from None
+        raise ExpressionError(error.msg, text.strip(), error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"{text[:60]!r}: {error}") from None
     found = Expression(text.strip(), tree)

@@ -1,4 +1,4 @@
-"""Throwaway testbenches that measure the simulator, and not a block: see `sim.performance`.
+"""Testbenches that measure the simulator, and not a block, for `tools.maintenance.performance`.
 
 Each writes what it measured beside its job, as JSON: seconds and cycles by name.
 """

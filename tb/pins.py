@@ -1,4 +1,4 @@
-"""Signals for clients that nobody here wrote: each port of a block, as cocotb's own handles look.
+"""Signals for clients from other projects: each port of a block, as cocotb's own handles look.
 
 The top of a simulation has two packed buses (``bus.py``). A client made for cocotb, such as those
 of cocotbext-axi, wants a handle for each signal. `Pins` has one for each port::
@@ -113,7 +113,7 @@ class Pins:
         return self._look(False)
 
     def _look(self, driven: bool) -> int:
-        # a wide bus is read once for all who wake up by the same edge
+        # a wide bus is read once for all that wake up by the same edge
         now = get_sim_time("step"), current_gpi_trigger()
         kept = self._read.get(driven)
         if kept is None or kept[0] != now:

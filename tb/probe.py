@@ -28,8 +28,8 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "PRINTED", "Probe", "ProbeCounter", "claim_bound", "counters_of", "offered",
-           "prints", "taken"]
+__all__ = ["MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter", "claim_bound",
+           "counters_of", "offered", "prints", "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
 PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
@@ -71,7 +71,10 @@ class Probe:
     id, end_id : str
         What tells requests apart, where they begin and where they end (default: alike).
     ticks : str
-        Where a latency does not count cycles: what is counted instead (accepted grants, say).
+        Where a latency does not count cycles: what is counted instead (accepted grants, say, or the
+        cycles of a slower clock).
+    unit : str
+        What such a tick is called, in the plural: ``grants``. Without ticks, ``cycles``.
     each : mapping
         Index letters, each with how many there are (a number, an attribute of the component that
         is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
@@ -94,6 +97,7 @@ class Probe:
     id: str = ""
     end_id: str = ""
     ticks: str = ""
+    unit: str = ""
     each: Mapping[str, int | str] = field(default_factory=dict)
     classed: bool = False
     in_turn: bool = False
@@ -103,6 +107,16 @@ class Probe:
         if self.id and (self.starts, self.ends) != ("1", "1"):
             raise ValueError("a probe with an id has one start and one end a request, as it counts "
                              "neither for each id")
+
+    @property
+    def counts(self) -> str:
+        """What a latency is a number of."""
+        return (self.unit or "ticks") if self.ticks else "cycles"
+
+    @property
+    def follows_one(self) -> bool:
+        """Whether a `FollowedCounter` can count for it."""
+        return not (self.id or self.in_turn) and (self.starts, self.ends) == ("1", "1")
 
     def texts(self) -> list[str]:
         """All its expressions."""
@@ -177,6 +191,9 @@ class ProbeCounter(Elaboratable):
         The bit kept with the request that ``age`` counts; that of one that begins.
     overflow, spurious : Signal
         More requests than ``in_flight``; an end without a request.
+    kept : tuple of Value
+        The registers of functions in the probe's expressions, in the order in which these are read:
+        id, end_id, start, end and so on; of each, from the innermost function on. For proofs.
     """
 
     def __init__(self, start, end, *, starts=1, ends=1, tick=1, in_flight=1, width=48, ids=None,
@@ -193,6 +210,7 @@ class ProbeCounter(Elaboratable):
         self._counts = now is None
         self.now = Signal(width, reset_less=True) if now is None else now
         self.overflow, self.spurious = Signal(), Signal()
+        self.kept: tuple[Value, ...] = ()
 
     def elaborate(self, platform):
         m = Module()
@@ -232,7 +250,7 @@ class ProbeCounter(Elaboratable):
             self.busy.eq(busy),
             self.before.eq(ticked - oldest.ticked),
             self.lasted.eq(self.now + 1 - head.cycle),
-            self.overflow.eq(self.begins & full & ~self.closes),
+            self.overflow.eq(self.begins & full),
             self.spurious.eq(self._end & ~self.waiting),
         ]
         with m.If(self.closes):
@@ -248,7 +266,7 @@ class ProbeCounter(Elaboratable):
         if self._in_flight == 1:
             with m.If(self.begins):
                 m.d.sync += oldest.eq(fresh)
-            return level != 0, level != 0
+            return level != 0, (level != 0) & ~self.closes
         m.submodules.queue = queue = Memory(shape=fresh.shape(), depth=self._in_flight, init=[])
         write, read = queue.write_port(), queue.read_port(domain="comb")
         last = self._in_flight - 1
@@ -259,7 +277,7 @@ class ProbeCounter(Elaboratable):
             m.d.sync += put.eq(Mux(put == last, 0, put + 1))
         with m.If(self.closes):
             m.d.sync += get.eq(Mux(get == last, 0, get + 1))
-        return level != 0, level == self._in_flight
+        return level != 0, (level == self._in_flight) & ~self.closes
 
     def _by_id(self, m, fresh, oldest):
         """A slot for each name."""
@@ -274,10 +292,66 @@ class ProbeCounter(Elaboratable):
             began.eq(self.begins << start), ended.eq(self.closes << end),
         ]
         m.d.sync += taken.eq((taken | began) & ~ended | (taken & began & ended))
-        return taken.bit_select(end, 1), taken.bit_select(start, 1) & (start != end)
+        # it is free again if the end in this cycle is its own, and not another's
+        return taken.bit_select(end, 1), taken.bit_select(start, 1) & ~(
+            self.closes & (start == end))
 
 
-def counters_of(m, probe, target, *, name, declared=None, now=None, classed=False, width=48):
+class FollowedCounter(Elaboratable):
+    """Counts for one request of several that are under way, of which a free input says which.
+
+    For proofs, where a queue of all of them would have to be explained: what holds for the one
+    holds for each. They end in the order in which they began.
+
+    Parameters
+    ----------
+    start, end, tick : Value
+        As of `ProbeCounter`; a request has one start and one end.
+    in_flight, width : int
+        As there.
+    pick : Value
+        The request that begins in this cycle is followed, unless another one is.
+
+    Attributes
+    ----------
+    waiting, age, busy, before : Signal
+        As of `ProbeCounter`, of the request that is followed.
+    ahead : Signal
+        How many that began before it have not ended.
+    level : Signal
+        How many are under way from earlier cycles.
+    kept : tuple of Value
+        As there.
+    """
+
+    def __init__(self, start, end, *, tick, in_flight, width, pick):
+        self._start, self._end, self._tick = map(Value.cast, (start, end, tick))
+        self._pick = Value.cast(pick)
+        self.waiting, self.age = Signal(), Signal(width)
+        self.busy, self.before = Signal(), Signal(width)
+        self.ahead, self.level = Signal(range(in_flight + 1)), Signal(range(in_flight + 1))
+        self.kept: tuple[Value, ...] = ()
+
+    def elaborate(self, platform):
+        m = Module()
+        chosen, ends = Signal(), Signal()
+        m.d.comb += [
+            ends.eq(self._end & ((self.level != 0) | self._start)),
+            chosen.eq(self._start & self._pick & ~self.busy),
+            self.waiting.eq(self.busy | chosen),
+            self.age.eq(Mux(self.busy, self.before, 0) + self._tick),
+        ]
+        m.d.sync += self.level.eq(self.level + self._start - ends)
+        with m.If(self.waiting & self._end & (Mux(self.busy, self.ahead, self.level) == 0)):
+            m.d.sync += self.busy.eq(0)
+        with m.Elif(self.waiting):
+            m.d.sync += [self.busy.eq(1), self.before.eq(self.age),
+                         self.ahead.eq(Mux(self.busy, self.ahead, self.level) - ends)]
+        return m
+
+
+def counters_of(m, probe, target, *, name, declared=None, now=None, classed=False, width=48,
+                picks=None):
     """Place the hardware of ``probe`` in ``m``, and return it: a `ProbeCounter` for each index.
 
     Parameters
@@ -297,11 +371,15 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
         class: while ``declared("on", place)``.
     width : int
         Bits of the counts.
+    picks : Value or None
+        A free bit for each index. With these, one request of several that are under way is
+        followed, by a `FollowedCounter`.
     """
     counters = []
     for place, index in enumerate(probe.indexes(target)):
         label = "_".join([name, *map(str, index.values())])
-        value = _reader(m, probe, target, place, index, declared, name)
+        kept: list[Value] = []
+        value = _reader(m, probe, target, place, index, declared, name, kept)
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
         in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
                      else getattr(target, probe.in_flight))
@@ -311,12 +389,22 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
             follows = armed | declared("on", place) | declared("follow", place)
             m.d.sync += armed.eq(follows)
             counts &= follows
+        if picks is not None and in_flight > 1 and probe.follows_one:
+            counter = FollowedCounter(
+                _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
+                tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
+                width=width, pick=picks[place])
+            counter.kept = tuple(kept)
+            m.submodules[label] = counter
+            counters.append(counter)
+            continue
         counter = ProbeCounter(
             _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
             starts=value(probe.starts), ends=value(probe.ends),
             tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
             width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=value(probe.ahead),
             shown=declared("on", place) if classed else 1)
+        counter.kept = tuple(kept)
         m.submodules[label] = counter
         counters.append(counter)
     return counters
@@ -353,12 +441,15 @@ def claim_bound(m, what, counters, limit):
                            f"{what}: a request takes more than {limit}")
 
 
-def _reader(m, probe, target, place, index, declared, name):
-    """From an expression to its hardware, at one of the probe's places."""
+def _reader(m, probe, target, place, index, declared, name, kept=None):
+    """From an expression to its hardware, at one of the probe's places.
+
+    ``kept`` gets the registers of functions such as ``past``.
+    """
     label = "_".join([name, *map(str, index.values())])
-    pasts: list[Value] = []
+    kept = [] if kept is None else kept
     return lambda text: _value(m, text, target, index, lambda what: declared(what, place), label,
-                               pasts)
+                               kept)
 
 
 def _event(value):

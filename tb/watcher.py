@@ -21,7 +21,7 @@ class Watcher(wiring.Component):
 
 
 def _inputs(signature):
-    """The same members, all of them inputs."""
+    """These members, all of them as inputs."""
     return {name: (In(member.shape) if member.is_port else
                    Out(wiring.Signature(_inputs(member.signature))))  # `In` would turn its members
                   .array(*member.dimensions)

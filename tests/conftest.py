@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import fcntl
+import functools
 import gc
 import os
 import re
@@ -115,6 +116,14 @@ def call(monkeypatch, capfd, tmp_path):
         return subprocess.CompletedProcess(words, ended.value.code, said.out, said.err)
 
     return run
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """``only(says, *modules)``: leave one assertion in force; see `kit.faults.leave_one`."""
+    from kit.faults import leave_one  # here: tests of models need no Amaranth
+
+    return functools.partial(leave_one, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -88,7 +88,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Net:
-    """One channel of a unit, and its way to everybody who wants its tokens."""
+    """One channel of a unit, and its routes to all that take its tokens."""
 
     name: str
     unit: Node

@@ -54,7 +54,7 @@ def token_stream(*, threads: Threads) -> int:
 
     All operands of a thread are offered in one cycle, and a firing is taken at once. Derivation:
     an entry is written in one cycle and read in the next; it can be written again in the third.
-    With two entries or more, in turn, nobody waits: one thread is taken in each cycle, and the
+    With two entries or more, in turn, no thread waits: one is taken in each cycle, and the
     last one is offered two cycles later.
     """
     return threads + 2
@@ -148,7 +148,7 @@ def access_epoch(*, depth: Depth, operands: Operands, memory: AnyMemory) -> int:
     that the first of them was complete ``ceil(depth / operands) - 1`` cycles before the last token
     at the latest; the last of ``depth`` fires ``depth - ceil(depth / operands)`` cycles later than
     if it were alone, and then takes `access_latency`. Results leave one in a cycle, and no more
-    than one thread fires in a cycle, so that nobody waits for the others behind that.
+    than one thread fires in a cycle, so that no thread waits longer than that.
     """
     return depth - -(-depth // operands) + access_latency(memory=memory)
 
@@ -220,8 +220,8 @@ def chain_completion(*, threads: Threads, depth: Depth, memory: Memory) -> int:
     tokens of epoch e have been in load k for two cycles, all entries are free, so that the threads
     that have not fired yet do so within ``depth`` cycles (round robin; and no younger thread can
     stand in their way, since tokens arrive in epochs). The last is answered ``memory`` cycles
-    later and offered 2 cycles after that, and nobody is sent on in its stead but threads of its
-    epoch, which are answered one in a cycle: S(k, e) <= max(S(k, e - 1), S(k - 1, e) + 2) + depth
+    later and offered 2 cycles after that, and only threads of its own epoch are sent on before it,
+    which are answered one in a cycle: S(k, e) <= max(S(k, e - 1), S(k - 1, e) + 2) + depth
     + memory + 1. A result that the next load cannot take waits until the thread before it in its
     entry fires there, which is ``memory + 2`` cycles before it leaves, and ``depth`` results may
     wait: hence the maximum. The first epoch arrives one thread in a cycle: S(1, 0) <= depth +
@@ -245,12 +245,12 @@ def delay_stream(*, threads: Threads, slots: Slots) -> int:
 
 @prediction(formula="threads + 3 * (stages + 2)", source="this project, from SGMF, section 4.4")
 def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
-    """Cycles in which so many threads pass Figure 6's graph when nobody waits for the other way.
+    """Cycles in which so many threads pass Figure 6's graph when no branch waits for the other.
 
     From taking the first thread's token to offering the last result; a token is always there, and
     results are taken at once. Derivation: the longer way has three units, and each passes a token
     on ``stages + 2`` cycles after it took it (`compute_result`); threads follow each other in each
-    cycle (`compute_stream`). Nobody waits if the shorter way has room for the threads that are on
+    cycle (`compute_stream`). None waits if the shorter one has room for the threads that are on
     the longer one.
     """
     return threads + 3 * (compute_result(stages=stages) - 1)
@@ -259,7 +259,7 @@ def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
 @bound(formula="2 * threads + 3 * (stages + 2) - 1", source="SGMF, Figure 6 and section 4.4",
        environment="tokens are always there, and results are taken at once")
 def diamond_unbalanced(*, threads: Threads, stages: Stages) -> int:
-    """The same if a thread is completed "every other cycle", as the paper says of this graph.
+    """`diamond_stream`, if a thread is completed "every other cycle", as the paper says.
 
     It says so of units of a single cycle with a single token each: the shorter way holds one
     thread while the longer one holds two. Here, a way holds as many threads as its pipelines and

@@ -1,4 +1,4 @@
-"""Golden model of the memory behind a fabric: banks, hits and misses.
+"""Golden model of a fabric's memory: banks, hits and misses.
 
 Source: SGMF, sections 5 and 5.2 (load/store units are connected to the banks of a first-level cache
 by a crossbar), Table 1. What hits is told from outside: a cache's own behaviour is not modelled.
@@ -67,7 +67,7 @@ class CacheModel:
         return found
 
     def step(self, requests: Sequence[Access | None]) -> list[bool]:
-        """End the cycle in which the units ask for this: who is taken."""
+        """End the cycle in which the units make these requests; returns which are taken."""
         taken = [request is not None and not self.banks for request in requests]
         asking: dict[int, int] = {}
         for unit, request in enumerate(requests):

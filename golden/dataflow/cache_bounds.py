@@ -14,7 +14,7 @@ Accesses = Annotated[int, Range(1, says="accesses of each port")]
 
 @prediction(formula="hit", source="this project, from SGMF, section 5.2 and Table 1")
 def cache_hit(*, hit: Hit) -> int:
-    """Cycles from taking a request to its answer, both included, while nobody misses.
+    """Cycles from taking a request to its answer, both included, while no access misses.
 
     Derivation: a port has one request taken in a cycle, and each is answered as many cycles later,
     so that no two answers of a port fall into one cycle.
@@ -34,7 +34,7 @@ def cache_access(*, ports: Ports, miss: Miss) -> int:
     are due before theirs, and answered in the order in which they were taken, which is that of
     their last moments; so each cycle serves, of those that are due, the one whose last moment is
     the earliest. If a hit were late, all answers since the last idle cycle before would have
-    earlier last moments, each within that time: more cycles than there are. So nobody is late.
+    earlier last moments, each within that time, which has fewer cycles. So no request is late.
     """
     return ports - 1 + miss
 
@@ -56,7 +56,7 @@ def access_times(*, users: int, banks: int = 0, hit: int = 2, miss: int = 2,
 
     The most cycles of an access, from its offer to its answer (`cache_access`), and the most that
     it waits to be taken: as many as other units may want the same bank. Units with a path of their
-    own wait for nobody.
+    own do not wait.
 
     Parameters
     ----------

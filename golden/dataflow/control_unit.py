@@ -75,7 +75,7 @@ class ControlUnitModel:
 
     def step(self, offers: Sequence[tuple[int, int] | None],
              ready: Sequence[bool]) -> ControlResult:
-        """One cycle: a token (thread, value) or None on each operand; who takes results."""
+        """One cycle: a token (thread, value) or None on each operand; which results are taken."""
         delays = self.function == Control.DELAY
         token = self.token
         owed = self._owed or set(self._all)

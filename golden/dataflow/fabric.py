@@ -98,7 +98,7 @@ class FabricModel:
     grid : Grid
         The grid.
     configuration : Configuration
-        What everybody does.
+        What each unit and switch does.
     depth : int
         Entries of all buffers; those that can be built, or else it is a `ValueError`.
     """

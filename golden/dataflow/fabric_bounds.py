@@ -52,7 +52,7 @@ def fabric_stream(*, threads: Threads, way: Way) -> int:
     ``way`` is the time of the first thread on the longest way (`golden.dataflow.wcet.longest_way`):
     1 for the source, 11 for each compute unit, 2 for each control unit, 1 for each delay and each
     switch. Derivation: the source offers thread 0 in the second cycle, and one thread in each
-    cycle; nobody waits while shorter ways have room for the threads on the longest one, so that the
+    cycle; none waits while shorter paths have room for the threads on the longest one, so that the
     last thread arrives ``threads - 1`` cycles after the first, and is counted in the next cycle.
     """
     return threads + way + 1

@@ -1,4 +1,4 @@
-"""Golden model of the floating-point datapath: exact arithmetic behind a pipeline."""
+"""Golden model of the floating-point datapath: exact arithmetic in a pipeline."""
 
 from dataclasses import dataclass
 

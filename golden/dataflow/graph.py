@@ -138,7 +138,7 @@ class Graph:
                 yield token, number, k
 
     def ordered(self) -> "Graph":
-        """The same graph, with its tasks in an order in which they can be done."""
+        """This graph with its tasks in topological order."""
         done: dict[int, Task] = {}
 
         def visit(number: int) -> None:
@@ -159,7 +159,7 @@ class Graph:
         return Graph(done, list(self.ends))
 
     def reordered(self, rng: random.Random) -> "Graph":
-        """The same graph, with its tasks in another order in which they can be done: some as soon
+        """This graph with its tasks in another topological order: some as soon
         as their tokens are there, and others as late as can be."""
         rank = {number: rng.random() for number in self.tasks}
         waits = {number: {operand.task for operand in task.operands
@@ -173,7 +173,7 @@ class Graph:
         return Graph(done, list(self.ends))
 
     def pruned(self) -> "Graph":
-        """Without tasks that nobody needs; stores are needed, and the ends."""
+        """Without unused tasks; stores are needed, and the ends."""
         needed = {token.task for token in self.ends}
         needed |= {number for number, task in self.tasks.items() if task.function == Memory.STORE}
         stack = list(needed)

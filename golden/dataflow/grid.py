@@ -1,7 +1,7 @@
 """The grid of an SGMF core: which unit stands where, and which links there are.
 
 Source: SGMF, section 5.2 (Figure 8) and 5.3 (Figure 9). A grid of R rows and C columns has R * C
-units and as many switches; switch (r, c) stands at the lower right corner of unit (r, c). Everyone
+units and as many switches; switch (r, c) stands at the lower right corner of unit (r, c). Each one
 has eight ports, each a link in either direction:
 
 - a unit's ports 0 to 3 go to the units above, right, below and left (none at the edge), 4 to 7 to
@@ -56,7 +56,7 @@ class Node(NamedTuple):
 
 
 def fold(position: int, size: int) -> int:
-    """A position on a line of that size which goes on backwards behind its ends."""
+    """A position on a line of that size which goes on backwards beyond its ends."""
     if position < 0:
         return -1 - position
     return position if position < size else 2 * size - 1 - position

@@ -149,7 +149,7 @@ def fibonacci(tid, first: Ints, second: Ints, count: Int):
 
 @kernel
 def horner(tid, coefficients: Floats, x: Floats, y: Floats, threads: Int, degree: Int):
-    """A polynomial, where it has not grown beyond 100 on the way: a loop behind a return."""
+    """A polynomial, where it has not grown beyond 100 before the end: a loop after a return."""
     if tid >= threads:
         return
     total = 0.0

@@ -104,7 +104,7 @@ class LoadStoreModel:
              response: tuple[int, int] | None) -> LoadStoreResult:
         """One cycle. ``response``: tag and word, of a request of an earlier cycle."""
         shown = self._request, *self._outputs, self._fault
-        # who leaves, as of the beginning of this cycle
+        # the thread that leaves, by the state before this cycle
         leaver = None
         for port, ready in enumerate((result_ready, enable_ready)):
             if ready:
@@ -115,7 +115,7 @@ class LoadStoreModel:
             grant = self._turn.step(sum(1 << entry for entry in by_entry), accept=True)
             if grant:
                 leaver = by_entry[grant.bit_length() - 1]
-        # who enters
+        # the thread that enters
         free = self._request is None or request_ready
         firing = self.buffer.next_offer
         entry = None if firing is None else self._entry(firing.tid)

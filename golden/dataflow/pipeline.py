@@ -4,7 +4,7 @@ __all__ = ["PipelineModel"]
 
 
 class PipelineModel:
-    """What enters leaves ``stages`` cycles later, if nobody waits.
+    """What enters leaves ``stages`` cycles later, if nothing stalls.
 
     Nothing moves while the last stage holds something that is not taken.
 

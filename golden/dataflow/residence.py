@@ -2,7 +2,7 @@
 
 ``residence_witness.csv`` beside this file has a line for each thread, in the order in which its
 only token comes: its number, and the cycles of its access. ``python -m
-cyclebound.sim.dataflow_residence`` found it.
+cyclebound.tools.dataflow.residence_search`` found it.
 """
 
 from collections.abc import Sequence

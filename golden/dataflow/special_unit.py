@@ -59,7 +59,7 @@ class SpecialUnitModel:
         return self.buffer.takes(operand, tid)
 
     def step(self, offers: Sequence[tuple[int, int] | None], ready: bool) -> SpecialUnitResult:
-        """One cycle: a token (thread, value) or None on each operand; who takes the result."""
+        """One cycle: a token (thread, value) or None on each operand; ``ready`` for the result."""
         shown = self.shown
         able = {tid % self._depth: tid for tid, value in self.threads.items()
                 if value is not None and tid % self._depth not in self._left}
@@ -76,7 +76,7 @@ class SpecialUnitModel:
             number = grant.bit_length() - 1
             _, tid, value = self._blocks[number]
             self.threads[tid], self._blocks[number] = value, None
-        # who leaves
+        # the thread that leaves
         if shown is None or ready:
             grant = self._turn.step(sum(1 << entry for entry in able), accept=True)
             self.shown = None
@@ -86,7 +86,7 @@ class SpecialUnitModel:
                 self._left.add(tid % self._depth)
                 if len(self._left) == self._depth:
                     self._left = set()
-        # who enters
+        # the thread that enters
         if enters:
             a, b = (self._literals.get(k, value) for k, value in enumerate(firing.values))
             when = self._now + cycles(self._function, a, b) - 1

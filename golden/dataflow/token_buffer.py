@@ -37,7 +37,7 @@ class TokenBufferModel:
     needed : int
         Bit *k*: a thread needs operand *k*.
     epochs : bool
-        Nobody fires before all threads of older epochs (tid // depth) have.
+        No thread fires before all threads of older epochs (tid // depth) have.
     """
 
     def __init__(self, *, operands: int, depth: int, needed: int,

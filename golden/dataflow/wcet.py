@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from cyclebound.golden.bound import NotCovered, check_count
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Memory, Special, Task, Token
-from cyclebound.golden.dataflow.mapper import SINK, Mapped
+from cyclebound.golden.dataflow.mapped import SINK, Mapped
 from cyclebound.golden.dataflow.operations import BLOCKS, PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.special_timing import longest, overtaken
 from cyclebound.golden.dataflow.switch import PLACES
@@ -93,7 +93,7 @@ def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
 
 
 def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
-    """By token: what its unit's outputs lead to. A delay's outputs are behind its queue."""
+    """By token: what its unit's outputs lead to. A delay's outputs come after its queue."""
     names = {unit: number for number, unit in mapped.places.items()}
     trees: dict[Token, list[_Queue | _Operand]] = {}
     delays = {number: _Queue(task.slots) for number, task in mapped.graph.tasks.items()
@@ -168,7 +168,7 @@ class _Unit:
         self.ways: dict[int, list[tuple[int, int]]] = {}
         for operand, places, queues in self.ends:
             self.ways.setdefault(operand.user, []).append((places, queues))
-        # fires one thread in a cycle, if nobody but its consumers is in the way
+        # fires one thread in a cycle, if only its consumers hold it up
         self.prompt = isinstance(task.function, (Operation, Control))
         self.narrow = any(queue.places < PLACES for tree in trees for queue in _queues(tree))
 
@@ -277,7 +277,7 @@ class _Times:
         older = n - n % self.depth - 1  # the last thread of the epoch before
         for source, without in unit.without.items():
             others = [operand.taken[n] for operand in unit.takes if operand.source != source]
-            register = 1 + isinstance(function, Operation)  # the pipeline is behind the register
+            register = 1 + isinstance(function, Operation)  # the pipeline comes after the register
             without.append(max(max(others, default=-1) + 1, without[-1] + 1 if n else 0,
                                unit.held[n - register] if n >= register else 0))
         # chosen once the thread before has left the register

@@ -1,4 +1,4 @@
-"""How long the DRAM controller's AXI4 face takes for a burst.
+"""How long the DRAM controller's AXI4 port takes for a burst.
 
 What a client waits for while bursts of others are served, its own stalls, and what the words of a
 write take to arrive are not in it: one burst is under way at a time. `axi_read` and `axi_write`

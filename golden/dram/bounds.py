@@ -32,7 +32,7 @@ def check_request(bursts: object, write: object) -> None:
 
 
 def recovery(part: Part, write: int) -> int:
-    """Clocks from a read or write to the first activate of the same bank behind its precharge."""
+    """Clocks from a read or write to the first activate of the same bank, after its precharge."""
     held = part.nCWD + part.nBURST + part.nWR if write else part.nRTP
     return held + part.nRP
 

@@ -161,7 +161,7 @@ class BufferTableModel:
         return Offered(False, False, job, answer)
 
     def _take(self, mapping: Mapping | None, request: BufferRequest | None) -> Offered:
-        """The ready signals with nothing under way; each waits for nobody but the other."""
+        """The ready signals with nothing under way; each depends on no port but the other."""
         offers = {Mapping: mapping, BufferRequest: request}
         first, second = self._turns
         ready = {first: True, second: offers[first] is None}

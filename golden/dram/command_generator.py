@@ -64,7 +64,7 @@ class CommandGeneratorModel:
 
     def step(self, burst: int, after: int | None, *, write: bool, indexed: bool
              ) -> list[tuple[int, Entry]]:
-        """One burst; ``after`` is the one behind it, None if it is the request's last."""
+        """One burst; ``after`` is the next one, None if it is the request's last."""
         part = self.part
         ahead, self._ahead = self._ahead, None
         place = ahead[1] if ahead and ahead[0] == burst else place_of(part, burst)
@@ -116,7 +116,7 @@ class GeneratorCycle:
 class CommandGeneratorCycleModel:
     """The generator with its times: a line of bursts that have been taken, and the FIFOs.
 
-    A burst that was taken in one cycle is *held* in the next, until the one behind it is known. It
+    A burst that was taken in one cycle is *held* in the next, until the next one is known. It
     is *at work* in the cycle after that, until all FIFOs that it needs have room, and its
     entries are in them one cycle later. Both places hold one burst each.
 

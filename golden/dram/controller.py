@@ -51,10 +51,10 @@ LOOKUP = 7
 """Cycles from a request to the buffer table's answer, both included."""
 
 TILE_LEAD = stride_sequencer.START - 1 + 3
-"""Cycles from the start of a tile to the choice of its first command: three behind a burst."""
+"""Cycles from a tile's start to the choice of its first command: its first burst, and three."""
 
 INDEX_LEAD = 4 + 3
-"""The same for an indexed request whose indexes wait: three have to be seen to know the first."""
+"""Likewise from the first index of an indexed request: the first burst is known after three."""
 
 MOST_OWED = 8  # refreshes; one more is late [JESD79-4, REF command]
 _INDEX_KNOWN = 4  # from taking the index that shows a burst not to be the last, to its entry
@@ -136,7 +136,7 @@ class _Run:
         return self._arbiter.rest
 
     def take(self, element: Element, cycle: int) -> None:
-        """An index is taken. A burst may enter when the one behind it is known to be another."""
+        """An index is taken. A burst may enter once the next one is known to be another."""
         found = index_iterator.bursts_of(self._indexed, [element])
         if not found and not element.end:
             self.verdict = Refusal.INDEX
@@ -197,7 +197,7 @@ class ControllerShown:
 
 
 class DramControllerModel:
-    """The controller and the words behind it, one call a cycle.
+    """The controller and the device's data, one call a cycle.
 
     Parameters
     ----------

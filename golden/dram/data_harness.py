@@ -16,7 +16,7 @@ LANES = 32        # of the CAM
 FIRST, SECOND, SHIFT = 0x9E37_79B1, 0x85EB_CA6B, 15
 """Odd factors, and the shift between them."""
 
-DATA_FAULTS = ("words for another destination", "words for nobody", "a refresh was late")
+DATA_FAULTS = ("words for another destination", "words without a request", "a refresh was late")
 """What the harness can find by itself: bit *i* of its output ``failed`` stands for entry *i*."""
 
 _WORD = (1 << 32) - 1

@@ -42,7 +42,7 @@ class DramViolation(AssertionError):
         ``bank is closed``, ``bank is open``, ``banks are open``, ``data bus``, ``write data``,
         ``refresh interval``, ``refreshes postponed``, ``refreshes in two intervals``.
     previous, following : Issued or None
-        The two commands; None where there is none (data that nobody asked for, say).
+        The two commands; None where there is none (data without a read, say).
     missing : int
         By how many cycles ``following`` came too early; for refreshes, too late. 0 where no
         cycle would have been right.
@@ -110,7 +110,7 @@ class DramDevice:
         self._bus_command: Issued | None = None
         self._tables()
         self._store: dict[tuple[int, int, int], bytearray] = {}
-        self._bus: dict[int, _Beat] = {}                # cycle: who uses the data bus
+        self._bus: dict[int, _Beat] = {}                # by cycle: the burst on the data bus
         self._due_in: deque[tuple[int, _Beat]] = deque()  # beats of writes still to come
         self._now = 0
         self._refreshed: deque[int] = deque(maxlen=MOST_REFRESHES)
@@ -324,7 +324,7 @@ class DramDevice:
             raise ValueError(f"mask must be from 0 to {_ALL_BYTES}, not {mask!r}")
         self._advance(cycle)
         if not self._due_in or self._due_in[0][0] != cycle:
-            self._broken("write data", f"nobody expects data in cycle {cycle}")
+            self._broken("write data", f"no write expects data in cycle {cycle}")
             return
         _, due = self._due_in.popleft()
         shift = BEAT_BYTES * due.number

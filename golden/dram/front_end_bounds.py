@@ -8,8 +8,8 @@ from cyclebound.golden.bound import NotCovered, Range, bound
 __all__ = ["front_end_wait", "starvation", "top_wait"]
 
 
-_ANYBODY = "requests may come at any other port in any cycle"
-_STALLS = f"{_ANYBODY}; the sink of requests may stall"
+_ANY_TRAFFIC = "requests may come at any other port in any cycle"
+_STALLS = f"{_ANY_TRAFFIC}; the sink of requests may stall"
 
 Port = Annotated[int, Range(0, says="number of the port")]
 
@@ -32,14 +32,14 @@ def starvation(*, limits: Sequence[int], port: Port) -> int:
 
 
 @bound(formula="W = N_equal + sum over q of ceil(W / (L_q + 1))", source="this project",
-       environment=f"{_ANYBODY}; the sink of requests takes one in every cycle")
+       environment=f"{_ANY_TRAFFIC}; the sink of requests takes one in every cycle")
 def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) -> int:
     """Grants from a request of the greatest priority, up to and including its own.
 
     ``port`` has no limit itself; q are the ports that have one. Without any this is N_equal, as
     memory-composition counts in Eq. 3. Counted in grants: with one in every cycle, cycles.
 
-    Derivation: while the request waits, nobody is granted by a lower priority. Each of its equals
+    Derivation: while the request waits, no lower priority is granted. Each of its equals
     is granted once at most by round robin. A port q that starves is granted besides; the next
     time it starves it has waited for L_q cycles, so that its grants of this kind are L_q + 1
     cycles apart: at most ceil(W / (L_q + 1)) of them fall into W cycles. W is the least number that

@@ -10,9 +10,10 @@ from cyclebound.golden.bound import bound, check_count
 from cyclebound.golden.dram.bounds import check_request, most_bursts
 from cyclebound.golden.dram.index_general import general_issue_delay
 from cyclebound.golden.dram.index_table import longest_known
+from cyclebound.golden.dram.request import BURST_WORDS
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["buffer_rows", "indexed_issue_delay", "indexed_origin", "rows_tool"]
+__all__ = ["buffer_rows", "indexed_issue_delay", "indexed_origin", "rows_of", "rows_tool"]
 
 
 def buffer_rows(*, part: str | Part, words: int) -> int:
@@ -24,15 +25,27 @@ def buffer_rows(*, part: str | Part, words: int) -> int:
     bursts = most_bursts(words=words)
     pair = 2 * known.bursts_per_row
 
-    def behind(head: int) -> int:
+    def covered(head: int) -> int:
+        """With ``head`` bursts before the end of the first pair's row."""
         pairs, rest = divmod(bursts - head, pair)
         return head + 2 * pairs + min(rest, 2)
 
-    return max(behind(head) for head in (1, 2) if head <= bursts)
+    return max(covered(head) for head in (1, 2) if head <= bursts)
+
+
+def rows_of(*, part: str | Part, address: int, words: int) -> int:
+    """Rows that the buffer of ``words`` words from word ``address`` on covers."""
+    pair = 2 * part_named(part).bursts_per_row
+    first, last = address // BURST_WORDS, (address + words - 1) // BURST_WORDS
+    if first // pair == last // pair:
+        return min(last - first + 1, 2)
+    middle = last // pair - first // pair - 1
+    return min(pair - first % pair, 2) + 2 * middle + min(last % pair + 1, 2)
 
 
 def rows_tool(*, words: int) -> int:
-    """The same as the authors' tool computes it: up to 1 fewer within a class of Eq. 16."""
+    """Rows of a buffer of ``words`` words as the authors' tool computes them: up to 1 fewer than
+    `buffer_rows` within a class of Eq. 16."""
     check_count("words", words)
     if words == 1:
         return 1
@@ -93,7 +106,7 @@ def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int,
     their own first commands.
 
     **The parts of Sim-D's Table 1**: where an exact search of all requests without gaps
-    (``index_exact.py``) says less than the derivation, its result is the bound, from
+    (`tools.dram.index_exact`) says less than the derivation, its result is the bound, from
     ``indexed_longest.csv``; ``cyclebound dram table --check`` derives all of it anew.
     """
     return _bound_of(part, bursts, rows, write, refused, starved)[0]

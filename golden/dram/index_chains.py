@@ -25,7 +25,7 @@ class _Opening(NamedTuple):
 
 
 def _next(part: Part, state: _Opening, gap: int, single: bool) -> tuple[int, ...]:
-    """Times with that of the next activate, ``gap`` behind the latest one at least."""
+    """Times with that of the next activate, at least ``gap`` after the latest one."""
     times = state.times
     legal = times[-1] + gap
     if len(times) >= 4:
@@ -45,11 +45,11 @@ def latest_activates(part: Part, *, count: int, rows: int, single: bool, sticky:
 
     All ways to go through the groups are tried: the next bank is of the last one's group (nRRD_L)
     or of another, and no group has more than ceil(rows / nBG) banks. One of another group waits for
-    nRRD_S, and nRRD_L behind its own group's; as long as words come, its own may come later, if
+    nRRD_S, and nRRD_L after its own group's; as long as words come, its own may come later, if
     until then a bank of the last one's group waits. From activate number ``sticky`` on, all words
     have come: one follows its own group only if no other is left, and so do then all others.
     ``single``: each of these banks but the last has been asked for one word only, so that column
-    commands are nRCD behind activates; else every activate that can meet a column command does,
+    commands follow activates by nRCD; else every activate that can meet a column command does,
     and so it is taken to be where there would be too many ways.
     """
     in_group = -(-rows // part.bank_groups)

@@ -1,7 +1,7 @@
 """An upper bound on indexed requests for any part, whatever its numbers and the gaps between words.
 
-The exact numbers of Sim-D's parts come from a search (``index_exact.py``). This is what can be
-derived without one. Derivation: docs/dram-indexed.md, whose names are used here.
+The exact numbers of Sim-D's parts come from a search (`tools.dram.index_exact`). This is what can
+be derived without one. Derivation: docs/dram-indexed.md, whose names are used here.
 """
 
 from functools import lru_cache
@@ -62,7 +62,7 @@ class _Request:
         return max(end + part.nRP, activate + part.nRC)
 
     def _crowded(self, held: int) -> bool:
-        """Whether precharges of other banks may still wait for the pins behind the last word."""
+        """Whether precharges of other banks may still wait for the pins after the last word."""
         part = self.part
         return self.most > 1 and (
             self.gaps > 0 or min(part.nCCD_S, part.nRRD_S) < 4 or part.nRCD < 3
@@ -94,17 +94,17 @@ class _Request:
         return latest
 
     def _resumed(self, opened: int, start: int, count: int) -> list[int]:
-        """The latest times of ``count`` activates, the first behind a clock before ``start`` in
+        """The latest times of ``count`` activates, the first after a clock before ``start`` in
         which none of the closed banks waited; ``opened`` banks had been by then."""
         part = self.part
         history = [start - 2 - part.nRRD_S * (opened - 1 - number) for number in range(opened)]
         return self._chain([0, *history[1:]], start, count, part.nRCD)
 
     def _stalled(self, count: int) -> list[tuple[int, int]]:
-        """The same from a clock 0 on in which a full FIFO of an open bank kept words from coming.
+        """Latest times of activates from a clock 0 on in which a full FIFO stopped the words.
 
-        With each, how many words of that FIFO there still were. The word that was kept is one of
-        them, and enters first; or it is the request's last, which needs room in all FIFOs.
+        With each, how many words of that FIFO, of an open bank, there still were. The word that was
+        kept is one of them, and enters first; or it is the last, which needs room in all FIFOs.
         """
         part = self.part
         before = min(4, max(1, self.most - count))
@@ -115,9 +115,9 @@ class _Request:
     # -- column commands (3) -------------------------------------------------------------------
 
     def _lag(self, banks: int, words: int, *, more_gaps: bool = False) -> int:
-        """How much later a column command behind a pause is than nRCD and nCCD_L for each word
+        """How much later a column command after a pause is than nRCD and nCCD_L for each word
         before it, if that is ``words`` at most, with ``banks`` banks at most; ``more_gaps``: with
-        what gaps behind it may add."""
+        what later gaps may add."""
         part, step = self.part, self.part.nCCD_L
         gapless = [0] * (banks + 1)  # by the number of banks that have been opened
         for count in range(1, min(banks, words + 1) + 1):
@@ -141,7 +141,7 @@ class _Request:
 
     def _came(self, opened: int) -> tuple[int, int]:
         """Words that have come at least when no closed bank waits and ``opened`` have been opened,
-        and the clock behind."""
+        and the clock after it."""
         soonest = (opened - 1) * self.part.nRRD_S + 2
         came = max(opened, soonest - self.gaps)
         return came, came + self.gaps

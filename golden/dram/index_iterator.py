@@ -125,7 +125,7 @@ class IndexIteratorModel:
         known = bursts_of(self._tile, [*self._taken, self._judging])
         if self._judging.end:
             return known[-1] if known else None
-        settled = known[:-1]  # behind the last one, nothing is known yet
+        settled = known[:-1]  # what follows the last one is not known yet
         if len(settled) <= self._issued:
             return None
         burst = settled[self._issued]

@@ -16,7 +16,7 @@ Refreshes = Annotated[int, Range(0, 1, says="refreshes that may be done; 0 where
        environment="the requests before it were of any banks, rows and directions, and came in any "
                    "cycles")
 def request_time(*, part: Part | str, refreshes: Refreshes) -> int:
-    """DDR cycles of a request: a read of another row behind a write takes longest.
+    """DDR cycles of a request: a read of another row after a write takes longest.
 
     Counted to the cycle of its last beat of data, from the one after the last beat of the
     request before, or from that in which the controller first sees it, whichever is later; both

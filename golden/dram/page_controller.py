@@ -39,7 +39,7 @@ class PageControllerModel:
     part : Part
         The DRAM.
     close : bool
-        Close each row behind its burst.
+        Close each row after its burst.
     postpone : int
         Refreshes that may be owed before one is done.
     """

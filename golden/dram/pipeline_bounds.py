@@ -299,7 +299,7 @@ def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
     while this lasts. That is L = c + (owed + d) * nRFC clocks, in which at most ceil(L / nREFI)
     fall due. The least d that satisfies d >= (c + (owed + d) * nRFC) / nREFI is
     ceil((c + owed * nRFC) / (nREFI - nRFC)). For owed = 0 this is Eq. 19, which does not know that
-    a controller that puts off refreshes leaves them to whoever comes next.
+    a controller that puts off refreshes leaves them to later requests.
     """
     known = part_named(part)
     check_count("cycles", cycles, least=0)

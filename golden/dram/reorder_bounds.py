@@ -6,14 +6,14 @@ from cyclebound.golden.bound import NotCovered, Range, bound
 
 __all__ = ["printed_residence", "residence"]
 
-_ANYBODY = ("requests of any bank, row, direction and priority may come in any cycle; the "
+_ANY_TRAFFIC = ("requests of any bank, row, direction and priority may come in any cycle; the "
             "controller may take one in any, and close all banks")
 
 Places = Annotated[int, Range(1, says="n: places in the queue")]
 Entries = Annotated[int, Range(2, says="n: places in the queue")]
 
 
-@bound(formula="2n", source="memory-composition, IV.D (2n - 1 others)", environment=_ANYBODY)
+@bound(formula="2n", source="memory-composition, IV.D (2n - 1 others)", environment=_ANY_TRAFFIC)
 def printed_residence(*, entries: Places) -> int:
     """Issues while a request is in the queue, its own included, as printed.
 
@@ -23,7 +23,7 @@ def printed_residence(*, entries: Places) -> int:
     return 2 * entries
 
 
-@bound(formula="cap + n - 1", source="this project", environment=_ANYBODY)
+@bound(formula="cap + n - 1", source="this project", environment=_ANY_TRAFFIC)
 def residence(*, entries: Entries, cap: int) -> int:
     """Issues while a request is in the queue, its own included.
 

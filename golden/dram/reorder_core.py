@@ -103,12 +103,12 @@ class ReorderCoreModel:
         shown, fresh = self._shown, self._fresh
         self._fresh = False
         chosen = self._picked if shown is None or ready else None
-        # who leaves next is found out a cycle ahead, when the banks know of the one before
+        # the next to leave is chosen a cycle ahead, when the banks know of the one before
         self._picked = None if fresh or chosen is not None else self._choose()
         opens = chosen is not None and not self.rules.hit(chosen.request)
         if shown is not None and ready:
             self._shown = None
-        if closed:  # but whoever is on offer has yet to open its row
+        if closed:  # but the request on offer has yet to open its row
             self.rules.rows = {bank: row for bank, row in self.rules.rows.items()
                                if shown is not None and bank == shown.bank}
         if chosen is not None:

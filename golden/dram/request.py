@@ -30,7 +30,7 @@ BURST_BITS = 26    # of a burst
 COUNT_BITS = 20    # words of a line, words between lines, lines; also an index
 TARGET_BITS = 20   # where a word goes; the CAM's index is the widest
 BUFFERS = 32       # Sim-D, section 3.2.4 and its model: 32 mapped DRAM buffers
-FIFO_DEPTH = 8     # of a bank, behind its head
+FIFO_DEPTH = 8     # of a bank, after its head
 SLOTS = 16         # per bank: burst descriptors kept until their data have moved
 
 
@@ -77,7 +77,7 @@ class TileRequest:
     Raises
     ------
     ValueError
-        For anything that is no tile, in the words of whoever asks for it.
+        For parameters that describe no tile.
     """
 
     address: int
@@ -112,7 +112,7 @@ class TileRequest:
 
     @property
     def end(self) -> int:
-        """Address of the first word behind the tile's last."""
+        """Address of the first word after the tile's last."""
         return self.address + (self.count - 1) * self.period + self.words
 
 

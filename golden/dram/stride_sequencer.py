@@ -29,18 +29,18 @@ def bursts_of(tile: TileRequest) -> list[Burst]:
     # Lines do not overlap, so that addresses ascend in line and column.
     numbers, firsts = np.unique(words // BURST_WORDS, return_index=True)
     bursts = []
-    for number, first, behind in zip(numbers, firsts, [*firsts[1:], len(words)], strict=True):
-        lanes = words[first:behind] % BURST_WORDS
+    for number, first, end in zip(numbers, firsts, [*firsts[1:], len(words)], strict=True):
+        lanes = words[first:end] % BURST_WORDS
         if tile.destination is Destination.CAM:
             of_lane = int(targets[first] - lanes[0]) + np.arange(BURST_WORDS)
         else:
             of_lane = np.zeros(BURST_WORDS, dtype=np.int64)
-            of_lane[lanes] = targets[first:behind]
+            of_lane[lanes] = targets[first:end]
         bursts.append(Burst(
             address=int(number), mask=sum(1 << int(lane) for lane in lanes),
             targets=tuple((of_lane % (1 << TARGET_BITS)).tolist()), write=tile.write,
             destination=tile.destination, transform=tile.transform,
-            last=bool(behind == len(words))))
+            last=bool(end == len(words))))
     return bursts
 
 

@@ -96,7 +96,7 @@ def tile_chains(*, part: str | Part, bursts: int, write: int) -> int:
       them, nCCD_L apart: ``2 * nRRD_S + (b - 4) * nCCD_L + nCCD_S``.
     - b = 7, same start: rule 5 lets the fuller banks of the next pair open first; bank 1 opens
       last, at 3 nRRD_S; the third bank has two bursts left: ``3 * nRRD_S + nCCD_S + nCCD_L``.
-    - b odd, from 9, same start: the second bank opened has its second burst nCCD_L behind its
+    - b odd, from 9, same start: the second bank opened has its second burst nCCD_L after its
       first; now all alternate, nCCD_S apart; but having been ahead by one, its group is used up
       one early, and the last two commands are nCCD_L apart:
       ``nRRD_S + nCCD_L + (b - 4) * nCCD_S + nCCD_L``.
@@ -105,14 +105,14 @@ def tile_chains(*, part: str | Part, bursts: int, write: int) -> int:
       (Eq. 15 counts b = 8 with 7: one too many.)
 
     **Two groups, nRRD_S = nCCD_L <= 2 nCCD_S - 2** (x16 at 1866 and 2133): from b = 5 the third
-    bank's second burst, nCCD_L behind its activate's first, is always there: ``2 * nRRD_S +
+    bank's second burst, nCCD_L after its activate's first, is always there: ``2 * nRRD_S +
     nCCD_L + (b - 4) * nCCD_S``, and for even b the last two commands lie in one group.
 
     **Four groups, nRRD_S = nCCD_S** (x8): banks open as fast as bursts follow: ``(b - 1) *
     nCCD_S``. But a tile that runs over the end of the banks, into the next row of banks 0 and 1,
     finds those nearer (rules 2 and 5): with b = 5 the one burst of bank 0 goes second, and the
     last pair's other bank has its last two bursts in a row: nCCD_L - nCCD_S more. Likewise its
-    second bank, passed over until everything behind is done, may meet its own group at the end:
+    second bank, passed over until all later bursts are done, may meet its own group at the end:
     b even, ``(b - 3) // 256`` odd.
 
     **One group, nRRD_S = nCCD_S + 1** (DDR3): as with two groups and nCCD_L = nCCD_S:

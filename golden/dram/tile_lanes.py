@@ -33,7 +33,7 @@ class Lines:
     count: int
 
     def following(self, first: np.ndarray, burst: np.ndarray) -> np.ndarray:
-        """The next bursts that hold words of tiles from word ``first`` on; -1 behind the last."""
+        """The next bursts that hold words of tiles from word ``first`` on; -1 after the last."""
         line = -(-(BURST_WORDS * (burst + 1) - first - self.words + 1) // self.period)
         found = np.maximum(burst + 1, (first + line * self.period) // BURST_WORDS)
         return np.where(line < self.count, found, -1)
@@ -79,7 +79,7 @@ class _Lanes:
         self.step = zeros(banks) + _IDLE
         self.own = zeros(banks) + _NEVER  # when the head's next step is legal, by its bank alone
         self.cas, self.precharge, self.activate = zeros(banks), zeros(banks), zeros(banks)
-        self.cycle_end = zeros(banks)     # nRC behind the last activate
+        self.cycle_end = zeros(banks)     # nRC after the last activate
         self.group_cas, self.group_activate = zeros(part.bank_groups), zeros(part.bank_groups)
         self.rank_cas, self.rank_activate = zeros(), zeros()
         self.window = zeros(4) - _NEVER
@@ -103,9 +103,9 @@ class _Lanes:
             if not len(self.lane):
                 break
             if not iteration % _OFTEN:
-                behind = np.where(self.burst < 0, self.lines.count - 1, (
+                latest = np.where(self.burst < 0, self.lines.count - 1, (
                     BURST_WORDS * (self.burst + 1) - self.first) // self.lines.period).min()
-                followed(int(np.clip(behind, 0, self.lines.count - 1)))
+                followed(int(np.clip(latest, 0, self.lines.count - 1)))
             self._push()
             busy = self._issue()
             if not busy.all() and (2 * np.count_nonzero(busy) < len(busy) or not busy.any()):
@@ -117,7 +117,7 @@ class _Lanes:
     # -- generator -----------------------------------------------------------------------------
 
     def _prepare(self, at: np.ndarray) -> None:
-        """Take the next bursts to hand: which entries they add, and the bursts behind them."""
+        """Take the next bursts to hand: which entries they add, and the bursts after them."""
         pair, banks = 2 * self.part.bursts_per_row, self.part.banks
         burst = self.next[at]
         self.burst[at] = burst

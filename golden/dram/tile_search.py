@@ -28,7 +28,7 @@ class Longest:
 
 @functools.lru_cache(maxsize=4096)
 def longest_run(part: Part, *, bursts: int, write: bool) -> Longest | None:
-    """Of all tiles of ``bursts`` bursts, one behind the other; None if the part has fewer."""
+    """Of all tiles of ``bursts`` bursts, one after the other; None if the part has fewer."""
     delays = run_delays(part, bursts=bursts, write=write)
     if not len(delays):
         return None
@@ -36,13 +36,16 @@ def longest_run(part: Part, *, bursts: int, write: bool) -> Longest | None:
     return Longest(int(delays[worst]), BURST_WORDS * worst)
 
 
-def run_delays(part: Part, *, bursts: int, write: bool) -> np.ndarray:
-    """Issue delays of tiles of ``bursts`` bursts, from each first one that the part has room for.
+def run_delays(part: Part, *, bursts: int, write: bool, firsts: np.ndarray | None = None
+               ) -> np.ndarray:
+    """Issue delays of tiles of ``bursts`` bursts, from each of ``firsts``, which are first bursts
+    in a row of all banks; by default from all that the part has room for.
 
     All first bursts of a row of all banks are followed at once, through `TileStates`; in another
     row, all would be the same.
     """
-    firsts = np.arange(min(part.bursts_per_sweep, max(0, part.bursts - bursts + 1)))
+    if firsts is None:
+        firsts = np.arange(min(part.bursts_per_sweep, max(0, part.bursts - bursts + 1)))
     if not len(firsts):
         return np.zeros(0, dtype=np.int64)
     run = _Runs(tile_states(part, write=write), firsts)

@@ -7,7 +7,7 @@ the golden model of the arbiter from state to state, once for each burst that ca
 keeps where it led and how long it took. ``tile_search.py`` takes all alignments of a tile through
 it at once.
 
-**A state** is taken just behind the cycle's push of a burst, before the arbiter's choice of that
+**A state** is taken just after the cycle's push of a burst, before the arbiter's choice of that
 cycle. It has, for each bank, the kinds of its entries and whether it is open; when its next
 commands become legal, from now; the same for each group and the rank, and the four-activate window;
 the current pair; and which banks of the last burst's pair the request has open. A time that has
@@ -123,7 +123,7 @@ class TileStates:
     # -- many at a time ------------------------------------------------------------------------
 
     def step(self, states: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The states behind these ones' next bursts, and the clocks that each of them took."""
+        """The states after these ones' next bursts, and the clocks that each of them took."""
         after = self._after[states, tokens]
         if after.size and after.min() < 0:
             missing = after < 0
@@ -184,7 +184,7 @@ class TileStates:
         return self._number(arbiter.kept(bank & ~1, now)), now
 
     def _finish(self, state: int) -> int:
-        """Do all that waits, in a state behind the end of a visit."""
+        """Do all that waits, in a state after the end of a visit."""
         arbiter = _Resumed(self.part, self._states[state], self._entries)
         now = 0
         while arbiter.due:
@@ -196,5 +196,5 @@ class TileStates:
 
 @functools.lru_cache(maxsize=16)
 def tile_states(part: Part, *, write: bool) -> TileStates:
-    """The states of a part in one direction, the same ones for all who ask."""
+    """The states of a part in one direction, one object for all callers."""
     return TileStates(part, write=write)

@@ -260,7 +260,7 @@ PARTS: dict[str, Part] = {
 def part_named(part: Part | str) -> Part:
     """A part as it is, a named one, a speed bin of JEDEC, or one from a file ``....toml``.
 
-    Raises `ValueError` for a name that nobody knows, or a file that describes no part.
+    Raises `ValueError` for an unknown name, or a file that describes no part.
     """
     if isinstance(part, Part):
         return part

@@ -21,7 +21,7 @@ __all__ = ["Use", "least_issue_delay", "use_of_bus"]
 def least_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
     """Clocks of a transfer of b bursts with *any* controller that closes all banks after it.
 
-    A lower bound, for comparison. The first column command comes nRCD behind the first activate, b
+    A lower bound, for comparison. The first column command comes nRCD after the first activate, b
     of them take nCCD_S each but for one, and the last one's bank has to recover and to precharge.
     To be faster, the next transfer's activates must come before this one's banks are closed.
     """

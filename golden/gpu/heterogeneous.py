@@ -5,7 +5,7 @@ one layer at a time. Each resource bounds each layer in its own cycles; where a 
 not the one before's, its input goes through DRAM. The best mapping is the one with the least bound.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -121,7 +121,7 @@ class CpuTile:
     clock_ps: int = 16667
     kind: str = MODELLED
     evidence: str = ("cycles of each instruction are noc.handshake_mesh's bounds, exact on the "
-                     "RTL with nobody in the way; the program of 7 instructions for a "
+                     "RTL without other traffic; the program of 7 instructions for a "
                      "multiplication and 13 for a result is a model, and no core ran it")
 
     def cycles(self, layer: Layer) -> int:
@@ -137,19 +137,19 @@ class CpuTile:
 
 @dataclass(frozen=True)
 class SimD:
-    """Sim-D's accelerator: the place where its WCET analysis plugs in.
+    """Sim-D's accelerator, by an analysis of its kernels.
 
     Attributes
     ----------
     wcet : callable or None
-        Cycles of a layer; None until there is an analysis of its kernels.
+        Cycles of a layer (`tools.simd.layer_kernel.layer_wcet`); None: the resource is left out.
     """
 
     name: str
-    wcet: object = None
+    wcet: Callable[[Layer], int] | None = None
     clock_ps: int = 1000
     kind: str = MODELLED
-    evidence: str = "no WCET analysis of Sim-D's kernels is built yet"
+    evidence: str = "no WCET analysis of Sim-D's kernels was given"
 
     def cycles(self, layer: Layer) -> int:
         """What the analysis says. Raises `NotCovered` without one."""

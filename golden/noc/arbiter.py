@@ -4,7 +4,7 @@ __all__ = ["RoundRobinModel"]
 
 
 class RoundRobinModel:
-    """Round robin as a queue of requesters; whoever is served goes to its back.
+    """Round robin as a queue of requesters; the one that is served goes to its end.
 
     A winner that is not accepted stays the winner for as long as it asks.
 
@@ -26,7 +26,7 @@ class RoundRobinModel:
         else:
             winner = asking[0] if asking else None
         if accept and winner is not None:
-            # everybody up to the winner has had a turn (or has passed it up)
+            # all requesters up to the winner have had a turn, or did not use it
             cut = self._queue.index(winner) + 1
             self._queue = self._queue[cut:] + self._queue[:cut]
         self._held = None if accept else winner

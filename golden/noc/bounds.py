@@ -46,14 +46,14 @@ def round_robin_wait(*, requesters: Annotated[int, Range(1, says="requesters tha
 
     Counted in grants: with a grant accepted in every cycle these are cycles, from the first cycle
     of the request to the cycle of its grant, both included. Each of the other N_req - 1
-    requesters is served at most once before: after its turn it stands behind the one that waits.
+    requesters is served at most once before: after its turn it comes after the one that waits.
     """
     return requesters
 
 
 @prediction(formula="N_R * (delta_R + 1) + N_flits", source="memory-composition, V.A.2 (t_NoC)")
 def t_noc(*, delta: Delta, flits: Flits, routers: Routers) -> int:
-    """Crossing of ``flits`` flits over ``routers`` routers, with nobody in the way, in NoC cycles.
+    """Crossing of ``flits`` flits over ``routers`` routers, without other traffic, in NoC cycles.
 
     Counted from the cycle in which the first router takes the header to the cycle in which the last
     one's output delivers the last flit, both included, with the flits offered back to back and
@@ -79,7 +79,7 @@ def packet_hop(*, delta: Delta, flits: Flits,
     are ready, and flits are offered back to back.
 
     Derivation: the header is the head ``delta`` cycles later and asks from then on. The output
-    is round robin among packets and never idle while somebody asks, so that each of the other
+    is round robin among packets and never idle while there is a request, so that each of the other
     inputs has one packet before it at most: the one in progress counts as its input's. They take
     ``rival_flits`` cycles each if their flits come without gaps, and one packet follows another
     without a gap. Then the header moves into the output's register, 1, and its flits leave one in
@@ -107,7 +107,7 @@ def traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth, flits: F
               pattern: Annotated[int, Range(0, says="number of the pattern of traffic")],
               source: Annotated[int, Range(0, says="number of the tile that sends")],
               hot: Annotated[int, Range(0, says="number of a hotspot's tile")] = 0) -> int:
-    """A packet's way through a mesh in which everybody sends packets of that size by XY routes.
+    """A packet's path through a mesh in which all tiles send packets of that size by XY routes.
 
     Counted from the cycle in which its source's router takes the header to the cycle in which the
     last flit is delivered, both included. Receivers are ready; senders may begin packets whenever
@@ -115,7 +115,7 @@ def traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth, flits: F
     `golden.noc.patterns.pattern`, ``source`` and ``hot`` the numbers of tiles, row by row.
 
     Derivation: docs/noc.md, "What the traversal bound is made of", and
-    `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets are behind
+    `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets follow
     others that go another way.
     """
     found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
@@ -248,10 +248,10 @@ def injection(*, words: Words, payload: Payload, period: Period, length: Length,
 def reception(*, words: Annotated[int, Range(1, says="words in the packet")],
               before: Annotated[int, Range(0, says="words in the longest packet that arrives "
                                                    "before; 0 if none does")]) -> int:
-    """A packet's way out of the receiver, behind packets of up to ``before`` words.
+    """A packet's time to leave the receiver, after packets of up to ``before`` words.
 
     Counted from the cycle in which its last flit is taken to the one in which its last word is,
-    both included; whoever takes the words is always ready. ``before`` is 0 if there were none.
+    both included; the sink of the words is always ready. ``before`` is 0 if there were none.
 
     Derivation: let packet i be complete in cycle t_i, and its last word leave the store s_i cycles
     later; then it is on offer, and taken. The address header is taken in the cycle after t_i, or

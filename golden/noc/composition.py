@@ -17,7 +17,7 @@ __all__ = ["Path", "Transaction", "row_conflict", "row_hit"]
 
 
 def row_conflict() -> Duration:
-    """t_req^max: a read of another row behind a write, 54 DDR cycles = 67.5 ns (section V.B.2).
+    """t_req^max: a read of another row after a write, 54 DDR cycles = 67.5 ns (section V.B.2).
 
     tWR is printed as 17 cycles; DDR3-1600 has 12, and then the same sum is 49.
     """

@@ -101,8 +101,8 @@ def end_to_end(transaction: Transaction, request: Duration, *, signal: int = 1) 
     noc = path.noc
     late = [max(each) for each in zip(*(arrivals(transaction, ready)
                                         for ready in range(path.period)), strict=True)]
-    behind = [((transaction.rounds((transaction.packets - k) * path.requests_per_packet)
+    waits = [((transaction.rounds((transaction.packets - k) * path.requests_per_packet)
                 + 2 * path.queue - 1) * request).to(noc) for k in range(transaction.packets)]
-    worst = max(((noc(arrival), memory) for arrival, memory in zip(late, behind, strict=True)),
+    worst = max(((noc(arrival), memory) for arrival, memory in zip(late, waits, strict=True)),
                 key=lambda parts: (parts[0] + parts[1]).amount)
     return Stages(transaction.t1.to(noc) + noc(signal), transaction.packet_read.to(noc), *worst)

@@ -55,14 +55,16 @@ def span(cycles: int, quarters: int) -> int:
     return cycles + -(-(cycles - 1) // quarters) * (4 - quarters)
 
 
-@bound(formula="ceil(s_trans / w_mem) * N_req + 1", source="memory-composition, V.A.1 (t_1 + t_2)")
+@bound(formula="ceil(s_trans / w_mem) * N_req + 1", source="memory-composition, V.A.1 (t_1 + t_2)",
+       environment="the other N_req - 1 requesters may ask for the same bank in any cycle")
 def fill(*, nbytes: int, requesters: int) -> int:
     """From the core's first word on offer until the DMA has been told, both included."""
     check_count("requesters", requesters)
     return -(-nbytes // WORD_BYTES) * requesters + 1
 
 
-@bound(formula="max(32 N_req + 4, 69)", source="this project")
+@bound(formula="max(32 N_req + 4, 69)", source="this project",
+       environment="the other N_req - 1 requesters may ask for the same bank in any cycle")
 def first_packet(*, requesters: int) -> int:
     """From the cycle after the DMA was told until the first packet can begin, that not included.
 
@@ -81,26 +83,26 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
     """When each packet has arrived, from 1 in the cycle in which the first can begin.
 
     As `composition_corrected.arrivals`, for an interface that reads *two* packets ahead: it has
-    room for the packet that leaves and the one behind it. ``ready`` is that cycle's place in the
+    room for the packet that leaves and the next one. ``ready`` is that cycle's place in the
     period, 0 where the window opens.
 
-    Derivation: a packet is read behind the one before, 32 N_req cycles (64 at least, since the
+    Derivation: a packet is read after the one before, 32 N_req cycles (64 at least, since the
     interface takes a flit in a cycle). If the interface was full, its next word goes in two cycles
     after the last packet but one began, when that one's first word leaves; the DMA then holds four
     words, and asks for the fifth one two cycles later. 28 words take 28 N_req cycles, the last one
-    goes in three later, and the packet can begin two cycles behind it: 28 N_req + 8 in all. (Or 67,
+    goes in three later, and the packet can begin two cycles after it: 28 N_req + 8 in all. (Or 67,
     if it is the interface's flit in a cycle that counts.) It begins when it can, if the one before
     is out, and it still arrives in the window.
     """
     crossing = int(path.path.packet_crossing.amount)
     period, window = path.path.period, path.path.window
     words = path.path.payload_flits * path.path.flit_bytes // path.path.word_bytes
-    behind = max(words * path.requesters, path.path.payload_flits)
+    reading = max(words * path.requesters, path.path.payload_flits)
     after_full = max((words - AHEAD) * path.requesters + 8, path.path.payload_flits + 3)
     can, begins = ready, [ready]  # when this packet can begin; when each begins
     for number in range(path.packets):
         if number:
-            can += behind
+            can += reading
             if number > 1:
                 can = max(can, begins[number - 2] + after_full)
             begins.append(max(can, begins[-1] + path.path.packet_flits))
@@ -110,7 +112,9 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
 
 
 @bound(formula="max over the period of the last packet's arrival",
-       source="this project, golden/noc/end_to_end.py")
+       source="this project, golden/noc/end_to_end.py",
+       environment="the first packet may be ready in any cycle of the table's period; other flows "
+                   "send in their own windows")
 def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) -> int:
     """From the cycle in which the first packet can begin to the last one's last flit.
 
@@ -140,7 +144,7 @@ def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Par
     if cap:
         row = max(1, min(row, cap + 2 - queue))
 
-    def behind(first: int) -> int:
+    def waited(first: int) -> int:
         """Cycles from a grant that request ``first`` just missed to the last one's decision."""
         left = len(whole) - first
         alone = (left - 1) % row if first == 0 else 0  # the last one's place among those of a row
@@ -148,7 +152,7 @@ def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Par
         return conflict * bursts - (conflict - p.nBURST) * (left - -(-left // row))
 
     return _ASKED - _GRANTED + p.nCWD + p.nBURST + max(
-        cycle + behind(number) for number, cycle in enumerate(whole))
+        cycle + waited(number) for number, cycle in enumerate(whole))
 
 
 def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
@@ -169,7 +173,9 @@ def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
                "over requests i of span(t_1 + t_2 + read + arrival_i + 2 + 32 (1 or 2)) - 1 + nCWD "
                "+ nBURST + (m N_trans + n + 2) t_conflict - (m - ceil(m / (1 + h))) (t_conflict - "
                "nBURST), m = N - i, h = min(floor((n - 1) / (N_trans - 1)), cap + 1 - n)",
-       source="this project, from memory-composition, V")
+       source="this project, from memory-composition, V",
+       environment="all requesters ask for the same bank; every other master of the DRAM asks in "
+                   "each cycle, and writes another row of the same bank every time")
 def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
           quarters: int, cap: int, part: Part | str) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, both included.
@@ -179,28 +185,28 @@ def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window:
     other ones there is `composition_corrected.end_to_end`.
 
     Derivation: a packet's words come out of the receiver one in a cycle, the last one 66 cycles
-    behind its last flit; a request is on offer to the front end one DDR cycle after its last word.
+    after its last flit; a request is on offer to the front end one DDR cycle after its last word.
 
     Alone, a request finds the row open and everything idle: the one before it is over, as it came
     32 words earlier. It is on offer to the page controller 4 cycles after it was to the front end,
     on the pins 2 later, and its last beat nCWD + nBURST - 1 after that.
 
-    Else DDR3 writes another row behind each burst, at worst, which makes bursts t_conflict = nWR +
-    nRP + nRCD + nCWD + nBURST apart: 51, not the 54 of a read behind a write. A request leaves the
+    Else DDR3 writes another row after each burst, at worst, which makes bursts t_conflict = nWR +
+    nRP + nRCD + nCWD + nBURST apart: 51, not the 54 of a read after a write. A request leaves the
     reorder core's queue in the cycle in which the one before is decided on, nCWD + nBURST cycles
     before that one's last beat; in the cycle after, the next one enters the queue, and the front
     end grants: the others see to it that the queue is full. Let request i be the first since when
     some of the transaction's always wait for the front end. At worst it is on offer a cycle after a
     grant, so that the next one is t_conflict - 1 later. Round robin grants each N_trans-th time,
     and the m = N - i requests from this one on within m N_trans grants. The last one enters the
-    queue at the next departure, behind n - 1 others. None that comes later goes before it: their
+    queue at the next departure, after n - 1 others. None that comes later goes before it: their
     rows are not open, unless they are the transaction's, whose are as open as its own. So it
     departs n departures later, and is decided on at the one after that.
 
     A request of the transaction that follows another one finds its row open, and takes nBURST.
-    The h-th that is granted behind one that had to open the row enters h N_trans departures after
+    The h-th that is granted after one that had to open the row enters h N_trans departures after
     it, and follows, if it is there in time, n + h - 1 departures after it; but the first of the
-    others behind that one, which has then seen n + h - 2 departures, goes first if these are
+    others after that one, which has then seen n + h - 2 departures, goes first if these are
     ``cap``. So at least h follow, and of m at most one in 1 + h has to open the row. If i is 0,
     that one is the first, and so each (1 + h)-th; the last one, when it follows a others, departs
     a (N_trans - 1) departures earlier.

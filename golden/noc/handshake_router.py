@@ -30,7 +30,7 @@ class _Input:
 class _Output:
     owner: int | None = None
     granted: int = _NEVER
-    void: bool = False  # a response that nobody waits for: it goes nowhere
+    void: bool = False  # a response without a request: it goes nowhere
 
 
 def fault(entrance: int, packet: ShmacPacket, here: Tile, connected: int,

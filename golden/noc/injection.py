@@ -29,7 +29,7 @@ def wait(at: int, takes: int, *, period: int, length: int) -> int:
 def begins(sizes: Sequence[int], at: int, *, period: int, length: int, crossing: int) -> list[int]:
     """When each packet's first flit is on the link, from 0, where the first one is ready.
 
-    The packets behind it are ready in time: they are read while it waits and leaves.
+    The packets after it are ready in time: they are read while it waits and leaves.
     """
     found, now = [], 0
     for flits in sizes:

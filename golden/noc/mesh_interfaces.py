@@ -30,9 +30,9 @@ def transfer(*, words: Words, payload: Payload, period: Period, length: Length, 
     windows travel with the packets (``crossing`` = 0). What other flows do does not appear.
     ``opened`` is that of `injection`.
 
-    Derivation: the last flit is taken by the first router within `injection`; since nobody is in
-    its way, it leaves the last one N_R (delta_R + 1) cycles later (`t_noc`), and its packet the
-    receiver within `reception`, whose first cycle is the same.
+    Derivation: the last flit is taken by the first router within `injection`; since no other packet
+    is on its path, it leaves the last one N_R (delta_R + 1) cycles later (`t_noc`), and its packet
+    the receiver within `reception`, whose first cycle is the same.
     """
     sizes = packet_sizes(words, payload)
     own = sizes[-1] - sizes[0] + min(words, payload)

@@ -16,7 +16,7 @@ _DROPPED = 2      # cycles from the last word that is dropped to the next transa
 
 @dataclass(frozen=True)
 class Window:
-    """A tile's line of the TDMA table, in cycles; ``crossing`` has to fit behind a packet."""
+    """A tile's line of the TDMA table, in cycles; ``crossing`` has to fit after a packet."""
 
     period: int
     offset: int
@@ -187,7 +187,7 @@ class ReceiverModel:
         self._end = 1 << width - 1
         self.cycle = 0
         self._room = 2 * (payload + 1)
-        self._arriving: list[int] | None = None  # the flits so far behind the first one
+        self._arriving: list[int] | None = None  # the flits so far after the first one
         self._lost = False                       # what was counted has not ended yet
         self._packets: deque[tuple[int, list[Received]]] = deque()
         self._leaving: deque[Received] = deque()

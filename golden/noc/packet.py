@@ -2,7 +2,7 @@
 
 A flit is ``data`` with two marks. ``first`` is on a packet's first flit, ``last`` on its last one;
 a packet of one flit has both. Within a packet, both together mark an *abort*: the flit ends a
-packet whose sender broke the rules, and whoever receives it throws the packet away.
+packet whose sender broke the rules, and its receiver drops the packet.
 
 The first flit says the way. With source routing it holds two bits for each router, the first
 router's lowest; each router takes its own off. They name the direction to leave by; the direction

@@ -1,4 +1,4 @@
-"""Patterns of traffic: who sends to whom. Static, so that a bound can be worked out for each."""
+"""Patterns of traffic: sources and targets. Static, so that a bound can be worked out for each."""
 
 import random
 
@@ -13,7 +13,7 @@ HOTSPOT, TRANSPOSE = 0, 1  # all numbers above: a permutation drawn with that se
 def pattern(mesh: Mesh, number: int, hot: Tile = (0, 0)) -> dict[Tile, Tile]:
     """Destinations by source; tiles that would send to themselves do not send.
 
-    ``HOTSPOT``: everybody to ``hot``. ``TRANSPOSE``: rows and columns exchanged, on a square mesh.
+    ``HOTSPOT``: all tiles to ``hot``. ``TRANSPOSE``: rows and columns exchanged, on a square mesh.
     Raises `ValueError` for a transpose of a mesh that is none, or a negative number.
     """
     if number < 0:

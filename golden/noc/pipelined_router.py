@@ -87,7 +87,7 @@ class PipelinedRouterModel:
                 continue
             who = granted.bit_length() - 1
             leaving.append(who)
-            if output == ShmacPort.MASTER and not waited:  # nobody waits for this response
+            if output == ShmacPort.MASTER and not waited:  # a response without a request
                 self.malformed += 1
                 continue
             self._granted[output].append((self._queues[who][0], self.cycle + _CROSSES))

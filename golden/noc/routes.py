@@ -67,7 +67,7 @@ class Mesh:
         return [(row, column) for row in range(self.rows) for column in range(self.columns)]
 
     def neighbour(self, tile: Tile, port: Port) -> Tile | None:
-        """The tile behind a port, or None at the edge and for ``LOCAL``."""
+        """The tile next to a port, or None at the edge and for ``LOCAL``."""
         if port is Port.LOCAL:
             return None
         found = tile[0] + _STEP[port][0], tile[1] + _STEP[port][1]

@@ -69,7 +69,7 @@ def handshake_hop(*, contenders: Contenders) -> int:
 @bound(formula="5 + 6 N", source="this project; the 5 from SHMACsim, Figure 5.7",
        environment=_AT_ONCE)
 def handshake_accept(*, contenders: Contenders) -> int:
-    """How long a master is held by a packet that it sends behind another one.
+    """How long a master is held by a packet that it sends after another one.
 
     Counted from the first cycle of the request to its acknowledge, both included; both packets are
     for an output with ``contenders`` inputs, and receivers acknowledge at once.
@@ -98,7 +98,7 @@ def _way(links: int) -> int:
     formula="7 + 20 (h + 1), and 4 more for a fetch that follows a write",
     source="given: the latencies, by SHMACsim, Figure 5.7; this project: their sum")
 def read_lifetime(*, links: Links, after_write: AfterWrite = 0) -> int:
-    """A read's life ``links`` links from its core, with nobody in the way, in cycles.
+    """A read's life ``links`` links from its core, without other traffic, in cycles.
 
     Counted from the first cycle of the request, the adapter's, to the one in which the core has its
     response, both included. A fetch is a read of the core's own tile. 1 cycle in the adapter, 5 + 5
@@ -131,7 +131,7 @@ def write_lifetime(*, links: Links) -> int:
     source="given: the latencies, by SHMACsim, Figure 5.7; this project: the rest, so that "
            "Tables 4.3 and 4.4 come out")
 def instruction(*, bypass: Bypass, operation: Runs, links: Links) -> int:
-    """Cycles for each of one core's instructions, with nobody in the way: its CPI.
+    """Cycles for each of one core's instructions, without other traffic: its CPI.
 
     ``operation`` is 0, 1 (read) or 2 (write), ``links`` links away. One cycle in the core; a fetch
     through the router, or, with ``bypass``, through the second port of the RAM, 1 + 1 + 3 + 2; a
@@ -171,7 +171,7 @@ def shared_read(*, links: Links, sharing: Sharing, inputs: Inputs,
 
     Counted as `read_lifetime`. ``links`` links lead to the RAM; ``inputs`` (n) inputs of its router
     have masters behind them, and ``sharing`` (f) masters share the one that leads to this master,
-    all of which meet in the router before. Nobody else sends anything to that RAM, or in the way.
+    all of which meet in the router before. Nothing else is sent to that RAM, or crosses the path.
 
     Derivation: S is the time from one grant of the RAM's output to the next (`service`): 20 cycles,
     or 15 if the slave is told as soon as its response is accepted. The input
@@ -181,9 +181,9 @@ def shared_read(*, links: Links, sharing: Sharing, inputs: Inputs,
     Else it waits in the router before, in which each of the f - 1 others is before it at most
     once: it has one request at a time, and is asked again only after that was answered, when this
     one has been granted. The first of them, if all of them ask at once, passes as if it were
-    alone, and holds the input for 5 + (n - 1) S + 9 cycles. Whoever follows is taken in the cycle
+    alone, and holds the input for 5 + (n - 1) S + 9 cycles. The next one is taken in the cycle
     in which the input is free, 9 after a grant, and asks 5 later, which is S - 14 before the next
-    grant is due to anybody: it holds the input for S - 14 longer. Together, with this one's own
+    grant is due to any other: it holds the input for S - 14 longer. Together, with this one's own
     wait of (n - 1) S + S - 14: (n - 1) S + (f - 1) n S, that is f n - 1 services.
     """
     alone = read_lifetime(links=links)
@@ -199,7 +199,7 @@ def shared_write(*, links: Links, sharing: Sharing, inputs: Inputs) -> int:
 
     Counted as `write_lifetime`, from any of the writes that wait for nothing but their
     acknowledges, and whenever the masters begin. ``links`` (h), ``sharing`` (f) and ``inputs`` (n)
-    are those of `shared_read`. Nobody else sends anything to that RAM, or in the way.
+    are those of `shared_read`. Nothing else is sent to that RAM, or crosses the path.
 
     Derivation: from one grant of the RAM's output to the next, writes take 10 cycles: 5 out, 1 + 3
     in the memory, 1 to rest. Input of the RAM's router: free 9 cycles after the grant of its packet

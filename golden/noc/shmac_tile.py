@@ -20,7 +20,7 @@ class _Access:
 
 
 class SlaveModel:
-    """RAM behind a router: one access at a time.
+    """RAM at a router: one access at a time.
 
     From the cycle in which a packet is on offer, a cycle goes by to the memory, and three in it; in
     the last but one of them the packet is acknowledged, and in the last one the response is on

@@ -117,8 +117,8 @@ class Traversal:
         self._place = {name: {channel: place for place, channel in enumerate(way)}
                        for name, way in self._ways.items()}
         self._users: dict[Channel, list[str]] = {}      # by channel: the streams that use it,
-        self._onward: dict[Channel, set[Channel]] = {}  # the channels behind its FIFO,
-        inputs: dict[Channel, dict[Channel, set[str]]] = {}  # and who comes from where
+        self._onward: dict[Channel, set[Channel]] = {}  # the channels after its FIFO,
+        inputs: dict[Channel, dict[Channel, set[str]]] = {}  # and the flows from each
         for name, way in self._ways.items():
             for channel in way:
                 self._users.setdefault(channel, []).append(name)
@@ -167,10 +167,10 @@ class Traversal:
             among[group] = among.get(group, 0) + headers
             count += headers * self._longest(group)
         mixed = run.mixed or run.unknown >= min(user.least for user in users)
-        return self._behind(following, count, _Run(
+        return self._queued(following, count, _Run(
             run.unknown, tuple(among.items()), run.last, run.part, run.cut, mixed))
 
-    def _behind(self, channel: Channel, count: int, run: _Run) -> int:
+    def _queued(self, channel: Channel, count: int, run: _Run) -> int:
         """So many flits into a channel: a cycle each, or FIFO(channel) stops the last of them."""
         if channel not in self._onward:
             return count * self._drain
@@ -180,7 +180,7 @@ class Traversal:
             run.unknown + lag, run.whole, run.last, part, cut, run.mixed)))
 
     def _apart(self, channel: Channel, run: _Run) -> int:
-        """The same, with packets that go several ways: each at its worst."""
+        """Of packets on several routes: each at its worst."""
         found = self._any(channel, run.unknown) + sum(
             number * self._packet(channel, group) for group, number in run.whole)
         if run.last is not None:
@@ -201,7 +201,7 @@ class Traversal:
         for group in self._others(channel, following):
             among[group] = among.get(group, 0) + 1
         count = flits + sum(number * self._longest(group) for group, number in among.items())
-        return self._behind(following, count, _Run(0, tuple(among.items()), name, flits))
+        return self._queued(following, count, _Run(0, tuple(among.items()), name, flits))
 
     def _rest(self, name: str, channel: Channel, first: int, flits: int) -> int:
         """So many flits of a packet leave FIFO(channel), beginning with number ``first``, which is
@@ -274,7 +274,7 @@ class Traversal:
     # The bound
 
     def _flows(self, channel: Channel) -> bool:
-        """No flit ever stops in FIFO(channel): nobody joins the way behind it."""
+        """No flit ever stops in FIFO(channel): no other packets join its path after it."""
         return all(len(self._inputs[following]) == 1
                    and (self._once(self._flows, following) if following in self._onward
                         else self._drain == 1)

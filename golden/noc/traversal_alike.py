@@ -78,7 +78,7 @@ class AlikeTraversal:
             raise ValueError(f"channel dependencies must have no cycle, but {ring}")
         self._flits, self._delta, self._depth = flits, delta, depth
         self._ways = {name: channels(route) for name, route in routes.items()}
-        self._next: dict[Channel, set[Channel]] = {}    # by channel: those behind its FIFO,
+        self._next: dict[Channel, set[Channel]] = {}    # by channel: those after its FIFO,
         self._inputs: dict[Channel, set[Channel]] = {}  # and those before it
         for way in self._ways.values():
             for before, channel in pairwise(way):
@@ -108,7 +108,7 @@ class AlikeTraversal:
                 + max(self._onward(way, number + 1, 1, number) for way in then))
 
     def _onward(self, channel: Channel, count: int, headers: int, number: int) -> int:
-        """The same, of flits that all go to this channel."""
+        """Of flits that all go to this channel."""
         among = count + headers * (len(self._inputs[channel]) - 1) * self._flits
         return max(among, self._time(channel, among, (number - self._depth - 1) % self._flits))
 

@@ -1,7 +1,7 @@
 """Durations that know their clock: NoC cycles, memory cycles, DDR cycles, nanoseconds.
 
 memory-composition adds cycles of three clocks and nanoseconds, which comes out right only because
-two of its clocks are the same. Here a sum across clocks is an error, and whoever crosses one says
+two of its clocks are the same. Here a sum across clocks is an error, and code that crosses one says
 so with `Duration.to`, which is exact, or `Duration.whole`, which rounds up.
 """
 
@@ -56,7 +56,7 @@ class Duration:
     clock: Clock
 
     def to(self, clock: Clock) -> Duration:
-        """The same time in another clock, exactly: a fraction of a cycle stays."""
+        """This time in cycles of another clock, exactly: a fraction stays."""
         return Duration(self.amount * self.clock.period_ns / clock.period_ns, clock)
 
     def whole(self, clock: Clock | None = None) -> Duration:

@@ -44,7 +44,7 @@ _TABLE_II = {  # (previous, current): the parameters that are added up
 
 
 def visible(previous: str | None, current: str, *, elapsed: int = 0) -> Duration:
-    """Table II: what ``current`` adds behind ``previous`` in the same bank, in DDR cycles.
+    """Table II: what ``current`` adds after ``previous`` in the same bank, in DDR cycles.
 
     ``elapsed`` is the table's t_read^max or t_write^max: the cycles from the row's activate that
     its reads or writes have filled already; only PRE needs it. Raises `ValueError` for a pair that

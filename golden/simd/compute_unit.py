@@ -242,10 +242,9 @@ class Planner:
         elif target.kind is Kind.VECTOR_SPECIAL:
             registers = [(MEM_DATA, state.special[1])]
         elif target.kind is Kind.SCALAR:
-            for first in range(0, len(after.s), 8):
-                if after.s[first:first + 8] != before.s[first:first + 8]:
-                    plan.writes.setdefault(now, []).append((slot, first, after.s[first:first + 8]))
-                    now += 1
+            if after.s != before.s:
+                plan.writes.setdefault(now, []).append((slot, 0, after.s))
+                now += 1
         for register, words in registers:
             for first in range(0, len(words), self._words):
                 part = slice(first, first + self._words)

@@ -6,13 +6,12 @@ work-group the compute unit, and when an access may begin under each of the poli
 
 Times are in compute cycles; a phase from ``start`` to ``end`` occupies its resource in the cycles
 from ``start`` to ``end - 1``. An access begins with the first edge of the DRAM clock that is not
-before the compute clock's, and its work-group may issue from the first edge of the compute clock on
-that is not before its end.
+before the compute clock's, or `Machine.setup_clocks` after it, and its work-group may issue from
+the first edge of the compute clock on that is not before its end.
 
 Ref: Sim-D, sections 3 and 4.2.
 """
 
-import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -25,25 +24,13 @@ from cyclebound.golden.simd.machine import SLOTS, Grid
 from cyclebound.golden.simd.memory_timing import DramTimeline, scratchpad_cycles
 from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.transfers import Access
 from cyclebound.golden.simd.work_group import Code, Memory, WorkGroup
 
 __all__ = ["CycleModel", "Phase", "Policy", "Timed"]
 
 _INSTRUCTION_BYTES = 8
-
-
-class Policy(enum.Enum):
-    """What may run at the same time.
-
-    All but the first launch work-groups in pairs: the third and fourth when the first two have
-    begun their last store, or have ended; and so on. Pairs are counted.
-    """
-
-    UNCONSTRAINED = "unconstrained"
-    PAIRWISE = "pairwise"
-    ACCESS = "access"    # scratchpads count as DRAM: accesses one after the other, as committed
-    COMPUTE = "compute"  # scratchpads count as compute: nothing issues while one transfers
 
 
 class Phase(NamedTuple):
@@ -111,12 +98,17 @@ class CycleModel:
         The DRAM.
     timeline : DramTimeline
         Another one than the part's with the controller's delays.
+    hold : bool
+        After a transfer of its scratchpad, a work-group issues before the other one. Under policy
+        ``compute``, its compute and scratchpad phases up to the next access to DRAM are then one
+        (docs/simd_wcet_published.md).
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, *, policy: Policy, part: Part,
-                 timeline: DramTimeline | None = None) -> None:
+                 timeline: DramTimeline | None = None, hold: bool = False) -> None:
         self._program, self._grid, self._memory = program, grid, memory
         self._policy, self._part = policy, part
+        self._hold, self._held = hold, False
         self._machine = grid.machine
         self._code, self._pipeline = Code(program), Pipeline(program, self._machine)
         self._dram = timeline or DramTimeline(part)
@@ -136,6 +128,9 @@ class CycleModel:
         return -(-cycle * self._machine.compute_ps // self._part.tck_ps)
 
     def _to_compute(self, clock: int) -> int:
+        """The first compute cycle that begins no earlier than a DRAM clock."""
+        if self._machine.one_clock:  # it begins later than the clock before
+            return (clock - 1) * self._part.tck_ps // self._machine.compute_ps + 1
         return -(-clock * self._part.tck_ps // self._machine.compute_ps)
 
     # -- a run -----------------------------------------------------------------------------------
@@ -151,16 +146,18 @@ class CycleModel:
         current = SLOTS - 1
         with np.errstate(all="ignore"):
             while True:
-                self._launch(most)
                 ready = [slot.ready for slot in self._slots if slot.ready is not None]
-                if not ready:
+                start = max(compute_free, min(ready)) if ready else None
+                if start is not None and self._policy is Policy.COMPUTE:
+                    start = max(start, self._transferred)
+                if self._launch(start, most):
+                    continue
+                if start is None:
                     break
                 tell(len(self._finished), len(self._places))
-                start = max(compute_free, min(ready))
-                if self._policy is Policy.COMPUTE:
-                    start = max(start, self._transferred)
                 # greedily its own, then the other's turn: what has waited for longer may not be it
-                order = [(current + step) % SLOTS for step in range(1, SLOTS + 1)]
+                first = 0 if self._held else 1
+                order = [(current + step) % SLOTS for step in range(first, SLOTS + first)]
                 current = next(number for number in order
                                if self._slots[number].ready is not None
                                and self._slots[number].ready <= start)
@@ -175,27 +172,34 @@ class CycleModel:
         bursts = -(-_INSTRUCTION_BYTES * len(self._program.instructions) // BURST_BYTES)
         words = bursts * BURST_WORDS
         read = Access("dram", False, 0, words, words, 1, words, lambda: None)
-        return self._to_compute(self._dram.tile(0, read))
+        return self._to_compute(self._dram.tile(0, read) + self._machine.resume_clocks)
 
-    def _launch(self, most: int) -> None:
-        """Give work-groups to free slots, one in a cycle, slot 0 first."""
-        while self._launched < len(self._places):
-            free = [slot for slot in self._slots if slot.group is None]
-            if not free:
-                return
-            slot = min(free, key=lambda each: each.free)
-            when = max(slot.free, self._launch_from)
-            if self._policy is not Policy.UNCONSTRAINED:
-                needed = self._launched // 2 * 2
-                if len(self._finished) < needed:
-                    return
-                if needed:
-                    when = max(when, sorted(self._finished)[needed - 1])
-            slot.group = WorkGroup(self._code, self._grid, self._places[self._launched],
-                                   self._memory, most=most)
-            slot.ready = when + 1
-            self._launched += 1
-            self._launch_from = when + 1
+    def _launch(self, before: int | None, most: int) -> bool:
+        """Give the next work-group to a free slot, the lower one of two that are free; or not.
+
+        Only in a cycle up to ``before``, when the next phase begins: what comes of a phase may free
+        the other slot earlier.
+        """
+        free = [slot for slot in self._slots if slot.group is None]
+        if self._launched == len(self._places) or not free:
+            return False
+        earliest = self._launch_from
+        if self._policy is not Policy.UNCONSTRAINED:
+            needed = self._launched // 2 * 2
+            if len(self._finished) < needed:
+                return False
+            if needed:
+                earliest = max(earliest, sorted(self._finished)[needed - 1])
+        slot = min(free, key=lambda each: max(each.free, earliest))  # the first of equal ones
+        when = max(slot.free, earliest)
+        if before is not None and when > before:
+            return False
+        slot.group = WorkGroup(self._code, self._grid, self._places[self._launched],
+                               self._memory, most=most)
+        slot.ready = when + 1
+        self._launched += 1
+        self._launch_from = when + 1
+        return True
 
     def _phase(self, number: int, start: int, keep: bool) -> tuple[int, int]:
         """A compute phase from ``start`` on, and the access after it.
@@ -207,6 +211,7 @@ class CycleModel:
         assert group is not None
         trace: list[int] = []
         access = group.advance(trace)
+        self._held = self._hold and access is not None and access.resource == "scratchpad"
         free = start + self._pipeline.length(trace) if trace else start + 1
         self._occupied("compute", number, start, free, keep)
         if access is None:
@@ -249,7 +254,7 @@ class CycleModel:
         if self._policy is Policy.ACCESS:  # DRAM keeps the order of its own requests
             before = self._accessed if access.resource == "scratchpad" else self._transferred
             begin = max(begin, before)
-        clock = self._to_dram(begin)
+        clock = max(self._to_dram(committed) + self._machine.setup_clocks, self._to_dram(begin))
         if access.resource == "scratchpad":
             over = self._to_compute(clock + scratchpad_cycles(access, self._machine.scratchpad_bus))
             self._transferred = max(self._transferred, over)
@@ -261,7 +266,8 @@ class CycleModel:
                                           self._machine.items)
             else:
                 done = self._dram.tile(clock, access)
-            begin = max(begin, self._to_compute(min(before, done)))
-            over = max(self._to_compute(done), begin)
+            resume = self._machine.resume_clocks
+            begin = max(begin, self._to_compute(min(before, done) + resume))
+            over = max(self._to_compute(done + resume), begin)
         self._accessed = max(self._accessed, over)
         return begin, over

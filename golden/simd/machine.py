@@ -6,7 +6,7 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place",
+__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place", "as_built",
            "machine_named"]
 
 SLOTS = 2      # work-groups under way
@@ -40,6 +40,15 @@ class Machine:
         Of the divider, which is not pipelined.
     compute_ps : int
         The compute clock's period in ps; the DRAM part has the other's.
+    setup_clocks : int
+        DRAM clocks from the commit of an access to its being with its memory. 0 in Sim-D's model;
+        `as_built` has what ours takes.
+    resume_clocks : int
+        DRAM clocks from a completion of DRAM to the first in which the compute clock may see it. 0
+        in Sim-D's model.
+    one_clock : bool
+        Compute cycles begin with a DRAM clock: the first that is not before their time. In Sim-D's
+        model they begin in between.
     """
 
     lanes: int = 128
@@ -50,6 +59,9 @@ class Machine:
     execute_stages: int = 5
     divider_cycles: int = 8
     compute_ps: int = 1000
+    setup_clocks: int = 0
+    resume_clocks: int = 0
+    one_clock: bool = False
 
     def __post_init__(self) -> None:
         for name in ("lanes", "items", "special_units", "scratchpad_bus"):
@@ -61,6 +73,10 @@ class Machine:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value!r}")
+        for name in ("setup_clocks", "resume_clocks"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} must be at least 0, not {value!r}")
         if self.divider_cycles < self.execute_stages:
             raise ValueError(f"divider_cycles must be at least execute_stages "
                              f"({self.execute_stages}), not {self.divider_cycles}")
@@ -105,6 +121,11 @@ def machine_named(machine: "Machine | str") -> Machine:
                              f"as lanes=4, not {change!r}")
         fields[field] = int(value)
     return replace(MACHINES[name], **fields)
+
+
+def as_built(machine: Machine) -> Machine:
+    """The same machine with what the crossing between its clocks takes in hardware."""
+    return replace(machine, setup_clocks=5, resume_clocks=1, one_clock=True)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ Ref: Sim-D, sections 3.2 and 3.3.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -21,7 +22,7 @@ from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.transfers import Access
 
-__all__ = ["DramTimeline", "scratchpad_cycles"]
+__all__ = ["DramTimeline", "bus_lines_of", "scratchpad_cycles"]
 
 _INDEX_END = 6  # cycles from the start to completion, besides the lanes, if no index is legal
 
@@ -36,6 +37,9 @@ class DramTimeline:
     lookup, lead : int
         Cycles from taking a request to its start, and from there to its first command if nothing
         holds it up. Those of the controller by default; Sim-D's model has 0 and 2.
+    due : int or None
+        The cycle in which the first refresh falls due, by default after nREFI; before 0, those that
+        fell due until then are owed.
 
     Attributes
     ----------
@@ -45,20 +49,26 @@ class DramTimeline:
         How many were done.
     """
 
-    def __init__(self, part: Part, *, lookup: int = LOOKUP - 1, lead: int = TILE_LEAD) -> None:
+    def __init__(self, part: Part, *, lookup: int = LOOKUP - 1, lead: int = TILE_LEAD,
+                 due: int | None = None) -> None:
         self.part = part
         self.rest = 0
         self.refreshes = 0
         self._lookup, self._lead = lookup, lead
         self._indexed_lead = lead - TILE_LEAD + INDEX_LEAD
-        self._due = part.nREFI  # when the next refresh falls due
+        self._due = part.nREFI if due is None else due  # when the next refresh falls due
         self._delays: dict[tuple[int, int, int, int, bool], int] = {}
 
     def tile(self, cycle: int, access: Access) -> int:
         """The cycle in which a tile taken in ``cycle`` is completed."""
         if access.empty:
             return max(cycle + self._lookup, self.rest)
-        return self._run(cycle, self._lead, self._tile_delay(access))
+        if not access.split:
+            return self._run(cycle, self._lead, self._tile_delay(access))
+        for line in range(access.count):
+            done = self._run(cycle, self._lead, self._tile_delay(replace(
+                access, address=access.address + line * access.period, count=1)))
+        return done
 
     def indexed(self, cycle: int, access: Access, lanes: Sequence[int], items: int) -> int:
         """The same for words at indexes, which ``lanes`` have.
@@ -70,19 +80,22 @@ class DramTimeline:
         legal = [(lane, (access.address + index) // BURST_WORDS) for lane, index in
                  zip(lanes, access.indexes, strict=True) if index < access.limit]
         if not legal:
-            return self._run(cycle, items + _INDEX_END, 0)
+            return self._run(cycle, items + _INDEX_END, 0, ahead=self._indexed_lead)
         # A burst may enter when two more indexes, or the end, have been seen.
         seen = [lane for lane, _ in legal] + [items] * 2
         seen[-1] += 1  # the last burst enters one cycle later
         arrivals = [seen[number + 2] - seen[2] for number in range(len(legal))]
         found = schedule(self.part, [burst for _, burst in legal], write=access.write,
                          indexed=True, arrivals=arrivals)
-        return self._run(cycle, self._indexed_lead + seen[2] - 2, found.issue_delay)
+        return self._run(cycle, self._indexed_lead + seen[2] - 2, found.issue_delay,
+                         ahead=self._indexed_lead)
 
-    def _run(self, cycle: int, lead: int, delay: int) -> int:
+    def _run(self, cycle: int, lead: int, delay: int, *, ahead: int | None = None) -> int:
+        """A request whose first command is due ``lead`` cycles after its start; it starts
+        ``ahead`` cycles before the banks are at rest, if that is not the same."""
         ready = cycle + self._lookup
         while True:
-            start = max(ready, self.rest - lead)
+            start = max(ready, self.rest - (lead if ahead is None else ahead))
             if self._due > start:
                 break
             self.rest = max(self._due, self.rest) + self.part.nRFC
@@ -103,7 +116,7 @@ class DramTimeline:
 
 
 @cache
-def _lines(words: int, period: int, count: int, bus: int) -> int:
+def bus_lines_of(words: int, period: int, count: int, bus: int) -> int:
     """Lines of ``bus`` words, counted from the tile's first word, that have a word of the tile."""
     first = np.arange(count, dtype=np.int64) * period // bus
     last = (np.arange(count, dtype=np.int64) * period + words - 1) // bus
@@ -116,4 +129,4 @@ def scratchpad_cycles(access: Access, bus: int) -> int:
     one to reach the registers."""
     if access.empty:
         return 1
-    return _lines(access.words, access.period, access.count, bus) + 1
+    return bus_lines_of(access.words, access.period, access.count, bus) + 1

@@ -30,7 +30,7 @@ from cyclebound.golden.simd.machine import Machine
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "Register", "Shape"]
 
 _IMPLICIT = ("ldgcidx", "stgcidx", "sldsp")  # read sd_words, sd_period, sd_period_cnt
 _SD = tuple(("sc", number) for number, name in enumerate(SCALAR_SPECIAL) if name.startswith("sd_"))
@@ -43,7 +43,7 @@ Register = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
     """What the pipeline needs to know of an instruction.
 
     ``reads`` are registers with the decode stage that fetches each.
@@ -68,14 +68,19 @@ class Pipeline:
         The kernel.
     machine : Machine
         Its warps and stages.
+
+    Attributes
+    ----------
+    shapes : list of Shape
+        What each instruction is to the pipeline.
     """
 
     def __init__(self, program: Program, machine: Machine) -> None:
         self._machine = machine
-        self._shapes = [self._shape(each) for each in program.instructions]
+        self.shapes = [self._shape(each) for each in program.instructions]
         self._lengths: dict[tuple[int, ...], int] = {}
 
-    def _shape(self, instruction) -> _Shape:
+    def _shape(self, instruction) -> Shape:
         operation = instruction.operation
         reads: list[tuple[Register, int]] = []
         writes: list[Register] = []
@@ -94,7 +99,7 @@ class Pipeline:
             writes.append(("vc", _MASKS[instruction.name]))
         if instruction.name == "cpop":
             writes += [("vc", number) for number in range(3)]
-        return _Shape(operation.timing,
+        return Shape(operation.timing,
                       self._machine.passes if operation.timing is Timing.SPECIAL else 1,
                       operation.vector, tuple(reads), tuple(writes),
                       instruction.name in ("cpush", "bra", "call"), instruction.name == "cpop",
@@ -133,7 +138,7 @@ class Pipeline:
                 issued.append(coming)
                 coming += warps + depth + 1
                 continue
-            shape = self._shapes[index]
+            shape = self.shapes[index]
             start = coming
             needs = [(made[register], depth - min(stage, stages - 1))
                      for register, stage in shape.reads if register in made]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cyclebound.golden.dram.request import COUNT_BITS, WORD_BYTES
+from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, WORD_BYTES
 from cyclebound.golden.simd.program import Buffer
 
 __all__ = ["Access", "Fault", "Rectangle", "clipped", "indexed", "lines", "rectangle", "snooped",
@@ -57,6 +57,8 @@ class Access:
         Of an access index by index: offsets in words from ``address``, by lane.
     limit : int
         Words of the buffer.
+    pitch : int or None
+        On the chip, from a line's first word to the next line's; None: as many as a line has.
     streamed : bool
         The scratchpad sends the buffer from end to end, not line by line.
     move : callable
@@ -73,10 +75,18 @@ class Access:
     move: Callable[[], None]
     indexes: tuple[int, ...] | None = None
     streamed: bool = False
+    pitch: int | None = None
 
     @property
     def empty(self) -> bool:
         return self.indexes is None and (self.words < 1 or self.count < 1)
+
+    @property
+    def split(self) -> bool:
+        """DRAM moves it line by line: a beat might have words of two lines that do not follow each
+        other on the chip, and find two of them in one bank."""
+        return (self.count > 1 and self.pitch not in (None, self.words)
+                and self.period - self.words < BEAT_WORDS - 1)
 
 
 def clipped(buffer: Buffer, x: int, y: int, words: int, count: int) -> Rectangle:
@@ -84,12 +94,12 @@ def clipped(buffer: Buffer, x: int, y: int, words: int, count: int) -> Rectangle
     return Rectangle(max(x, 0), min(x + words, buffer.x), max(y, 0), min(y + count, buffer.y))
 
 
-def rectangle(resource: str, write: bool, buffer: Buffer, part: Rectangle,
+def rectangle(resource: str, write: bool, buffer: Buffer, part: Rectangle, pitch: int,
               move: Callable[[], None]) -> Access:
-    """An access to a rectangle, which may be empty."""
+    """An access to a rectangle, which may be empty; its lines are ``pitch`` apart on the chip."""
     return Access(resource, write, buffer.address // WORD_BYTES + part.top * buffer.x + part.left,
                   max(part.right - part.left, 0), buffer.x, max(part.bottom - part.top, 0),
-                  buffer.words, (lambda: None) if part.empty else move)
+                  buffer.words, (lambda: None) if part.empty else move, pitch=pitch)
 
 
 def whole(resource: str, write: bool, buffer: Buffer, move: Callable[[], None]) -> Access:
@@ -113,7 +123,7 @@ def lines(resource: str, write: bool, buffer: Buffer, first: int, words: int, pe
         raise Fault(f"words {first} to {end - 1} leave buffer {buffer.number} of {buffer.words} "
                     "words")
     return Access(resource, write, buffer.address // WORD_BYTES + first, words, period, count,
-                  buffer.words, move, streamed=True)
+                  buffer.words, move, streamed=True, pitch=period)
 
 
 def snooped(index: np.ndarray, active: np.ndarray, first: int, words: int, period: int, count: int

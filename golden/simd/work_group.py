@@ -268,7 +268,7 @@ class Code:
                     source, target = (here, there) if write else (there, here)
                     np.copyto(target, source, where=active[:, first:last])
 
-            return rectangle("dram", write, buffer, part, move)
+            return rectangle("dram", write, buffer, part, k * grid.width, move)
 
         return access
 
@@ -358,7 +358,7 @@ class Code:
                 source, target = (here, there) if write else (there, here)
                 target[...] = source
 
-            return rectangle("dram", write, buffer, part, move)
+            return rectangle("dram", write, buffer, part, chip.x, move)
 
         return access
 
@@ -385,7 +385,7 @@ class Code:
                 source, target = (here, there) if write else (there, here)
                 np.copyto(target, source, where=group.active.reshape(shape)[place])
 
-            return rectangle("scratchpad", write, buffer, part, move)
+            return rectangle("scratchpad", write, buffer, part, shape[1], move)
 
         return access
 

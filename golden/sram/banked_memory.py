@@ -31,7 +31,7 @@ class BankResult:
 
 
 class BankModel:
-    """One bank: a store of bytes behind a queue of requesters.
+    """One bank: a store of bytes, and a queue of requesters.
 
     Banks are independent ("concurrent accesses to different banks have no impact on bandwidth"),
     so that a memory of several banks is several of these.

@@ -7,7 +7,7 @@ from cyclebound.golden.bound import Range, bound, check_count
 __all__ = ["eq1", "read_completion", "words_of"]
 
 
-_ANYBODY = "the other requesters of the bank may ask in any cycle, for any word of it"
+_ANY_TRAFFIC = "the other requesters of the bank may ask in any cycle, for any word of it"
 
 Nbytes = Annotated[int, Range(1, says="length of the transaction, in bytes")]
 WordBytes = Annotated[int, Range(1, says="width of a word, in bytes")]
@@ -22,7 +22,7 @@ def words_of(*, transaction_bytes: int, word_bytes: int) -> int:
 
 
 @bound(formula="ceil(s_trans / w) * N_req", source="memory-composition, Eq. 1",
-       environment=_ANYBODY)
+       environment=_ANY_TRAFFIC)
 def eq1(*, transaction_bytes: Nbytes, word_bytes: WordBytes, requesters: Requesters) -> int:
     """Duration of a transaction in one bank, in memory cycles.
 
@@ -36,7 +36,7 @@ def eq1(*, transaction_bytes: Nbytes, word_bytes: WordBytes, requesters: Request
 
 
 @bound(formula="ceil(s_trans / w) * N_req + 1", source="this project, from Eq. 1",
-       environment=_ANYBODY)
+       environment=_ANY_TRAFFIC)
 def read_completion(*, transaction_bytes: Nbytes, word_bytes: WordBytes,
                     requesters: Requesters) -> int:
     """From the first word's offer to the last word's data, both included, in memory cycles.

@@ -55,7 +55,7 @@ def compute_cycles(*, size: Size, pixels: Count, tiles: Count, strips: Count) ->
     Derivation: as of `matmul_cycles`, `weight_completion` + 4 to the last row of sums, for a
     product of ``pixels`` x ``tiles * size`` x ``strips * size``. Words of windows come
     two cycles later than rows of weights do (4 cycles after the command: generator, memory,
-    turning), and are wanted ``size`` >= 2 cycles later. Behind the sums are 6 registers of the
+    turning), and are wanted ``size`` >= 2 cycles later. After the sums come 6 registers of the
     post-processing unit and 3 of the pooling unit.
     """
     product = weight_completion(rows=size, columns=size, m=pixels, k=tiles * size,
@@ -84,7 +84,7 @@ class Memory:
 
 def schedule(commands: Iterable[Mapping[str, int]], size: int,
              memory: Memory) -> list[tuple[int, int]]:
-    """For each command, the cycle in which it leaves the queue, and the first behind it.
+    """For each command, the cycle in which it leaves the queue, and the first after it.
 
     Cycle 0 is the one in which the idle accelerator accepts the first command; the others follow
     without a pause.

@@ -135,7 +135,7 @@ class Layer:
 
     @property
     def output(self) -> tuple[int, int]:
-        """Height and width of the result, behind the pooling."""
+        """Height and width of the result, after the pooling."""
         high, wide = self.convolution.output
         return high // self.window, wide // self.window
 
@@ -280,7 +280,7 @@ def product_layer(product: Product, scale: Scale | None = None) -> Layer:
 
 
 def flat_weights(weights: Tensor, size: int) -> Tensor:
-    """Weights of a fully connected layer behind an image that the accelerator has written.
+    """Weights of a fully connected layer after an image that the accelerator has written.
 
     From filters x channels x height x width to filters x elements x 1 x 1, in the order in which
     the image lies in memory: plane, row, pixel, channel.

@@ -1,4 +1,4 @@
-"""Networks for the accelerator: layers behind each other, whose results stay in its memory."""
+"""Networks for the accelerator: layers in series, whose results stay in its memory."""
 
 import itertools
 import random
@@ -92,7 +92,7 @@ class Program:
 
 
 def _flat(layer: Layer, before: Layer, size: int) -> Layer:
-    """A fully connected layer as one behind an image that lies in memory in planes.
+    """A fully connected layer as one after an image that lies in memory in planes.
 
     Word after word of the image: as many planes of one pixel.
     """
@@ -117,7 +117,7 @@ class Trained:
     Attributes
     ----------
     layer : Layer
-        With the channels, the height and the width of its own image; a fully connected one behind
+        With the channels, the height and the width of its own image; a fully connected one after
         an image of several pixels has an image of one, and its weights are in the image's order:
         channel, row, pixel.
     weights, bias : array

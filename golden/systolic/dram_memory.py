@@ -1,6 +1,6 @@
 """The accelerator's memory as a DRAM controller keeps its promises: from bounds to a `Memory`.
 
-A transfer is cut into tiles of a few bursts, which the controller serves one behind the other. The
+A transfer is cut into tiles of a few bursts, which the controller serves one after the other. The
 worst that can happen to a tile are the bounds of golden/dram: its issue delay, and the refreshes
 that are owed or fall due. From these follow the delay of the first beat and an interval of the
 others that no transfer exceeds, of whatever length.
@@ -38,7 +38,7 @@ def _issue_delay(part: Part, bursts: int) -> int:
 def dram_clocks(part: Part | str, *, count: int, beat_bytes: int, bursts: int = 16) -> int:
     """DRAM clocks until the last of ``count`` beats has moved, in the worst case.
 
-    Tiles of ``bursts`` bursts, each an issue delay behind the one before; the first one passes
+    Tiles of ``bursts`` bursts, each an issue delay after the one before; the first one passes
     the controller; ``OWED`` refreshes come first, and others when they fall due.
     """
     known = part_named(part)

@@ -14,5 +14,5 @@ STAGES = PIPELINE_STAGES
 
 
 def rows_under_way(rows: int, columns: int) -> int:
-    """Rows that may be under way in an array, or wait behind it, without one being refused."""
+    """Rows that may be under way in an array, or wait after it, without one being refused."""
     return rows * STAGES + columns + 2

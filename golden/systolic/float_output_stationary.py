@@ -19,7 +19,7 @@ Bits = Sequence[Sequence[int]]
 
 
 def float_fold(left: Bits, top: Bits) -> list[list[int]]:
-    """The sums of a fold as bits, from columns of A and rows of B: rounded behind each MAC."""
+    """The sums of a fold as bits, from columns of A and rows of B: rounded after each MAC."""
     sums = [[0] * len(top[0]) for _ in left[0]]
     for column, row in zip(left, top, strict=True):
         sums = [[fused(a << 16, b << 16, total) for b, total in zip(row, line, strict=True)]
@@ -46,7 +46,7 @@ def turns_macs(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     in which the last MAC of the last one does, both inclusive; L folds take turns, the last set
     filled up with folds of zeros; operands always on offer, the sink always ready.
 
-    Derivation: a set takes k turns of L folds, a cycle each. The last PE is r + c - 2 cycles behind
+    Derivation: a set takes k turns of L folds, a cycle each. The last PE is r + c - 2 cycles later
     the first. A set's first sums of all folds may not come before those of the set before have
     left: from the cycle in which fold 0's last operands are accepted, the other folds' follow in
     L - 1 cycles; L + r + c cycles later the first row of sums leaves, and r L of them do, one in

@@ -28,7 +28,7 @@ def to_bfloat16(values: NDArray[np.float32]) -> NDArray[np.uint16]:
 
 
 def row_of_sums(row: Sequence[int], weights: Sequence[Sequence[int]]) -> list[int]:
-    """A row of bfloat16 times a tile of them, as bits: rounded behind each PE, from row 0 down."""
+    """A row of bfloat16 times a tile of them, as bits: rounded after each PE, from row 0 down."""
     sums = [0] * len(weights[0])
     for value, line in zip(row, weights, strict=True):
         sums = [fused(value << 16, weight << 16, total)
@@ -52,8 +52,8 @@ def float_steps(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     Derivation: r rows of weights, and in the cycle after them the first row of A. The last PE has
     its weight L (r - 1) + c cycles later; from then on the next fold's r rows of weights come, and
     then its first row of A: folds are L (r - 1) + c + r apart, or m, if that is more. The last row
-    of A is m - 1 cycles behind the first, and the last PE begins 1 + L (r - 1) + c - 1 cycles
-    behind that.
+    of A comes m - 1 cycles after the first, and the last PE begins 1 + L (r - 1) + c - 1 cycles
+    after that.
     """
     mapped = map_product(Dataflow.WEIGHT, rows=rows, columns=columns, m=m, k=k, n=n)
     return ((mapped.folds - 1) * _apart(rows, columns, m) + rows + m

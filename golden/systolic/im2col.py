@@ -1,6 +1,6 @@
 """Golden model and bound of the im2col address generator, and the layout of images that it walks.
 
-A word holds ``size`` elements. An image of H x W pixels with C channels has its rows one behind
+A word holds ``size`` elements. An image of H x W pixels with C channels has its rows one after
 the other, each beginning with a word; in a row, pixels are beside each other, and so are a
 pixel's channels. More channels may be in further images (planes).
 
@@ -84,7 +84,7 @@ def gather(words: Sequence[Word], memory: NDArray[np.int64],
            address_width: int = 10) -> NDArray[np.int64]:
     """What a memory with these words gives: an element for each lane, 0 where there is none.
 
-    Behind the last address comes address 0, where the second half of a word may be.
+    After the last address comes address 0, where the second half of a word may be.
     """
     size, flat = memory.shape[1], memory.ravel()
     whole = size << address_width

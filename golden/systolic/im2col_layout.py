@@ -23,7 +23,7 @@ SIGNED = ("top", "start")
 def word_fields(size: int, address_width: int) -> dict[str, int]:
     """Fields of a word, with their widths.
 
-    ``address``, ``offset``: where its first element is, the others behind it, perhaps in the next
+    ``address``, ``offset``: where its first element is, the others after it, perhaps in the next
     word; ``lanes``: bit *i*: element *i* is one of the image and of the window, else it counts
     as 0; ``last``: the last word of its tile; ``final``: the last of all.
     """

@@ -16,7 +16,7 @@ __all__ = ["InputStationaryModel", "tiles_of"]
 
 
 class InputStationaryModel(WeightStationaryModel):
-    """The same machine; it only knows operands that stay and operands that stream."""
+    """`WeightStationaryModel`, which only knows operands that stay and operands that stream."""
 
 
 def tiles_of(a: NDArray[np.integer], b: NDArray[np.integer], rows: int,

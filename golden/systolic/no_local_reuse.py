@@ -25,7 +25,7 @@ def reuse_free_cycles(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     always ready.
 
     Derivation: each of the m rows of A meets each of the ceil(k / r) ceil(n / c) tiles of B, in a
-    cycle of its own. Behind the last of them are the products (1), a level of the tree for each
+    cycle of its own. After the last of them come the products (1), a level of the tree for each
     halving of r rows, and the sum that came along (1).
 
     Sums over k come back as operands, so that there must be ceil(log2(r)) + 2 rows between those
@@ -44,7 +44,7 @@ class NoLocalReuseModel:
     """Golden model, one call of `step` per cycle."""
 
     def __init__(self, rows: int, accumulator_width: int = 32) -> None:
-        self._behind = (rows - 1).bit_length() + 2
+        self._latency = (rows - 1).bit_length() + 2
         self._width = accumulator_width
         self._now = 0  # cycles in which nothing stood still
         self._sums: deque[tuple[int, list[int]]] = deque()
@@ -59,6 +59,6 @@ class NoLocalReuseModel:
         if operands is not None:
             left, weights, sums = (np.array(each, dtype=np.int64) for each in operands)
             total = wrap(left @ weights + sums, self._width).tolist()
-            self._sums.append((self._now + self._behind, total))
+            self._sums.append((self._now + self._latency, total))
         self._now += 1
         return True, shown

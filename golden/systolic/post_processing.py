@@ -64,7 +64,7 @@ def requantise(sums: NDArray[np.integer], bias: NDArray[np.integer], scale: Scal
 
 @prediction(formula="rows + 6", source="this project")
 def post_process(*, rows: Annotated[int, Range(1, says="rows of sums")]) -> int:
-    """Cycles of a number of rows, one behind the other.
+    """Cycles of a number of rows, one after the other.
 
     Unit: cycles. Counted: from the cycle in which the first row is accepted to the cycle in which
     the last is on ``results``, both inclusive; the sink always ready.

@@ -42,10 +42,10 @@ def row_macs(*, rows: Rows, taps: Taps, width: Width, passes: Passes = 1) -> int
     inclusive; operands always on offer, the sink always ready.
 
     Derivation: as of `row_completion`, a pass begins (width - taps + 3) taps cycles after the one
-    before; its first MAC is 2 taps cycles after its first weights, behind as many weights and as
+    before; its first MAC is 2 taps cycles after its first weights, after as many weights and as
     many columns of the image. From there each column that completes a window keeps the last row of
     PEs busy for ``taps`` cycles, (width - taps + 1) taps in all. The first row is r - 1
-    cycles behind.
+    cycles later.
     """
     _check(taps, width)
     return passes * (width - taps + 3) * taps - 2 * taps + rows - 1
@@ -60,11 +60,11 @@ def row_completion(*, rows: Rows, taps: Taps, width: Width, passes: Passes = 1) 
     offer, the sink always ready, the array idle before.
 
     Derivation: weights take ``taps`` cycles, and so do the first ``taps`` columns of the image,
-    the last of which completes the first window. In the ``taps`` cycles behind that, the last row
+    the last of which completes the first window. In the ``taps`` cycles after that, the last row
     of PEs multiplies; in the last of these the next column is accepted, so that windows follow each
     other after ``taps`` cycles: (width - taps + 1) taps for all. The next pass' weights follow
     in the cycle after. Together, taps (1 + 1 + width - taps + 1). The first row is r - 1 cycles
-    behind the last one, and behind its last MAC come a product (1) and the sum (1).
+    after the last one, and after its last MAC come a product (1) and the sum (1).
     """
     _check(taps, width)
     return passes * (width - taps + 3) * taps + rows + 1

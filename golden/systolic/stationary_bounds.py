@@ -24,7 +24,7 @@ _COMPLETION = ("F (2r + c + T - 2) + 2 serially, (F - 1) max(T, r) + 2r + c + T 
 
 
 @prediction(formula="(r + c + k - 2) ceil(m / r) ceil(n / c)",
-            source="thesis on AI accelerators, 5.2.2, the paragraph behind Eq. 5.6")
+            source="thesis on AI accelerators, 5.2.2, the paragraph after Eq. 5.6")
 def eq5_6_printed(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """What the thesis says of weight and input stationary arrays: Eq. 5.6, unchanged.
 
@@ -86,7 +86,7 @@ def weight_steps(*, rows: Rows, columns: Columns, m: M, k: K, n: N,
     Double-buffered: the first row of A follows the last row of weights by one cycle, since the
     weights are moved into place with it. That is once; the next fold's weights are
     accepted from the cycle on in which the first row of A is, since they enter column by column
-    just behind the change. So folds follow each other as fast as the slower of their streams:
+    just after the change. So folds follow each other as fast as the slower of their streams:
     after max(T, r) cycles. The last of F folds begins (F - 1) max(T, r) later than the first.
     """
     mapping = _mapped(Dataflow.WEIGHT, rows, columns, m, k, n)

@@ -4,7 +4,7 @@ Ref: the thesis on AI accelerators, chapter 5.2: Table 5.2, and the mapping in m
 
 Nothing here moves operands through an array. A row of A times a tile of B is a vector product
 (numpy), and a date: PE (i, j) executes its MAC with a row 1 + i + j steps after the row was
-accepted, and two registers behind the last PE, after r + c + 1 steps, its sums are there. A *step*
+accepted, and two registers after the last PE, after r + c + 1 steps, its sums are there. A *step*
 is a cycle in which the array is not frozen.
 """
 
@@ -134,7 +134,7 @@ class WeightStationaryModel:
 
         complete = len(self._next) == self.rows
         between = self._tile is None
-        # The last MAC of a row is 1 + (r - 1) + (c - 1) steps behind its acceptance.
+        # The last MAC of a row is 1 + (r - 1) + (c - 1) steps after its acceptance.
         while self._accepted and self._accepted[0] + self.rows + self.columns - 1 < self._now:
             self._accepted.popleft()
         if self.double_buffer:

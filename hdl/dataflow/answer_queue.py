@@ -9,13 +9,13 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cyclebound.hdl.dataflow.layouts import Pulse
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["AnswerQueue"]
 
 
 class AnswerQueue(wiring.Component):
-    """First in, first out; whoever fills it sees to it that it never has to hold too many.
+    """First in, first out; its user must never put in more than it holds.
 
     Latency: what enters is ``head`` in the next cycle, or when all before it have left. Where the
     next one goes follows from the oldest one's place and from ``level``: no two registers could
@@ -30,7 +30,7 @@ class AnswerQueue(wiring.Component):
 
     Members
     -------
-    source : In(Pulse(shape))
+    source : In(Strobe(shape))
         Enters. Not while ``level`` is ``depth`` and nothing leaves.
     head : Out(shape)
         The oldest; means nothing if ``level`` is 0.
@@ -42,7 +42,7 @@ class AnswerQueue(wiring.Component):
 
     def __init__(self, *, shape, depth):
         self.shape, self.depth = shape, depth
-        super().__init__({"source": In(Pulse(shape)), "head": Out(shape), "leaves": In(1),
+        super().__init__({"source": In(Strobe(shape)), "head": Out(shape), "leaves": In(1),
                           "level": Out(range(depth + 1))})
 
     def elaborate(self, platform):

@@ -12,9 +12,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.answer_queue import AnswerQueue
-from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout, Pulse
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["CacheBanks"]
 
@@ -85,7 +86,7 @@ class CacheBanks(wiring.Component):
         super().__init__({
             "ports": In(wiring.Signature({
                 "request": Out(stream.Signature(self.request)),
-                "response": In(Pulse(self.response)),
+                "response": In(Strobe(self.response)),
             })).array(ports),
             "misses": In(banks),
             "taken": Out(banks),
@@ -176,7 +177,7 @@ class CacheBanks(wiring.Component):
     def _delayed(self, m, way, valid, payload):
         """A pulse as many cycles later as there are bits on its way; what it has is in a memory."""
         name, cycles = way.name, len(way)
-        later = Pulse(self.response).create(path=(f"{name}_answer",))
+        later = Strobe(self.response).create(path=(f"{name}_answer",))
         if cycles == 0:
             m.d.comb += [later.valid.eq(valid), later.payload.eq(payload)]
             return later

@@ -1,4 +1,4 @@
-"""Compute unit: an ALU and an FPU behind a token buffer.
+"""Compute unit: an ALU and an FPU, fed by a token buffer.
 
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 5.2.
 """

@@ -12,8 +12,9 @@ from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
 from cyclebound.golden.dataflow.operations import OPERANDS, WIDTH
 from cyclebound.hdl.dataflow.fork import Fork
 from cyclebound.hdl.dataflow.layouts import TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ControlUnit", "ControlUnitConfiguration"]
 

@@ -28,7 +28,7 @@ class Crossbar(wiring.Component):
     """Hands each token of an input to every output that is configured to have it.
 
     An output chooses one input, so that no configuration can make two drive it. Outputs take a
-    token as they can; who has it already is not offered it again, and the token is taken when the
+    token as they can; one that has it is not offered it again, and the token is taken when the
     last one has it. An input that no output has chosen loses its tokens.
 
     Latency: none. Throughput: one token per cycle of each input.
@@ -88,7 +88,7 @@ class Crossbar(wiring.Component):
         for o, (sink, choice) in enumerate(zip(self.outputs, self.choices, strict=True)):
             m.d.comb += [
                 sink.valid.eq(Cat(owed[o] for owed in waits).any()),
-                # of one input, nothing is to be chosen: who has none has no token
+                # of one input, there is no choice: without one there is no token
                 sink.payload.eq(picked(choice, payloads) if len(payloads) > 1 else payloads[0]),
             ]
         return m

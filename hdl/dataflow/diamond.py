@@ -13,7 +13,7 @@ from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
 from cyclebound.hdl.dataflow.control_unit import ControlUnit
 from cyclebound.hdl.dataflow.fork import Fork
 from cyclebound.hdl.dataflow.layouts import TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Diamond"]
 

@@ -14,14 +14,11 @@ from amaranth.utils import exact_log2
 from cyclebound.golden.dataflow.bitstream import CHOICE_BITS, UNIT_WORDS, WORD
 from cyclebound.golden.dataflow.grid import PORTS, Grid, Kind
 from cyclebound.hdl.dataflow.fabric_unit import FabricUnit
-from cyclebound.hdl.dataflow.layouts import (
-    MemoryRequestLayout,
-    MemoryResponseLayout,
-    Pulse,
-    TokenLayout,
-)
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout, TokenLayout
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.switch import Switch
+from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shared import shared
 
 __all__ = ["Fabric"]
@@ -66,8 +63,8 @@ class Fabric(wiring.Component):
         memory = wiring.Signature({
             "request": Out(stream.Signature(MemoryRequestLayout(
                 tag_width=tag, address_width=address_width, width=WORD))),
-            "response": In(Pulse(MemoryResponseLayout(tag_width=tag, width=WORD))),
-            "fault": Out(Pulse(TokenLayout(tid_width=tid_width, width=WORD))),
+            "response": In(Strobe(MemoryResponseLayout(tag_width=tag, width=WORD))),
+            "fault": Out(Strobe(TokenLayout(tid_width=tid_width, width=WORD))),
         })
         super().__init__({
             "configuration": In(stream.Signature(unsigned(WORD))),
@@ -90,7 +87,7 @@ class Fabric(wiring.Component):
         m = Module()
         grid = self.grid
 
-        # The chain of words; whoever is configured is reset.
+        # The chain of words; all that it configures is reset.
         clear, started = Signal(), Signal()
         words = [Signal(WORD, name=f"word_{k}", reset_less=True)
                  for k in range(UNIT_WORDS * len(grid.units) + len(grid.switches))]
@@ -115,9 +112,9 @@ class Fabric(wiring.Component):
             word = words[UNIT_WORDS * len(grid.units) + number]
             m.d.comb += [choice.eq(word[CHOICE_BITS * port:][:CHOICE_BITS])
                          for port, choice in enumerate(switch.choices)]
-        everybody = self.places | self.switches
+        nodes = self.places | self.switches
         for node, port, peer, entry in grid.links():
-            wiring.connect(m, everybody[node].outputs[port], everybody[peer].inputs[entry])
+            wiring.connect(m, nodes[node].outputs[port], nodes[peer].inputs[entry])
         for unit, place in self.places.items():
             for port in range(PORTS):
                 if grid.peer(unit, port) is None:

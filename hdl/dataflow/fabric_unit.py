@@ -42,7 +42,7 @@ class FabricUnit(wiring.Component):
 
     Each of its eight outputs has one of the unit's channels, or none; each operand takes one of the
     eight inputs, or none (a sink has an operand for each input). Neither holds a token: what waits,
-    waits in the unit before or behind the link.
+    waits in the unit before or after the link.
 
     Parameters
     ----------

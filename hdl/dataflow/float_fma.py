@@ -13,7 +13,7 @@ from cyclebound.hdl.leading_zeros import leading_zeros
 
 __all__ = ["FMA_STAGES", "FloatFma", "FusedLayout"]
 
-FMA_STAGES = 9  # registers between operands and result: one behind each step
+FMA_STAGES = 9  # registers between operands and result: one after each step
 
 _SIGNIFICAND = FRACTION + 1
 _BELOW = 3                                  # bits below the product; the last one is sticky

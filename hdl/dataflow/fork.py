@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Fork"]
 
@@ -16,7 +16,7 @@ class Fork(wiring.Component):
     """Hands each item to every consumer, to each as soon as it can take it.
 
     Latency: none. Throughput: one item per cycle. The item is taken when the last consumer has
-    taken it; who has it already is not offered it again.
+    taken it; one that has it is not offered it again.
 
     Parameters
     ----------

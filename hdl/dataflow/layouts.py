@@ -5,10 +5,9 @@ flight carries the identifier of its thread.
 """
 
 from amaranth.hdl import unsigned
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib import data
 
-__all__ = ["FiringLayout", "MemoryRequestLayout", "MemoryResponseLayout", "Pulse",
+__all__ = ["FiringLayout", "MemoryRequestLayout", "MemoryResponseLayout",
            "TokenLayout"]
 
 
@@ -41,10 +40,3 @@ class MemoryResponseLayout(data.StructLayout):
 
     def __init__(self, *, tag_width, width):
         super().__init__({"tag": unsigned(tag_width), "data": unsigned(width)})
-
-
-class Pulse(wiring.Signature):
-    """A ``payload`` in each cycle in which it is ``valid``; it cannot be made to wait."""
-
-    def __init__(self, shape):
-        super().__init__({"valid": Out(1), "payload": Out(shape)})

@@ -8,16 +8,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from cyclebound.hdl.dataflow.layouts import (
-    MemoryRequestLayout,
-    MemoryResponseLayout,
-    Pulse,
-    TokenLayout,
-)
+from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout, TokenLayout
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
-from cyclebound.hdl.dataflow.parameters import check_integer
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["LoadChain"]
 
@@ -48,7 +44,7 @@ class LoadChain(wiring.Component):
         ``request`` and ``response`` of each of the loads.
     enables : Out(stream of TokenLayout).array(2)
         The enable tokens of both loads, for accesses that come after them.
-    faults : Out(Pulse(TokenLayout)).array(2)
+    faults : Out(Strobe(TokenLayout)).array(2)
         Their reports; there are none, for every address is within the buffers.
     sums : Out(stream of TokenLayout)
         The sums, thread by thread in any order.
@@ -68,13 +64,13 @@ class LoadChain(wiring.Component):
         memory = wiring.Signature({
             "request": Out(stream.Signature(MemoryRequestLayout(
                 tag_width=tag, address_width=width, width=width))),
-            "response": In(Pulse(MemoryResponseLayout(tag_width=tag, width=width))),
+            "response": In(Strobe(MemoryResponseLayout(tag_width=tag, width=width))),
         })
         token = TokenLayout(tid_width=tid_width, width=width)
         super().__init__({
             "memory": Out(memory).array(2),
             "enables": Out(stream.Signature(token)).array(2),
-            "faults": Out(Pulse(token)).array(2),
+            "faults": Out(Strobe(token)).array(2),
             "sums": Out(stream.Signature(token)),
         })
 

@@ -10,16 +10,13 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.golden.dataflow.operations import WIDTH
-from cyclebound.hdl.dataflow.layouts import (
-    MemoryRequestLayout,
-    MemoryResponseLayout,
-    Pulse,
-    TokenLayout,
-)
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout, TokenLayout
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.leading_zeros import leading_zeros
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["LoadStoreConfiguration", "LoadStoreUnit"]
 
@@ -46,8 +43,8 @@ class LoadStoreUnit(wiring.Component):
     thread. A poisoned enable token makes no access, the result 0, and a poisoned enable token. An
     index outside the buffer makes none either, the result 0, and a report.
 
-    Epochs: threads fire, and are sent on, epoch by epoch, ``depth`` of them each, so that nobody
-    finds the buffers downstream full of younger threads, and nobody waits for a younger one to
+    Epochs: threads fire, and are sent on, epoch by epoch, ``depth`` of them each, so that none
+    finds the buffers downstream full of younger threads, and none waits for a younger one to
     fire, whose entry is not free before a response has come. Within an epoch it is round robin
     among those that are answered.
 
@@ -80,9 +77,9 @@ class LoadStoreUnit(wiring.Component):
         independently; the next thread is sent on when both have left.
     request : Out(stream of MemoryRequestLayout)
         Accesses; the tag is the reservation buffer's entry.
-    response : In(Pulse(MemoryResponseLayout))
+    response : In(Strobe(MemoryResponseLayout))
         Answers: each request has its entry. Not in the cycle of its request.
-    fault : Out(Pulse(TokenLayout))
+    fault : Out(Strobe(TokenLayout))
         A thread, and its index, outside of the buffer.
     """
 
@@ -106,8 +103,8 @@ class LoadStoreUnit(wiring.Component):
             "enable": Out(token),
             "request": Out(stream.Signature(MemoryRequestLayout(
                 tag_width=tag, address_width=address_width, width=width))),
-            "response": In(Pulse(MemoryResponseLayout(tag_width=tag, width=width))),
-            "fault": Out(Pulse(layout)),
+            "response": In(Strobe(MemoryResponseLayout(tag_width=tag, width=width))),
+            "fault": Out(Strobe(layout)),
         })
         # the reservation buffer
         self.busy = Signal(depth)    # has a thread

@@ -61,7 +61,7 @@ class _Block(wiring.Component):
         last = [f"FINISH_{number}" for number in range(len(self.finish()))]
         with m.FSM():
             with m.State("IDLE"):
-                # whether there are operands or not: who is chosen is known late in the cycle
+                # whether there are operands or not: the choice settles late in the cycle
                 p = self.operands.payload
                 m.d.sync += [self.a.eq(p.a), self.b.eq(p.b), self.result.payload.tag.eq(p.tag)]
                 with m.If(self.operands.valid):
@@ -149,7 +149,7 @@ class _Number:
 class FloatDivider(_Block):
     """a / b in IEEE 754 binary32, rounded to nearest even."""
 
-    _QUOTIENT = _SIGNIFICAND + 2  # a bit before the point, and one more than are kept behind it
+    _QUOTIENT = _SIGNIFICAND + 2  # a bit before the point, and one more than are kept after it
     _NOTHING = 31                 # places to the right: no bit of it is left
 
     def __init__(self, *, tag_width):
@@ -230,7 +230,7 @@ class FloatDivider(_Block):
 class FloatRoot(_Block):
     """The square root of a in IEEE 754 binary32, rounded to nearest even.
 
-    No root of a number with 24 bits ends behind the 25th, so that this one alone decides.
+    No root of a number with 24 bits ends after the 25th, so that this one alone decides.
     """
 
     _ROOT = _SIGNIFICAND + 1  # and a guard bit

@@ -15,9 +15,10 @@ from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.operations import BLOCKS, WIDTH
 from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.long_division import make_block
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shared import shared
 
 __all__ = ["SpecialUnit", "SpecialUnitConfiguration"]
@@ -31,7 +32,7 @@ class SpecialUnitConfiguration(data.StructLayout):
 
 
 class SpecialUnit(wiring.Component):
-    """Several blocks behind one reservation buffer: virtually a pipeline.
+    """Several blocks that share a reservation buffer: virtually a pipeline.
 
     A thread fires when its operands are there, its entry of the reservation buffer (thread mod
     ``depth``) is free, and so is a block. Blocks end in any order, one result goes into the
@@ -122,7 +123,7 @@ class SpecialUnit(wiring.Component):
             granted, result = collect.grant[number], block.result.payload
             tag |= Mux(granted, result.tag, 0)
             value |= Mux(granted, result.value, 0)
-            entries |= Mux(granted, 1 << result.tag, 0)  # decoded before it is known who is granted
+            entries |= Mux(granted, 1 << result.tag, 0)  # decoded before the grant settles
         m.d.comb += [
             collect.requests.eq(finished), collect.take.eq(1), answered.eq(entries),
             write_tid.addr.eq(index), write_tid.data.eq(fire.payload.tid),

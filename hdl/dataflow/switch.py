@@ -12,7 +12,7 @@ from cyclebound.golden.dataflow.grid import PORTS
 from cyclebound.golden.dataflow.operations import WIDTH
 from cyclebound.hdl.dataflow.crossbar import Crossbar
 from cyclebound.hdl.dataflow.layouts import TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Pair", "Switch"]
 
@@ -94,7 +94,7 @@ class Switch(wiring.Component):
     pairs : list of Pair
         By input: its places.
     crossbar : Crossbar
-        Behind them.
+        The outputs of the queues.
     """
 
     def __init__(self, *, ports=PORTS, tid_width, width=WIDTH):

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.dataflow.grid import PORTS
 from cyclebound.golden.dataflow.operations import WIDTH
 from cyclebound.hdl.dataflow.layouts import TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ThreadSink", "ThreadSinkConfiguration"]
 
@@ -26,7 +26,7 @@ class ThreadSink(wiring.Component):
     """Takes every token at once, and counts them, operand by operand.
 
     Nothing is matched: each thread sends one token to each operand, so that all threads have ended
-    when each operand has counted them. So it never holds anybody up.
+    when each operand has counted them. So it never stalls its inputs.
 
     Latency: ``done`` is set in the cycle after the last token. Throughput: one token per cycle on
     each operand.

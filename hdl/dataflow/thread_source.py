@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dataflow.operations import WIDTH
 from cyclebound.hdl.dataflow.layouts import TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ThreadSource", "ThreadSourceConfiguration"]
 

@@ -13,14 +13,15 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.hdl.dataflow.layouts import FiringLayout, TokenLayout
-from cyclebound.hdl.dataflow.parameters import check_depth, check_integer
+from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.turn import Turn, keep_epochs
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["TokenBuffer"]
 
 
 class TokenBuffer(wiring.Component):
-    """A direct-mapped explicit token store for each operand, and the choice of who fires.
+    """A direct-mapped explicit token store for each operand, and the choice of what fires.
 
     A token of thread *t* lies in entry *t* mod ``depth`` of its operand's store, so that nothing
     is searched for; the bits of *t* above stand beside it, and a thread fires when all operands
@@ -124,7 +125,7 @@ class TokenBuffer(wiring.Component):
             m.submodules[f"store_{k}"] = self.stores[k]
             m.submodules[f"tags_{k}"] = self.tags[k]
 
-        # Who fires: the first complete entry behind the one served last. It leaves in each cycle
+        # The first complete entry after the one served last fires. It leaves in each cycle
         # in which the output is free.
         free = Signal()
         m.d.comb += free.eq(~self.fire.valid | self.fire.ready)

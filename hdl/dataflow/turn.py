@@ -15,7 +15,7 @@ __all__ = ["Turn", "keep_epochs"]
 
 
 class Turn(wiring.Component):
-    """The first entry that asks, behind the one served last; one-hot, and as a number.
+    """The first entry that asks, after the one served last; one-hot, and as a number.
 
     Latency: none. Without a carry chain, because it is the longest way in every buffer. An entry
     that keeps asking sees each other entry go first once at most.
@@ -34,7 +34,7 @@ class Turn(wiring.Component):
     grant : Out(depth)
         The winner, one-hot; it does not depend on ``take``.
     entry : Out(range(depth))
-        The winner's number; means nothing if nobody asks.
+        The winner's number; undefined without a request.
 
     Attributes
     ----------

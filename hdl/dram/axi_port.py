@@ -28,14 +28,8 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.controller import DramController
-from cyclebound.hdl.dram.layouts import (
-    Beat,
-    BufferRequest,
-    FetchLayout,
-    Mapping,
-    StoreLayout,
-    Strobe,
-)
+from cyclebound.hdl.dram.layouts import Beat, BufferRequest, FetchLayout, Mapping, StoreLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["AxiController", "AxiPort", "axi_members"]
 
@@ -108,7 +102,7 @@ class AxiPort(wiring.Component):
     state : dict
         A bit for each state, by name; with those below, what the proof has to see.
     write, identity, response, left, after_read : Signal
-        Of the burst under way: its direction, identifier and answer, the transfers behind the next
+        Of the burst under way: its direction, identifier and answer, the transfers after the next
         one; and whether the last burst was a read.
     found, found_last : Signal
         A transfer has been looked up for R; it is the last.
@@ -220,7 +214,7 @@ class AxiPort(wiring.Component):
                 with m.If(bits.any() & ~bits.all()):
                     m.d.sync += partial.eq(1)
 
-        # One register behind the memory, for R and for DRAM; on R it may have to wait.
+        # One register after the memory, for R and for DRAM; on R it may have to wait.
         streaming, advance = Signal(), Signal()
         found, found_last, issue = self.found, self.found_last, Signal()
         m.d.comb += [
@@ -263,7 +257,7 @@ class AxiPort(wiring.Component):
                 with m.Elif(aw.valid):
                     m.next = "TAKE-WRITE"
             for name, channel in (("TAKE-READ", ar), ("TAKE-WRITE", aw)):
-                with m.State(name):  # it is still there: nobody withdraws an offer
+                with m.State(name):  # it is still there: an offer is never withdrawn
                     m.d.comb += channel.ready.eq(1)
                     m.d.sync += [
                         write.eq(channel is aw), after_read.eq(channel is ar),
@@ -347,7 +341,7 @@ class AxiPort(wiring.Component):
 
 
 class AxiController(wiring.Component):
-    """The DRAM controller with AXI4 as its face: `AxiPort` and `DramController`.
+    """The DRAM controller with an AXI4 port: `AxiPort` and `DramController`.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class EntryLayout(data.StructLayout):
 
 
 class BankQueue(wiring.Component):
-    """A head and a FIFO behind it.
+    """A head, fed from a FIFO.
 
     Latency: what is pushed into an empty queue is its head in the next cycle. Throughput: a push
     and a pop in every cycle.
@@ -39,7 +39,7 @@ class BankQueue(wiring.Component):
     shape : layout
         Of an entry.
     depth : int
-        Entries behind the head, a power of two.
+        Entries after the head, a power of two.
 
     Members
     -------
@@ -54,14 +54,14 @@ class BankQueue(wiring.Component):
     head : Out(shape)
         The oldest entry.
     waiting : Out(range(depth + 1))
-        Entries behind the head.
+        Entries after the head.
     full : Out(1)
         As many wait as can.
 
     Attributes
     ----------
     newest, oldest : Signal
-        Where in memory the next one behind the head goes, and where the next head comes from.
+        Where in memory the next one after the head goes, and where the next head comes from.
     """
 
     def __init__(self, *, shape, depth=FIFO_DEPTH):

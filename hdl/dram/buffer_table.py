@@ -241,7 +241,7 @@ class BufferTable(wiring.Component):
         return size > most if most < 1 << self.address_bits else Const(0)
 
     def _multiply(self, m):
-        """``product``, three cycles behind the entry: DSP blocks have no more than 18 bits."""
+        """``product``, three cycles after the entry: DSP blocks have no more than 18 bits."""
         half = (self.count_bits + 1) // 2
         low_a, high_a = self.entry.x[:half], self.entry.x[half:]
         low_b, high_b = self.factor[:half], self.factor[half:]

@@ -5,8 +5,9 @@ Ref: Sim-D, section 3.2.2, rules 1 to 6.
 
 from functools import cached_property, reduce
 from operator import or_
+from typing import NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,11 +17,31 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.command_generator import HeadLayout
 from cyclebound.hdl.dram.countdown import Countdown, Window
 from cyclebound.hdl.dram.dq_scheduler import IssueLayout
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["CommandArbiter", "CommandLayout", "longest_rest"]
 
 _KINDS = "cas", "conflict", "act", "alone"  # of steps, by priority
+
+
+class _Commands(NamedTuple):
+    """The commands that are chosen in this cycle, a bit for each bank, and of the rank; activates
+    of the cycle before as well."""
+
+    do_cas: Value
+    do_pre: Value
+    do_act: Value
+    did_act: Value
+    any_cas: Value
+    any_act: Value
+
+
+class _Legal(NamedTuple):
+    """Registers: what is legal in this cycle, a bit for each bank."""
+
+    pre: Signal
+    act: Signal
+    cas: Signal
 
 
 class CommandLayout(data.StructLayout):
@@ -37,7 +58,7 @@ class CommandArbiter(wiring.Component):
 
     Reads and writes go first, then the precharges that make way for another row, activates, other
     precharges, refreshes. Of several reads, writes or precharges, the bank nearest to the pair that
-    was read or written last has its turn. Of several activates, banks at or behind that pair come
+    was read or written last has its turn. Of several activates, banks at or after that pair come
     before those in front of it, and among them the one with the most entries waiting.
 
     A request's reads and writes all have one direction, and the next request begins when ``rest``
@@ -84,7 +105,7 @@ class CommandArbiter(wiring.Component):
     choices : list of Signal
         Banks whose read or write, precharge to make way, activate, other precharge is chosen.
     behind : Signal
-        Banks at or behind the active pair.
+        Banks at or after the active pair.
     legal_cas : Signal
         Banks whose timing allows a read or write.
     counters : dict of Countdown
@@ -142,7 +163,7 @@ class CommandArbiter(wiring.Component):
                 cas[i].eq(valid[i] & ~entry.alone & ~need_act),
             ]
 
-        # -- what is legal, and who of them is chosen ------------------------------------------
+        # -- what is legal, and which of it is chosen ----------------------------------------
         # Of each kind, who would have its turn; beside that, which kind has its turn.
         legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
                                 for name in ("pre", "act"))
@@ -233,14 +254,14 @@ class CommandArbiter(wiring.Component):
         m.d.sync += self.rest.eq(_select([~Cat(held).any(), *held],
                                          [left, *(cycles - 1 for _, cycles in holds)]))
 
-        self._count(m, do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act,
-                    legal_pre, legal_act, legal_cas)
+        self._count(m, _Commands(do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act),
+                    _Legal(legal_pre, legal_act, legal_cas))
         return m
 
     def _orders(self, m, behind):
-        """By bank, as bits: who goes before it among equals; and who before it to activate.
+        """By bank, as bits: the banks before it among equals; and those before it to activate.
 
-        Nearer goes first: banks at or behind the active pair, and of these, as of the others, the
+        Nearer goes first: banks at or after the active pair, and of these, as of the others, the
         lower. Among activates, the one with more entries waiting is nearer than the lower; a bank
         that is left after its entry counts as one with one entry.
         """
@@ -259,14 +280,15 @@ class CommandArbiter(wiring.Component):
                 ]
         return nearer, fuller
 
-    def _count(self, m, do_cas, do_pre, do_act, did_act, any_cas, any_act,
-               legal_pre, legal_act, legal_cas):
+    def _count(self, m, commands, legal):
         """All timing counters, of banks, bank groups and the rank; what they allow is registered.
 
-        A command's counters start one cycle late, so that they do not lie behind the choice; in
+        A command's counters start one cycle late, off the path of the choice; in
         the meantime it is held against whatever may not follow at once.
         """
         part = self.part
+        do_cas, do_pre, do_act, did_act, any_cas, any_act = commands
+        legal_pre, legal_act, legal_cas = legal
         heads = [each.entry for each in self.heads]
         did_cas, did_pre, did_read, did_write, did_close = (
             Signal(part.banks, name=f"did_{name}")
@@ -289,8 +311,8 @@ class CommandArbiter(wiring.Component):
                   for group in range(part.bank_groups)]
         rank_act = allows("rrd_s", any_act, did_act.any())
         rank_cas = allows("ccd_s", any_cas, did_cas.any())
-        # Who is chosen is known later than that somebody is. So where the whole rank has to wait in
-        # the next cycle, it is not asked of whom it would be the bank or the group.
+        # The any-grant signal settles before the one-hot grant. Where the whole rank must wait in
+        # the next cycle, it does not depend on the bank or the group.
         act = Const(0, part.banks) if part.nRRD_S >= 2 else do_act
         cas = Const(0, part.banks) if part.nCCD_S >= 2 else do_cas
         group_act = [allows(f"rrd_l_{number}", (act & mine).any(),

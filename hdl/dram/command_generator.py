@@ -13,13 +13,14 @@ from cyclebound.golden.dram.request import SLOTS
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.bank_queue import BankQueue, EntryLayout
 from cyclebound.hdl.dram.dq_scheduler import DescribeLayout
-from cyclebound.hdl.dram.layouts import BurstLayout, Strobe
+from cyclebound.hdl.dram.layouts import BurstLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["CommandGenerator", "HeadLayout"]
 
 
 class HeadLayout(data.StructLayout):
-    """The head of a bank's FIFO, and how many entries wait behind it."""
+    """The head of a bank's FIFO, and how many entries wait after it."""
 
     def __init__(self, *, part):
         super().__init__({"valid": 1, "entry": EntryLayout(part=part), "waiting": 4})
@@ -28,8 +29,8 @@ class HeadLayout(data.StructLayout):
 class CommandGenerator(wiring.Component):
     """Address mapping, precharge policy, and a FIFO for each bank.
 
-    A burst waits until the one behind it is known, then enters the FIFO of its bank. A full FIFO
-    stops everything behind it. Tiles close a pair of banks when they leave it; indexed requests
+    A burst waits until the next one is known, then enters the FIFO of its bank. A full FIFO
+    stops all later bursts. Tiles close a pair of banks when they leave it; indexed requests
     close a row when its bank needs another, and all of them at their end.
 
     Latency: a burst is at the head of an empty FIFO three cycles after it was taken, if the next
@@ -57,7 +58,7 @@ class CommandGenerator(wiring.Component):
     Attributes
     ----------
     held_valid, work_valid : Signal
-        A burst waits for the one behind it; a burst is being put into the FIFOs.
+        A burst waits for the next one; a burst is being put into the FIFOs.
     within : Signal
         A request's first burst has come, its last has not.
     is_open : Signal

@@ -1,4 +1,4 @@
-"""Command generator and command arbiter, one behind the other: bursts in, commands out.
+"""Command generator and command arbiter, in series: bursts in, commands out.
 
 The controller has the same two, with more around them; this is for proofs about both:
 tb/dram/command_path_properties.py, with the bounds of golden/dram/worst_case.py.
@@ -23,7 +23,7 @@ __all__ = ["CommandPath"]
 class CommandPath(wiring.Component):
     """Requests' bursts to DRAM commands.
 
-    Latency: a request's first command is chosen in the third cycle behind its first burst, if the
+    Latency: a request's first command is chosen in the third cycle after its first burst, if the
     second one follows at once and ``rest`` is 0 by then; it is on the pins in the fourth.
 
     Parameters

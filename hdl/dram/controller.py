@@ -27,10 +27,10 @@ from cyclebound.hdl.dram.layouts import (
     IndexLayout,
     Mapping,
     StoreLayout,
-    Strobe,
 )
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["DramController"]
 
@@ -66,7 +66,7 @@ class DramController(wiring.Component):
     request : In(stream of BufferRequest)
         What to read or write.
     indexes : In(stream of IndexLayout)
-        For indexed requests: the words, and an end behind each request's last.
+        For indexed requests: the words, and an end after each request's last.
     completion : Out(Strobe(Refusal))
         A request is over: its data have moved, and the next one's first command may follow.
         0, or why it was refused.

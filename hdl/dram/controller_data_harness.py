@@ -33,10 +33,11 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.controller import DramController
-from cyclebound.hdl.dram.layouts import BufferRequest, Mapping, Strobe
+from cyclebound.hdl.dram.layouts import BufferRequest, Mapping
 from cyclebound.hdl.dram.snoop_cam import LoadLayout, ReadLayout, SnoopCam
 from cyclebound.hdl.dram.stand_in import DramStandIn
 from cyclebound.hdl.harness.checker_slot import CheckerSlot
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["DramDataHarness", "EntryLayout"]
 
@@ -185,7 +186,7 @@ class DramDataHarness(wiring.Component):
         return m
 
     def _indexes(self, m, current):
-        """The index stream of the request that was started last, and an end behind it."""
+        """The index stream of the request that was started last, and an end after it."""
         controller = self.controller
         indexes = controller.indexes
         number, left = Signal(COUNT_BITS), Signal()

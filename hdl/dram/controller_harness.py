@@ -2,7 +2,7 @@
 
 Requests of one shape follow each other without a pause, each a step further than the one before.
 What is measured is the issue delay, on the command pins: from a request's first command to the
-first command behind it, the next request's or a refresh.
+first command after it, the next request's or a refresh.
 
 It has no model of its own: what it must measure are the bounds in golden/dram/bounds.py.
 """
@@ -46,7 +46,7 @@ class DramControllerHarness(wiring.Component):
     first, step : In(20)
         Column of the first request, and from each to the next one.
     requests : In(20)
-        How many are measured, at least 1. One more is made behind them.
+        How many are measured, at least 1. One more is made after them.
     limit : In(32)
         The bound, in cycles; 0: any.
     histogram_address : In(range(bins))
@@ -62,7 +62,7 @@ class DramControllerHarness(wiring.Component):
     histogram_count : Out(32)
         Requests in the bin addressed in the cycle before.
     elapsed : Out(32)
-        Cycles from the first command of the first to that behind the last measured one.
+        Cycles from the first command of the first to that after the last measured one.
     refreshes : Out(32)
         Refreshes on the pins in that time.
     moved : Out(32)
@@ -167,7 +167,7 @@ class DramControllerHarness(wiring.Component):
             with m.If((pins.bank == bank) & (activates | closes)):
                 m.d.sync += opened[bank].eq(activates)
 
-        # The first activate behind a completion opens the next request.
+        # The first activate after a completion opens the next request.
         fresh, under_way = Signal(init=1), Signal()
         begins, ends, premature = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -184,7 +184,7 @@ class DramControllerHarness(wiring.Component):
         with m.Elif(ends):
             m.d.sync += under_way.eq(0)
 
-        # `requests` are measured; the one behind them is not
+        # `requests` are measured; the one after them is not
         left = Signal(COUNT_BITS)
         counted, begun = Signal(), Signal()
         m.d.comb += counted.eq(begins & running & (left != 0))
@@ -205,7 +205,7 @@ class DramControllerHarness(wiring.Component):
             with m.If(recorder.maximum != maximum):
                 m.d.sync += self.worst.eq(recorder.count - 1)
 
-        timed = Signal()  # between the first and the one behind the last
+        timed = Signal()  # between the first and the one after the last
         with m.If(self.start):
             m.d.sync += [self.elapsed.eq(0), self.refreshes.eq(0), self.moved.eq(0), timed.eq(0)]
         with m.Elif(begins & running):

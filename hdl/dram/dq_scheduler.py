@@ -20,14 +20,8 @@ from cyclebound.golden.dram.request import (
     WORD_BITS,
 )
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.hdl.dram.layouts import (
-    Beat,
-    Descriptor,
-    DriveLayout,
-    FetchLayout,
-    StoreLayout,
-    Strobe,
-)
+from cyclebound.hdl.dram.layouts import Beat, Descriptor, DriveLayout, FetchLayout, StoreLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["DescribeLayout", "DqScheduler", "IssueLayout"]
 
@@ -163,8 +157,8 @@ class DqScheduler(wiring.Component):
         # The line moves up by one in each cycle. Writes join it further on: their data are due
         # sooner. That place is empty, or the two bursts would meet on the bus.
         line, issue, command = self.line, self.issue, self.issue.payload
-        for ahead, behind in pairwise(line):
-            m.d.sync += ahead.eq(behind)
+        for ahead, next_one in pairwise(line):
+            m.d.sync += ahead.eq(next_one)
         m.d.sync += [line[-1].valid.eq(issue.valid & ~command.write),
                      line[-1].command.eq(command)]
         with m.If(issue.valid & command.write):

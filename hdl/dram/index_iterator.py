@@ -33,7 +33,7 @@ class IndexIterator(wiring.Component):
     limit : In(31)
         With ``tile``: words in the buffer.
     indexes : In(stream of IndexLayout)
-        The request's indexes, and an element with ``end`` set behind them, which holds none. None
+        The request's indexes, and an element with ``end`` set after them, which holds none. None
         is taken before its request.
     bursts : Out(stream of BurstLayout)
         ``targets`` are the same in all lanes.

@@ -4,8 +4,7 @@ Ref: golden/dram/request.py, which says what each field means.
 """
 
 from amaranth.hdl import unsigned
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import (
@@ -20,7 +19,7 @@ from cyclebound.golden.dram.request import (
 )
 
 __all__ = ["Beat", "BufferRequest", "BurstLayout", "Descriptor", "DriveLayout", "FetchLayout",
-           "IndexLayout", "Mapping", "StoreLayout", "Strobe", "TileLayout"]
+           "IndexLayout", "Mapping", "StoreLayout", "TileLayout"]
 
 
 class Mapping(data.Struct):
@@ -71,7 +70,7 @@ class TileLayout(data.Struct):
 class IndexLayout(data.Struct):
     """One word of an indexed request: offset in words, and where it goes.
 
-    ``end`` marks the element behind the last; its index does not count.
+    ``end`` marks the element after the last; its index does not count.
     """
 
     index: COUNT_BITS
@@ -121,7 +120,7 @@ class FetchLayout(data.Struct):
 
 
 class StoreLayout(data.Struct):
-    """The answer to a fetch; ``enable``: the words that somebody has."""
+    """The answer to a fetch; ``enable``: the words that any lane has."""
 
     words: data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)
     enable: BEAT_WORDS
@@ -132,12 +131,3 @@ class DriveLayout(data.Struct):
 
     words: data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)
     mask: BEAT_WORDS
-
-
-class Strobe(wiring.Signature):
-    """A payload that has to be taken in the cycle in which ``valid`` marks it: nobody waits."""
-
-    def __init__(self, shape):
-        if isinstance(shape, type) and issubclass(shape, data.Struct):
-            shape = data.Layout.cast(shape)  # a testbench sees the fields of a layout
-        super().__init__({"valid": Out(1), "payload": Out(shape)})

@@ -20,7 +20,7 @@ class ForwardedLayout(data.StructLayout):
 
 
 class Turns(wiring.Component):
-    """Round robin without a memory of who would have been next.
+    """Round robin that keeps no turn for a port without a request.
 
     Part of the front end. Unlike `noc.arbiter`, it does not hold a grant that is not served: the
     front end's requests do not depend on whether there is a place.
@@ -37,7 +37,7 @@ class Turns(wiring.Component):
     served : In(1)
         The winner has had its turn.
     grant : Out(count)
-        One-hot winner, or 0 if nobody asks.
+        One-hot winner, or 0 without a request.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class MultiPortFrontEnd(wiring.Component):
     with the highest priority; those that starve have turns of their own, by round robin.
 
     The order among equals is kept for each priority by itself. One order for all would not do: a
-    starving port that is served behind an equal would send the turn back to the port before it.
+    starving port that is served after an equal would send the turn back to the port before it.
 
     Latency: a request is on offer in the cycle after it was taken. Throughput: one per cycle.
 
@@ -94,7 +94,7 @@ class MultiPortFrontEnd(wiring.Component):
     starved : Signal
         By port: its request has waited for the limit.
     groups : list of (ports, Turns)
-        Who takes turns with whom: first those that may starve (if there are any), then each
+        The ports that take turns: first those that may starve (if there are any), then each
         priority's ports, the greatest first.
     """
 
@@ -142,9 +142,9 @@ class MultiPortFrontEnd(wiring.Component):
         load = Signal()  # a request may be taken
         m.d.comb += load.eq(~source.valid | source.ready)
 
-        # The first group that has somebody asking; `of_starving` is that of those that starve.
+        # The first group that has a request; `of_starving` is that of those that starve.
         granted = Signal(ports)
-        nobody, grants, priority = Const(1, 1), [[] for _ in range(ports)], 0
+        none_before, grants, priority = Const(1, 1), [[] for _ in range(ports)], 0
         for number, (members, turns) in enumerate(self.groups):
             m.submodules[f"turns_{number}"] = turns
             of_starving = self.starving and number == 0
@@ -152,13 +152,13 @@ class MultiPortFrontEnd(wiring.Component):
             first = Signal(name=f"first_{number}")
             m.d.comb += [
                 turns.requests.eq(Cat(asks[port] for port in members)),
-                first.eq(nobody & turns.requests.any()), turns.served.eq(first & load),
+                first.eq(none_before & turns.requests.any()), turns.served.eq(first & load),
             ]
             for place, port in enumerate(members):
                 grants[port].append(turns.grant[place] & first)
             level = HIGHEST if of_starving else self.priorities[members[0]]
             priority |= Mux(first, level, 0)
-            nobody = nobody & ~turns.requests.any()
+            none_before = none_before & ~turns.requests.any()
         m.d.comb += granted.eq(Cat(Cat(each).any() for each in grants))
 
         with m.If(load):

@@ -32,7 +32,7 @@ class BusLayout(data.StructLayout):
 class PageController(wiring.Component):
     """Precharge, activate, read or write: what a request needs, and no command too early.
 
-    Rows stay open (or, with ``close``, are closed behind each burst by auto-precharge). A request
+    Rows stay open (or, with ``close``, are closed after each burst by auto-precharge). A request
     is taken in the cycle before its read or write is on the pins; the next one may be looked at in
     the cycle after that. A refresh is done when as many are owed as may be postponed, between two
     requests, with all banks closed before.
@@ -47,7 +47,7 @@ class PageController(wiring.Component):
     tag_bits : int
         Width of a request's tag, at least 1.
     close : bool
-        Close each row behind its burst.
+        Close each row after its burst.
     postpone : int
         Refreshes that may be owed before one is done, 1 to 8.
 

@@ -33,12 +33,12 @@ class ReorderCore(wiring.Component):
 
     1. the greatest priority;
     2. rows that are open;
-    3. banks in which no row was opened within the last t_RC (unless all were: nobody is kept
+    3. banks in which no row was opened within the last t_RC (unless all were: none is kept
        waiting for it, since the controller does that);
     4. the direction of the request that left before;
-    5. who came first.
+    5. the oldest.
 
-    With an age cap, whoever came first goes before all that once ``cap`` others have left while it
+    With an age cap, the oldest request goes before all that once ``cap`` others have left while it
     waited, older ones included; only then is there a bound on a request's stay.
 
     Latency: a request that is taken may be picked in the next cycle, leaves the queue in the one
@@ -75,7 +75,7 @@ class ReorderCore(wiring.Component):
     ages : list of Signal
         By place: how many have left while it waited, up to ``cap``.
     picked, pick : Signal
-        It was found out in the cycle before who leaves next, and whose place it has.
+        The next to leave, and its place, were chosen in the cycle before.
     fresh : Signal
         The request on offer left the queue in the cycle before.
     """
@@ -131,9 +131,9 @@ class ReorderCore(wiring.Component):
             return Mux(same & fresh, request.row == out.row,
                        before & (~self.closed | (same & source.valid)))
 
-        # -- who leaves ------------------------------------------------------------------------
-        # Comparing takes a cycle, choosing another. A cycle after a choice nobody is compared, for
-        # the banks are not told until then.
+        # -- which one leaves---------------------------------------------------------------------
+        # Comparing takes a cycle, choosing another. In the cycle after a choice, none is
+        # compared, for the banks are not told until then.
         choose, pick = Signal(), self.pick
         m.d.comb += choose.eq(self.picked & (~source.valid | source.ready))
         m.d.sync += self.picked.eq(valid[0] & ~fresh & ~choose)
@@ -183,10 +183,10 @@ class ReorderCore(wiring.Component):
                 m.d.sync += age.eq(age + (choose & (age != self.cap)))
             moves = moves | pick[place]
             if place + 1 < self.entries:
-                behind, older = self.queue[place + 1], self.ages[place + 1]
+                next_entry, older = self.queue[place + 1], self.ages[place + 1]
                 with m.If(choose & moves):
-                    m.d.sync += [entry.request.eq(behind.request),
-                                 entry.hit.eq(hits(behind.request, behind.hit))]
+                    m.d.sync += [entry.request.eq(next_entry.request),
+                                 entry.hit.eq(hits(next_entry.request, next_entry.hit))]
                     if self.cap:
                         m.d.sync += age.eq(older + (older != self.cap))
             last = ~after[place] & (after[place - 1] if place else 1)

@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, WORD_BITS
-from cyclebound.hdl.dram.layouts import StoreLayout, Strobe
+from cyclebound.hdl.dram.layouts import StoreLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["LoadLayout", "LookupLayout", "ReadLayout", "SnoopCam", "SnoopLayout"]
 
@@ -238,7 +239,7 @@ class SnoopCam(wiring.Component):
         return nodes
 
     def _register(self, m, tree, name, en):
-        """The same nodes, a cycle later."""
+        """These nodes, a cycle later."""
         nodes = []
         for number, (found, content) in enumerate(tree):
             kept = Signal(1 + len(content), name=f"kept_{name}_{number}", reset_less=True)

@@ -14,7 +14,8 @@ from cyclebound.golden.dram.request import BEAT_WORDS, BEATS, WORD_BITS
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
-from cyclebound.hdl.dram.layouts import DriveLayout, Strobe
+from cyclebound.hdl.dram.layouts import DriveLayout
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["DramStandIn"]
 
@@ -105,7 +106,7 @@ class DramStandIn(wiring.Component):
         return m
 
     def _beats(self, m, name, ring, now, delay):
-        """The address of each beat of a burst, from ``delay`` cycles behind its command on."""
+        """The address of each beat of a burst, from ``delay`` cycles after its command on."""
         port = ring.read_port()
         kept = Signal(self.columns + self.banks + self.rows, name=f"{name}_burst")
         beat = Signal(range(BEATS), name=f"{name}_beat")

@@ -6,7 +6,7 @@ Which way a tile goes depends on its period.
 
 - *Wide*, 16 words and more: a burst has words of two lines at most. The walk follows one line, and
   at its end moves on to the burst in which the next one begins, however far that is: a line
-  whose successor begins in the same burst always has words behind that burst as well.
+  whose successor begins in the same burst always has words after that burst as well.
 - *Narrow*, fewer than 16 words: no burst between the first and the last is without a word. The
   walk takes the tile for one long line, and a window on the pattern of words and gaps, which
   repeats with the period, says which words of a burst belong to it.
@@ -45,16 +45,16 @@ def _times(value, triple, digit):
 
 
 def _reaches(lane, place):
-    """Whether a lane is at or behind a place in its burst; the last lane always is."""
+    """Whether a lane is at or after a place in its burst; the last lane always is."""
     return lane >= place[:4] if lane < BURST_WORDS - 1 else Const(1, 1)
 
 
 class StrideSequencer(wiring.Component):
     """Bursts of a 1D or 2D tile, in ascending order, each that holds a word of it, and no other.
 
-    Latency: the first burst is on offer in the seventh cycle behind the one in which the tile is
+    Latency: the first burst is on offer in the seventh cycle after the one in which the tile is
     taken. Throughput: a burst in each cycle from then on, also across gaps between lines of any
-    width. The next tile is taken behind the last burst. Bound:
+    width. The next tile is taken after the last burst. Bound:
     ``golden.dram.pipeline_bounds.stride_sequencer``.
 
     A tile has to be legal, as `TileRequest` says it: at least one word and one line, a period of at
@@ -69,7 +69,7 @@ class StrideSequencer(wiring.Component):
         ``targets`` of words that are not enabled continue their neighbours', where ``pitch`` is
         ``period`` (always for the CAM); elsewhere they have no meaning. ``indexed`` is 0.
     busy : Out(1)
-        From the cycle behind a tile until its last burst is taken.
+        From the cycle after a tile until its last burst is taken.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class StrideSequencer(wiring.Component):
     at : SimpleNamespace
         State of the walk, see ``_walk``.
     constants : SimpleNamespace
-        What is known about the tile, for proofs: from the cycle behind it on, or one more.
+        What is known about the tile, for proofs: from the cycle after it on, or one more.
     """
 
     tile: In(stream.Signature(TileLayout))
@@ -140,7 +140,7 @@ class StrideSequencer(wiring.Component):
             m.d.sync += signal.eq(value)
             return signal
 
-        # Cycle 0, from the ports: they may change behind it.
+        # Cycle 0, from the ports: they may change after it.
         kept = self.constants
         extra, narrow, short = Signal(TARGET_BITS), kept.narrow, kept.short
         count3, reach = kept.count3, kept.reach
@@ -190,7 +190,7 @@ class StrideSequencer(wiring.Component):
         burst_lines = register("burst_lines", TARGET_BITS, big + small)
         next_line = register("next_line", TARGET_BITS, extra + BURST_WORDS)
 
-        # Later: the lanes are some cycles behind.
+        # Later: the lanes come some cycles later.
         behind = register("behind", TARGET_BITS, _times(extra, triple, before_1[:2])
                           + (_times(extra, triple, before_1[2:]) << 2))
         ahead = [register(f"ahead_{lines}", TARGET_BITS, value - behind)
@@ -211,10 +211,10 @@ class StrideSequencer(wiring.Component):
     def _walk(self, m, tile, known, advance):
         """One burst in each cycle: its address, and where in its line it lies.
 
-        ``end`` and ``next`` are the lanes, possibly far behind the burst, in which its line ends
+        ``end`` and ``next`` are the lanes, possibly far beyond the burst, in which its line ends
         and the next one begins. At a line's end, the walk goes on by ``whole`` bursts; there, the
         next line begins in lane ``before``, or, if that is negative, began before the burst.
-        ``left`` counts the lines behind this one.
+        ``left`` counts the lines after this one.
         """
         at, left = self.at, self.at.left
         more, near, whole, before = Signal(), Signal(), Signal(COUNT_BITS), Signal(signed(6))
@@ -251,7 +251,7 @@ class StrideSequencer(wiring.Component):
                              at.last_line.eq(left == 1)]
 
     def _lanes(self, m, tile, known, advance):
-        """Masks and targets, behind the walk: five registers, one each for
+        """Masks and targets, after the walk: five registers, one each for
 
         which words, and target of lane 0; lines that begin before each lane; two for the first lane
         of each group, by the two digits of their number; and all other lanes.

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.harness.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["LatencyRecorder"]
 

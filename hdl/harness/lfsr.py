@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.harness.lfsr_spec import POLYNOMIALS
-from cyclebound.hdl.harness.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Lfsr"]
 

@@ -12,9 +12,9 @@ _FLAT = 6  # up to here, lookup tables are quicker than a carry chain
 class RoundRobinArbiter(wiring.Component):
     """Round-robin arbiter that holds a grant until it is accepted.
 
-    Latency: none from ``requests`` to ``grant``. Whoever keeps asking is granted within ``count``
+    Latency: none from ``requests`` to ``grant``. A kept request is granted within ``count``
     accepted grants. Holding keeps the payload of a multiplexed stream stable while that stream
-    stalls, as long as nobody withdraws a request that is held (Amaranth's stream rules).
+    stalls, as long as no held request is withdrawn (Amaranth's stream rules).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class RoundRobinArbiter(wiring.Component):
     accept : In(1)
         The winner, if there is one, is served in this cycle.
     grant : Out(count)
-        One-hot winner, or 0 if nobody asks.
+        One-hot winner, or 0 without a request.
     """
 
     def __init__(self, *, count):
@@ -49,7 +49,7 @@ class RoundRobinArbiter(wiring.Component):
         holds = (self.requests & held).any()
         if self.count <= _FLAT:
             for who in range(self.count):
-                # whose turn is before: behind the last served if this one is not, else lower ones
+                # whose turn is before: after the last served if this one is not, else lower ones
                 lower = self.requests[:who] & Mux(behind[who], behind[:who], ~Const(0, who))
                 higher = self.requests[who + 1:] & Mux(behind[who], 0, behind[who + 1:])
                 first = self.requests[who] & ~lower.any() & ~higher.any()

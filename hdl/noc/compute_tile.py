@@ -22,7 +22,7 @@ __all__ = ["ComputeTile"]
 class ComputeTile(wiring.Component):
     """A core fills a bank, tells the DMA, and the DMA reads the bank and passes it on.
 
-    Whoever is in ``saturate`` asks for a word in every cycle in which it has nothing else to ask
+    A tile in ``saturate`` asks for a word in every cycle in which it has nothing else to ask
     for; only so can a transaction meet the wait that Eq. 1 allows. The core is requester 0 of the
     bank, the DMA number 1: it has just had its turn when it is told, which is the worst case.
 
@@ -69,7 +69,7 @@ class ComputeTile(wiring.Component):
         m = Module()
         m.submodules.bank = bank = self.bank
         saturate = Signal(self.requesters)
-        m.d.sync += saturate.eq(self.saturate)  # a setting; whoever asks already is not withdrawn
+        m.d.sync += saturate.eq(self.saturate)  # a setting; a request on offer is not withdrawn
         core, dma, *others = bank.ports
         for who, port in enumerate(others, 2):
             m.d.comb += port.request.valid.eq(saturate[who])

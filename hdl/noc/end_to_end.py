@@ -18,17 +18,18 @@ from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.dram.page_controller import BusLayout, PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore, RequestLayout
 from cyclebound.hdl.noc.compute_tile import ComputeTile
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["EndToEnd"]
 
 _ROUTERS = 4
 _WIDTH = 32    # bits of a flit
-_PRIORITY = 4  # everybody's
+_PRIORITY = 4  # of all requests
+_PACKET_BYTES = PAYLOAD_FLITS * _WIDTH // 8
 _OF_NETWORK = "tile", "sender", "mesh", "receiver"  # with the network's cycles
 
 
@@ -66,6 +67,8 @@ class EndToEnd(wiring.Component):
         transaction's bank.
     window : In(WindowLayout)
         The flow's window.
+    network : Out(1)
+        Network and local memory have a cycle; what they show in another one is of the last.
     writing, filled : Out(1)
         The core's words are on offer; the last one is granted.
     read : Out(1)
@@ -93,14 +96,16 @@ class EndToEnd(wiring.Component):
             raise ValueError(f"bytes must be a power of two, not {nbytes}")
         self.requesters, self.nbytes, self.delta, self.rivals = requesters, nbytes, delta, rivals
         self.quarters, self.cap, self.part = quarters, cap, part_named(part)
-        self.slot_bits = (nbytes // REQUEST_BYTES - 1).bit_length()
+        self.slots, self.packets = nbytes // REQUEST_BYTES, -(-nbytes // _PACKET_BYTES)
+        self.packet_flits = PAYLOAD_FLITS
+        self.slot_bits = (self.slots - 1).bit_length()
         self.port_bits = max(1, rivals.bit_length())
         self.tag_bits = self.slot_bits + self.port_bits
         super().__init__({
             "start": In(1), "saturate": In(requesters), "compete": In(max(rivals, 1)),
             "window": In(WindowLayout),
-            "writing": Out(1), "filled": Out(1), "read": Out(1), "header": Out(1),
-            "arrived": Out(1), "asked": Out(1),
+            "network": Out(1), "writing": Out(1), "filled": Out(1), "read": Out(1),
+            "header": Out(1), "arrived": Out(1), "asked": Out(1),
             "command": Out(CommandLayout(part=self.part)),
             "bus": Out(BusLayout(tag_bits=self.tag_bits)), "data": Out(8 * REQUEST_BYTES // 4),
         })
@@ -129,7 +134,8 @@ class EndToEnd(wiring.Component):
         parts = self.parts
         goes, quarter = Signal(), Signal(2)  # network and local memory have a cycle
         m.d.sync += quarter.eq(quarter + 1)
-        m.d.comb += goes.eq(quarter < self.quarters if self.quarters < 4 else 1)
+        m.d.comb += [goes.eq(quarter < self.quarters if self.quarters < 4 else 1),
+                     self.network.eq(goes)]
         for name, part in parts.items():
             m.submodules[name] = EnableInserter(goes)(part) if name in _OF_NETWORK else part
         tile, sender, receiver = parts["tile"], parts["sender"], parts["receiver"]

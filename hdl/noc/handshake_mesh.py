@@ -10,7 +10,6 @@ from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.routes import Mesh as Shape
 from cyclebound.golden.noc.routes import Port
 from cyclebound.golden.noc.shmac_packet import DATA_BITS, ShmacPort
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.handshake_router import (
     COUNTER_BITS,
     HandshakeRouter,
@@ -18,6 +17,7 @@ from cyclebound.hdl.noc.handshake_router import (
 )
 from cyclebound.hdl.noc.shmac_core import MOST_CYCLES, KernelLayout, ShmacCore
 from cyclebound.hdl.noc.shmac_memory import ShmacMemory
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["HandshakeMesh"]
 

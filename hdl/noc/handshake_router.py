@@ -10,11 +10,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, ShmacPort
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.handshake_input import HandshakeInput
 from cyclebound.hdl.noc.handshake_output import HandshakeOutput
 from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["COUNTER_BITS", "HandshakeRouter", "ShmacRouterSignature", "check_shmac_router",
            "connect_ports"]
@@ -34,7 +34,7 @@ def check_shmac_router(*, slave_acknowledge="passed", address_bits=ADDRESS_BITS,
 
 
 def _count(m, counter, pulses):
-    """Count ``pulses``; three cycles behind."""
+    """Count ``pulses``; three cycles later."""
     caught = Signal(len(pulses), name=f"{counter.name}_caught")
     events = Signal(range(len(pulses) + 1), name=f"{counter.name}_events")
     m.d.sync += [caught.eq(Cat(pulses)), events.eq(sum(caught)), counter.eq(counter + events)]
@@ -42,7 +42,7 @@ def _count(m, counter, pulses):
 
 def connect_ports(m, router):
     """Wire the inputs and outputs of a router, old or new, to its ports and to each other, and
-    count what is dropped. The router itself tells its inputs who is granted, and when the master
+    count what is dropped. The router itself tells its inputs the grant, and when the master
     waits."""
     for port, unit in zip(ShmacPort, router.inputs, strict=True):
         m.submodules[f"input_{port.name.lower()}"] = unit
@@ -61,7 +61,7 @@ def connect_ports(m, router):
 
 
 class ShmacRouterSignature(wiring.Signature):
-    """The face of a router of SHMAC, old or new, in its own directions; see `HandshakeRouter`."""
+    """Interface of a router of SHMAC, old or new, in its own directions; see `HandshakeRouter`."""
 
     def __init__(self, *, address_bits=ADDRESS_BITS, data_bits=DATA_BITS):
         packets = stream.Signature(PacketLayout(address_bits=address_bits, data_bits=data_bits))

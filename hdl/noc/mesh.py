@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.routes import Mesh as Shape
 from cyclebound.golden.noc.routes import Port
-from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+from cyclebound.hdl.noc.flit import FlitLayout
 from cyclebound.hdl.noc.wormhole_router import COUNTER_BITS, WormholeRouter, check_router
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Mesh"]
 
@@ -18,7 +19,7 @@ __all__ = ["Mesh"]
 class Mesh(wiring.Component):
     """Rows and columns of one router, each linked to its neighbours.
 
-    Latency: ``delta`` + 1 cycles a router on the way, if nobody is in it. Tiles are numbered row by
+    Latency: ``delta`` + 1 cycles a router, without other traffic. Tiles are numbered row by
     row, from the north-west.
 
     Parameters

@@ -42,7 +42,7 @@ class MeshHarness(wiring.Component):
     -------
     aim_at : In(1), tile : In(range(tiles)), target : In(8), active : In(1)
         With ``aim_at``, the tile's target (column in the lower four bits, row in the upper) and
-        whether it sends are set. After reset, nobody sends.
+        whether it sends are set. After reset, no tile sends.
     plan : In(PlanLayout)
         How much, whereto, and how long.
     seed : In(32)

@@ -35,11 +35,11 @@ def stamp_bits(width):
 
 
 class TrafficSource(wiring.Component):
-    """Creates packets at random times, for a target or for anybody, and sends them.
+    """Creates packets at random times, for a target or for any tile, and sends them.
 
     Latency: a packet created in one cycle may be on offer in the next. Throughput: packets follow
     each other without a gap. In the header is the cycle in which it is taken; it moves on while the
-    header waits, since nobody knows before. The second flit has the cycle of the creation, the
+    header waits, since it is not known before. The second flit has the cycle of the creation, the
     others their place in the packet; the highest bits of every flit are this tile's number.
 
     Parameters
@@ -138,14 +138,14 @@ class TrafficSource(wiring.Component):
                 sending.eq(1), place.eq(0), stamp.eq(Mux(full_rate, self.cycle, read.data)),
                 length.eq(plan.flits + (draw.value[24:32] * (plan.spread + 1) >> 8)),
                 destination.eq(Mux(draw.value[16:24] < plan.aim, self.target,
-                                   self._anybody(m, draw.value[:16]))),
+                                   self._any_tile(m, draw.value[:16]))),
             ]
         with m.If(self.restart):
             m.d.sync += [pending.eq(0), write.addr.eq(0), read.addr.eq(0), self.sent.eq(0),
                          self.blocked.eq(0)]
         return m
 
-    def _anybody(self, m, bits):
+    def _any_tile(self, m, bits):
         """Every tile but this one, with equal chances."""
         tiles = self.rows * self.columns
         number, after = Signal(range(tiles)), Signal(range(2 * tiles))
@@ -189,7 +189,7 @@ class TrafficSink(wiring.Component):
     worst_address : In(range(tiles)), worst : Out(stamp_bits(width))
         The greatest latency from taken header to last flit of all packets from that tile.
     wrong : Out(1)
-        Sticky: a packet for somebody else, or flits in another order than they were sent.
+        Sticky: a packet for another tile, or flits in another order than they were sent.
     """
 
     def __init__(self, *, tiles, width):

@@ -11,10 +11,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.packet import COORDINATE_BITS, PAYLOAD_FLITS
-from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+from cyclebound.hdl.noc.flit import FlitLayout
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver, ReceivedLayout
 from cyclebound.hdl.noc.packet_sender import PacketSender, TransactionLayout, WindowLayout
 from cyclebound.hdl.noc.wormhole_router import COUNTER_BITS
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["NetworkInterface", "ReceivedLayout", "TransactionLayout", "WindowLayout"]
 

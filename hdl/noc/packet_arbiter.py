@@ -13,8 +13,8 @@ __all__ = ["PacketArbiter"]
 class PacketArbiter(wiring.Component):
     """Whose packet goes next: round robin among those that wait; if none does, one that comes.
 
-    Latency: none to ``grant``. Whoever waits sees one grant of each other requester at most, those
-    included that it saw in the cycle in which it came: whoever is granted stands behind it.
+    Latency: none to ``grant``. A requester sees one grant of each other requester at most, those
+    included that it saw in the cycle in which it came: the one that is granted comes after it.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class PacketArbiter(wiring.Component):
     accept : In(1)
         The grant counts.
     grant : Out(count)
-        One-hot, or 0 if there is nobody.
+        One-hot, or 0 without a request.
     """
 
     def __init__(self, *, count):

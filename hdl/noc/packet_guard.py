@@ -7,7 +7,8 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+from cyclebound.hdl.noc.flit import FlitLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["PacketGuard"]
 

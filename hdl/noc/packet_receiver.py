@@ -23,7 +23,7 @@ class ReceivedLayout(data.StructLayout):
 class PacketReceiver(wiring.Component):
     """Keeps packets until they are complete, and takes them apart.
 
-    An arriving packet is written behind the others, its address header first, and counts once its
+    An arriving packet is written after the others, its address header first, and counts once its
     last flit is there; if it turns out to be none, it is overwritten.
 
     Latency, throughput and members: see `NetworkInterface`; ``malformed`` is a strobe, ``sink`` is

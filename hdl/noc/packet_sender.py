@@ -39,7 +39,7 @@ class PacketSender(wiring.Component):
 
     def __init__(self, *, width, payload):
         self.width, self.payload = width, payload
-        self.room = 2 * payload  # words: of the packet that leaves, and of the one behind it
+        self.room = 2 * payload  # words: of the packet that leaves, and of the next one
         super().__init__({
             "window": In(WindowLayout),
             "transactions": In(stream.Signature(TransactionLayout(width))),

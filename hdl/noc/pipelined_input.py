@@ -22,7 +22,7 @@ class PipelinedInput(wiring.Component):
     ``ready`` is a register.
 
     Only what is to be known of a packet moves up in the queue. The packet stays in its place, and
-    leaves it a cycle later: whoever comes next into that place comes at the end of that cycle.
+    leaves it a cycle later: the next packet in that place comes at the end of that cycle.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class PipelinedInput(wiring.Component):
         })
         # the state; a proof has to speak of it
         known = data.StructLayout({"way": 6, "wrong": 1, "answered": 1})  # way 0: nowhere
-        self.valid, self.second = Signal(), Signal()  # packets at the head, and behind it
+        self.valid, self.second = Signal(), Signal()  # packets at the head, and after it
         self.head, self.behind = Signal(known), Signal(known)
         self.places = [Signal(layout, name=f"place_{number}") for number in range(2)]
         self.enters, self.leaves = Signal(), Signal()  # the places of the next and of the head
@@ -87,7 +87,7 @@ class PipelinedInput(wiring.Component):
             self.awaits.eq(self.valid & awaits),
             pops.eq(self.granted | self.malformed | self.unroutable),
         ]
-        with m.If(sink.ready):  # else it is full, and what is behind stays as it is
+        with m.If(sink.ready):  # else it is full, and the second place stays as it is
             m.d.sync += self.behind.eq(known)
         with m.If(~self.valid | pops):
             m.d.sync += [self.valid.eq(sink.valid | self.second), self.second.eq(0),

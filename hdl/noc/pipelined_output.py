@@ -56,7 +56,7 @@ class PipelinedOutput(wiring.Component):
         # the state; a proof has to speak of it
         self.owner = Signal(6)   # whose packet is in the crossbar
         self.moves = Signal()    # and goes to the queue
-        self.second = Signal()   # there is a packet behind the one on offer
+        self.second = Signal()   # there is a packet after the one on offer
         self.behind = Signal(layout)
         self.room = Signal()
 

@@ -1,4 +1,4 @@
-"""The pipelined successor of SHMAC's router, with the same face.
+"""The pipelined successor of SHMAC's router, with the same interface.
 
 Ref: the thesis on SHMACsim, 6.2.6.1, asks for it; the design is this project's.
 """

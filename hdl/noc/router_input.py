@@ -50,7 +50,7 @@ class RouterInput(wiring.Component):
     want : Out(ports)
         One-hot output that the head asks for; 0 unless it is a header.
     following : Out(ports)
-        The same, of the flit behind the head, if the head is the last of its packet.
+        The same, of the flit after the head, if the head is the last of its packet.
     misrouted : Out(1)
         The head is a header that leads nowhere.
     take : In(1)
@@ -71,7 +71,7 @@ class RouterInput(wiring.Component):
         })
         # the state; a proof has to speak of it
         self.space = Signal(range(depth + 1), init=depth)
-        self.stored = Signal(range(depth))        # flits behind the head
+        self.stored = Signal(range(depth))        # flits after the head
         self.read, self.write = Signal(range(depth - 1)), Signal(range(depth - 1))
         self.fresh = Signal(init=1)               # the next flit to come is a header
         self.losing = Signal()                    # the packet that comes leads nowhere
@@ -114,10 +114,10 @@ class RouterInput(wiring.Component):
         with m.If(arrives):
             m.d.sync += [self.fresh.eq(arriving.last), self.losing.eq(entry.lost)]
 
-        # Head and store: an arriving flit goes to the head if that is free and nobody is before it.
+        # Head and store: an arriving flit goes to the head if that is free and the store empty.
         m.submodules.memory = self.memory
         free, empty, push, pop = Signal(), Signal(), Signal(), Signal()
-        behind, kept = self._read_port.data, self.kept
+        stored, kept = self._read_port.data, self.kept
         m.d.comb += [
             leaves.eq(self.take | (self.valid & kept.lost)),
             free.eq(~self.valid | leaves),
@@ -131,7 +131,7 @@ class RouterInput(wiring.Component):
             self.head.eq(kept.flit),
             self.want.eq(kept.want),
             self.misrouted.eq(self.valid & kept.lost & kept.header),
-            self.following.eq(Mux(~empty & kept.flit.last, behind.want, 0)),
+            self.following.eq(Mux(~empty & kept.flit.last, stored.want, 0)),
         ]
         with m.If(push & ~pop):
             m.d.sync += self.stored.eq(self.stored + 1)
@@ -143,7 +143,7 @@ class RouterInput(wiring.Component):
         # Whatever need not be exact is not: what is written beside the store is overwritten, and
         # so is a head that is not valid.
         with m.If(free):
-            m.d.sync += [self.valid.eq(arrives | ~empty), kept.eq(Mux(empty, entry, behind))]
+            m.d.sync += [self.valid.eq(arrives | ~empty), kept.eq(Mux(empty, entry, stored))]
         return m
 
     def _decode(self, m, header):

@@ -10,9 +10,9 @@ from amaranth.utils import exact_log2
 
 from cyclebound.golden.noc.shmac_kernel import Operation
 from cyclebound.golden.noc.shmac_packet import DATA_BITS
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["MOST_CYCLES", "KernelLayout", "ShmacCore"]
 

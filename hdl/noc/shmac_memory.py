@@ -1,4 +1,4 @@
-"""RAM in a tile of SHMAC, behind the router's slave port.
+"""RAM in a tile of SHMAC, at the router's slave port.
 
 Part of the grid of SHMAC's tiles, whose model, testbench and tests cover it.
 """
@@ -10,9 +10,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.golden.noc.shmac_packet import DATA_BITS
-from cyclebound.hdl.noc.flit import check_integer
 from cyclebound.hdl.noc.shmac_core import MOST_CYCLES
 from cyclebound.hdl.noc.shmac_packet import PacketLayout, answered
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ShmacMemory"]
 

@@ -12,10 +12,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.packet import COORDINATE_BITS, ROUTINGS
-from cyclebound.hdl.noc.flit import FlitLayout, check_integer
+from cyclebound.hdl.noc.flit import FlitLayout
 from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.hdl.noc.packet_guard import PacketGuard
 from cyclebound.hdl.noc.router_input import PositionLayout, RouterInput
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["COUNTER_BITS", "RouterOutput", "WormholeRouter", "check_router"]
 
@@ -80,7 +81,7 @@ class RouterOutput(wiring.Component):
             self.take.eq(Mux(load, owner & self.valid, 0)),
             sends.eq((owner & self.valid).any()),
             ends.eq((owner & self.valid & Cat(head.last for head in self.heads)).any()),
-            arbiter.waiting.eq(self.requests & ~owner),  # who goes still shows its header
+            arbiter.waiting.eq(self.requests & ~owner),  # the owner still shows its header
             arbiter.coming.eq(self.coming),
             arbiter.accept.eq(~self.busy | (load & ends)),
         ]
@@ -116,7 +117,7 @@ class WormholeRouter(wiring.Component):
         delta_R: cycles of the router itself, at least 2: one to the head of the FIFO, and one to be
         granted an output, or to follow the header there.
     routing : str
-        "source" or "xy": who knows the way.
+        "source" or "xy": what decides the route.
     longest : int
         Flits in the longest packet allowed, at least 2.
     ports : int

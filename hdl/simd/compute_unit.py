@@ -12,7 +12,9 @@ need no forwarding and what follows a jump or a mask without lanes is dropped in
 Ref: Sim-D, section 3.1.
 """
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
+import itertools
+
+from amaranth.hdl import Array, Cat, Const, EnableInserter, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -23,7 +25,7 @@ from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, File
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, Source
@@ -32,6 +34,7 @@ from cyclebound.hdl.simd.interfaces import (
     GRID_BITS,
     MEM_IDX,
     NUMBER_BITS,
+    REGISTER_BANKS,
     AccessLayout,
     BufferQuery,
     CompletionLayout,
@@ -88,8 +91,8 @@ class ComputeUnit(wiring.Component):
     machine : Machine or str
         Sizes and stages, or their name.
     words : int or None
-        Positions of the transfer bus; by default, what DRAM and a scratchpad can move in two of
-        their clocks.
+        Positions of the transfer bus; by default, what a scratchpad moves in a cycle, and twice
+        what DRAM does at least.
 
     Members
     -------
@@ -114,12 +117,13 @@ class ComputeUnit(wiring.Component):
 
     def __init__(self, *, machine, words=None):
         self.machine = machine = machine_named(machine)
-        most = 2 * max(BEAT_WORDS, machine.scratchpad_bus)
+        most = max(2 * BEAT_WORDS, machine.scratchpad_bus)
         self.words = words = min(machine.lanes, most) if words is None else words
         self.depth = machine.decode_stages + machine.execute_stages
         self.current, self.running = Signal(range(SLOTS)), Signal()
         self.under_way, self.settles, self.accessing = Signal(), Signal(), Signal(SLOTS)
         super().__init__({
+            "stall": In(1),
             "program": In(Strobe(ProgramWriteLayout())), "length": In(_INDEX_BITS + 1),
             "grid": In(GridLayout(machine=machine)), "exclusive": In(1), "start": In(1),
             "launch": In(Strobe(LaunchLayout())), "occupied": Out(SLOTS),
@@ -134,7 +138,7 @@ class ComputeUnit(wiring.Component):
         })
 
     def elaborate(self, platform):
-        m = Module()
+        m, self._free = Module(), Module()  # what stalls, and what does not
         machine = self.machine
         token = data.StructLayout({
             "valid": 1, "decoded": data.Layout.cast(Decoded), "cause": Cause, "index": _INDEX_BITS,
@@ -151,7 +155,10 @@ class ComputeUnit(wiring.Component):
         self._commit(m)
         self._control(m)
         self._schedule(m)
-        return m
+        both = Module()
+        both.submodules.pipeline = EnableInserter(~self.stall)(m)
+        both.submodules.memories = self._free
+        return both
 
     def _most_passes(self):
         machine = self.machine
@@ -226,22 +233,25 @@ class ComputeUnit(wiring.Component):
         """The first decode stage: an instruction waits for its operands, and is taken apart into
         tokens."""
         machine, tokens = self.machine, self._tokens
-        m.submodules.program_memory = memory = Memory(shape=unsigned(64), depth=INSTRUCTIONS,
-                                                      init=[])
-        write, fetch = memory.write_port(), memory.read_port()
-        m.d.comb += [write.addr.eq(self.program.payload.index), write.en.eq(self.program.valid),
-                     write.data.eq(self.program.payload.word)]
+        self._free.submodules.program_memory = memory = Memory(
+            shape=data.ArrayLayout(unsigned(64), 2), depth=INSTRUCTIONS // 2, init=[])
+        write, fetch = memory.write_port(granularity=1), memory.read_port()
+        program, odd = self.program.payload, Signal()
+        m.d.comb += [write.addr.eq(program.index), write.data.eq(program.words),
+                     write.en.eq(Mux(self.program.valid, program.enable, 0))]
         # set by _schedule
         self._fetches, self._fetched = Signal(), Signal(_INDEX_BITS + 1)
         self._injects = Signal()
-        m.d.comb += [fetch.en.eq(self._fetches), fetch.addr.eq(self._fetched)]
+        m.d.comb += [fetch.en.eq(self._fetches & ~self.stall), fetch.addr.eq(self._fetched[1:])]
+        with m.If(self._fetches):
+            m.d.sync += odd.eq(self._fetched[0])
 
         valid, index, injected = Signal(), Signal(_INDEX_BITS + 1), Signal()
         warp, number = Signal(ceil_log2(machine.warps)), Signal(range(self._most_passes()))
         blocked = Signal()  # until the flush that has to come
 
         m.submodules.decoder = decoder = Decoder()
-        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data))
+        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data[odd]))
         now = tokens[0]
         beyond = ~injected & (index >= self.length)
         wrong = beyond | decoder.decoded.illegal
@@ -311,8 +321,9 @@ class ComputeUnit(wiring.Component):
         self._scalars = [ScalarRegisters() for _ in range(SLOTS)]
         scalar = [Signal(32, name=f"scalar_{operand}") for operand in range(3)]
         for slot, scalars in enumerate(self._scalars):
-            m.submodules[f"scalars_{slot}"] = scalars
-            m.d.comb += [scalars.moved.eq(self.transfer[slot].scalars),
+            self._free.submodules[f"scalars_{slot}"] = scalars
+            m.d.comb += [scalars.stall.eq(self.stall),
+                         scalars.moved.eq(self.transfer[slot].scalars),
                          *(scalars.read[operand].eq(each.number)
                            for operand, each in enumerate((a, b, c)))]
             with m.If(~self.accessing[slot]):
@@ -348,10 +359,11 @@ class ComputeUnit(wiring.Component):
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
             registers = LaneRegisters(machine=machine)
-            m.submodules[f"registers_{lane}"] = shared(registers, platform,
-                                                       alike=("registers", machine))
+            self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
+                                                                alike=("registers", machine))
             self._lanes.append(registers)
-            m.d.comb += [registers.slot.eq(current), registers.transfers.eq(self.accessing),
+            m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(current),
+                         registers.transfers.eq(self.accessing),
                          registers.special_read.eq(found[1].warp)]
             for operand, stage in enumerate(stages):
                 token, name = tokens[stage], "abc"[operand]
@@ -424,30 +436,23 @@ class ComputeUnit(wiring.Component):
         machine = self.machine
         rows = machine.lanes // self.words  # of the bus in a warp
         inside = ceil_log2(rows)
-        for slot, port in enumerate(self.transfer):
-            which = []
-            for position in range(self.words):
-                asked = port.read[position]
-                answer = Signal(32, name=f"answer_{slot}_{position}")
-                row = Signal(inside, name=f"answered_{slot}_{position}")
-                m.d.sync += row.eq(asked.group[:inside])
-                with m.Switch(row):
-                    for number in range(rows):
-                        registers = self._lanes[number * self.words + position]
-                        with m.Case(number):
-                            m.d.comb += answer.eq(registers.answer[slot])
-                which.append(answer)
-            m.d.comb += port.answer.eq(Cat(which))
+        for (slot, port), bank in itertools.product(enumerate(self.transfer),
+                                                    range(REGISTER_BANKS)):
+            for position, asked in enumerate(port.read[bank]):
+                row = Signal(inside, name=f"answered_{slot}_{bank}_{position}")
+                self._free.d.sync += row.eq(asked.group[:inside])
+                m.d.comb += port.answer[bank][position].eq(Array(
+                    self._lanes[number * self.words + position].answer[slot][bank]
+                    for number in range(rows))[row])
             for lane, registers in enumerate(self._lanes):
                 row, position = divmod(lane, self.words)
-                write, asked = port.write[position], port.read[position]
-                moved = registers.moved[slot]
+                write, asked = port.write[bank][position], port.read[bank][position]
+                moved = registers.moved[slot][bank]
                 m.d.comb += [
                     moved.enable.eq(write.enable & (write.group[:inside] == row)),
-                    moved.address.register.eq(write.register),
-                    moved.address.warp.eq(write.group[inside:]), moved.data.eq(write.data),
-                    registers.asked[slot].register.eq(asked.register),
-                    registers.asked[slot].warp.eq(asked.group[inside:]),
+                    moved.row.eq(write.row), moved.warp.eq(write.group[inside:]),
+                    moved.data.eq(write.data), registers.asked[slot][bank].row.eq(asked.row),
+                    registers.asked[slot][bank].warp.eq(asked.group[inside:]),
                 ]
 
     # -- execute -----------------------------------------------------------------------------------
@@ -461,7 +466,8 @@ class ComputeUnit(wiring.Component):
         for number, (a, b, c) in enumerate(self._vector):
             lane = Lane(stages=machine.execute_stages)
             m.submodules[f"lane_{number}"] = shared(lane, platform,
-                                                    alike=("lane", machine.execute_stages))
+                                                    alike=("lane", machine.execute_stages),
+                                                    enable=~self.stall)
             m.d.comb += [lane.valid.eq(begins.valid), lane.operation.eq(what.operation),
                          lane.a.eq(Mux(what.from_b, b, a)), lane.b.eq(b), lane.c.eq(c)]
             results.append(lane.result)
@@ -469,7 +475,8 @@ class ComputeUnit(wiring.Component):
         for number in range(machine.special_units):
             unit = SpecialFunctions(stages=machine.execute_stages)
             m.submodules[f"special_unit_{number}"] = shared(
-                unit, platform, alike=("special unit", machine.execute_stages))
+                unit, platform, alike=("special unit", machine.execute_stages),
+                enable=~self.stall)
             served = Array(self._vector[number + turn * machine.special_units][0]
                            for turn in range(machine.passes))
             m.d.comb += [unit.valid.eq(begins.valid & what.special),

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.harness.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Divider"]
 

@@ -5,12 +5,16 @@
     transfer unit <--------- access, completion -------->  |              |
                   <--------- transfer (one a slot) ----->  +--------------+
 
-All signals are in the domain of the compute clock. Cycle numbers are those of
-`golden/simd/cycle.py`: a slot that is *ready* in cycle *t* issues in *t* at the earliest. The
-compute unit has these members:
+There is one clock, the DRAM's. The compute unit stands still in some of its cycles: while ``stall``
+is set, its registers keep what they hold; the compute clock's cycles end with the others. Only
+``transfer`` and ``program`` go on in every cycle, since words come and go with DRAM's clock. All
+other signals are of the compute clock: outputs stay while it stalls, inputs count in a cycle that
+does not. Cycle numbers are compute cycles, those of `golden/simd/cycle.py`: a slot that is *ready*
+in cycle *t* issues in *t* at the earliest. The compute unit has these members:
 
 =================  ============================  ==================================================
-``program``        In(Strobe(ProgramWrite))      program load
+``stall``          In(1)                         the compute clock's cycle goes on after this one
+``program``        In(Strobe(ProgramWrite))      program load; in every cycle, as ``transfer``
 ``length``         In(12)                        instructions of the program
 ``grid``           In(GridLayout)                of the kernel
 ``exclusive``      In(1)                         policy *compute*: nothing issues while an access
@@ -37,15 +41,16 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.golden.dram.request import ADDRESS_BITS
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 
-__all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "AccessLayout",
+__all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "REGISTER_BANKS", "AccessLayout",
            "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
-           "IndexWriteLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem", "ScalarTransfer",
-           "Transfer", "WriteItem", "scalar_words"]
+           "IndexWriteLayout", "KernelLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem",
+           "ScalarTransfer", "Transfer", "WriteItem", "scalar_words"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
@@ -55,6 +60,10 @@ _BUFFER_BITS = ceil_log2(BUFFERS)
 
 MEM_IDX, MEM_DATA = VECTORS, VECTORS + 1
 """Numbers of the two special registers in transfers, after those of the vector registers."""
+
+REGISTER_BANKS = 4
+"""Banks of the vector registers, by their numbers modulo this: a beat of DRAM may bring one item's
+words for four registers in a row, and each bank takes one word for each position in a cycle."""
 
 
 class GridLayout(data.StructLayout):
@@ -66,6 +75,17 @@ class GridLayout(data.StructLayout):
     def __init__(self, *, machine):
         super().__init__({"x": GRID_BITS, "y": GRID_BITS,
                           "width": ceil_log2(machine.items.bit_length())})
+
+
+class KernelLayout(data.StructLayout):
+    """A kernel: where its program is, its grid and policy.
+
+    ``address`` is that of the program's first word, a multiple of a burst's 16.
+    """
+
+    def __init__(self, *, machine):
+        super().__init__({"address": ADDRESS_BITS, "instructions": ceil_log2(INSTRUCTIONS + 1),
+                          "grid": GridLayout(machine=machine), "policy": 2})
 
 
 class LaunchLayout(data.StructLayout):
@@ -131,14 +151,14 @@ class CompletionLayout(data.StructLayout):
 
 
 class WriteItem(data.StructLayout):
-    """One word into a vector register: position *k* of a bus of ``words`` positions.
+    """One word into a vector register: position *k* of a bus of ``words`` positions, bank *b*.
 
-    The word is item ``group * words + k`` of ``register`` (`MEM_IDX`, `MEM_DATA` among them).
-    Whether a lane is active is the writer's concern: ``enable`` alone decides.
+    The word is item ``group * words + k`` of register ``4 * row + b`` (`MEM_IDX` and `MEM_DATA` are
+    registers 64 and 65). Whether a lane is active is the writer's concern: ``enable`` decides.
     """
 
     def __init__(self, *, machine, words):
-        super().__init__({"enable": 1, "register": ceil_log2(MEM_DATA + 1),
+        super().__init__({"enable": 1, "row": ceil_log2(MEM_DATA // REGISTER_BANKS + 1),
                           "group": ceil_log2(machine.items // words), "data": 32})
 
 
@@ -146,20 +166,20 @@ class ReadItem(data.StructLayout):
     """A word that is asked for; see `WriteItem`."""
 
     def __init__(self, *, machine, words):
-        super().__init__({"register": ceil_log2(MEM_DATA + 1),
+        super().__init__({"row": ceil_log2(MEM_DATA // REGISTER_BANKS + 1),
                           "group": ceil_log2(machine.items // words)})
 
 
 def scalar_words():
-    """Positions of the bus into scalar registers: two beats of DRAM."""
-    return 8
+    """Positions of the bus into scalar registers: all, for the widest line of a scratchpad."""
+    return SCALARS
 
 
 class ScalarTransfer(data.StructLayout):
-    """One word into a scalar register: position *k* writes register ``8 * row + k``."""
+    """One word into a scalar register: that of the position."""
 
     def __init__(self):
-        super().__init__({"enable": 1, "row": ceil_log2(SCALARS // scalar_words()), "data": 32})
+        super().__init__({"enable": 1, "data": 32})
 
 
 class Transfer(wiring.Signature):
@@ -174,19 +194,18 @@ class Transfer(wiring.Signature):
         Sizes.
     words : int
         Positions of the bus, a power of two of at most ``machine.lanes``. Position *k* serves the
-        items whose number is *k* modulo ``words``, and has an address of its own.
+        items whose number is *k* modulo ``words``, and has an address of its own in each bank.
 
     Members
     -------
-    write : Out(words times `WriteItem`)
-        Written at the end of the cycle.
-    scalars : Out(8 times `ScalarTransfer`)
+    write : Out(4 banks times words times `WriteItem`)
+        Written at the end of the cycle, whether or not it is a stall.
+    scalars : Out(32 times `ScalarTransfer`)
         Likewise.
-    read : Out(words times `ReadItem`)
+    read : Out(4 banks times words times `ReadItem`)
         Asked for.
-    answer : In(words times 32)
-        What was asked for in the cycle before. A word that was written in the cycle of the
-        question is the new one.
+    answer : In(4 banks times words times 32)
+        What was asked for in the cycle before, stall or not.
     """
 
     def __init__(self, *, machine, words):
@@ -194,11 +213,15 @@ class Transfer(wiring.Signature):
             raise ValueError(f"words must be a power of two from 1 to {machine.lanes}, "
                              f"not {words!r}")
         self.words = words
+
+        def banked(shape):
+            return data.ArrayLayout(data.ArrayLayout(shape, words), REGISTER_BANKS)
+
         super().__init__({
-            "write": Out(data.ArrayLayout(WriteItem(machine=machine, words=words), words)),
+            "write": Out(banked(WriteItem(machine=machine, words=words))),
             "scalars": Out(data.ArrayLayout(ScalarTransfer(), scalar_words())),
-            "read": Out(data.ArrayLayout(ReadItem(machine=machine, words=words), words)),
-            "answer": In(data.ArrayLayout(unsigned(32), words)),
+            "read": Out(banked(ReadItem(machine=machine, words=words))),
+            "answer": In(banked(unsigned(32))),
         })
 
 
@@ -226,10 +249,15 @@ class BufferQuery(wiring.Signature):
 
 
 class ProgramWriteLayout(data.StructLayout):
-    """An instruction into the instruction memory; not while a work-group is under way."""
+    """A pair of instructions into the instruction memory: a beat of DRAM brings two.
+
+    ``words`` are instructions ``2 * index`` and ``2 * index + 1``; those that are enabled are
+    written. Not while a work-group is under way.
+    """
 
     def __init__(self):
-        super().__init__({"index": _INDEX_BITS, "word": 64})
+        super().__init__({"index": _INDEX_BITS - 1, "enable": 2,
+                          "words": data.ArrayLayout(unsigned(64), 2)})
 
 
 class EndLayout(data.StructLayout):

@@ -11,18 +11,27 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
-from cyclebound.hdl.simd.interfaces import MEM_DATA, MEM_IDX, ScalarTransfer, scalar_words
+from cyclebound.hdl.simd.interfaces import (
+    MEM_DATA,
+    MEM_IDX,
+    REGISTER_BANKS,
+    ScalarTransfer,
+    scalar_words,
+)
 
 __all__ = ["LaneRegisters", "ScalarRegisters"]
 
 _SPECIAL = (MEM_IDX, MEM_DATA)
+_BANK_BITS = ceil_log2(REGISTER_BANKS)
+_ROWS = VECTORS // REGISTER_BANKS  # registers of a bank; the next row has the special ones
 
 
 class LaneRegisters(wiring.Component):
-    """The registers of one lane of every warp, for both slots: a bank of the vector files.
+    """The registers of one lane of every warp, for both slots.
 
     While a slot's work-group computes, the pipeline has its memory; while it transfers, the
-    transfer unit has. A word that is written can be read from the cycle of its write on.
+    transfer unit has. Registers lie in banks by their numbers modulo `REGISTER_BANKS`: the transfer
+    unit may reach one in each. A word that is written can be read from the cycle of its write on.
 
     Latency: a word follows its address by one cycle; ``special`` by none.
 
@@ -33,6 +42,8 @@ class LaneRegisters(wiring.Component):
 
     Members
     -------
+    stall : In(1)
+        The pipeline stands still: it neither reads nor writes.
     slot : In
         Whose registers the pipeline reads and writes.
     transfers : In(2)
@@ -47,9 +58,9 @@ class LaneRegisters(wiring.Component):
         Warp whose `mem_idx` and `mem_data` are shown.
     special : Out(2 times 32)
         Those.
-    moved : In(2 times)
-        For each slot: ``enable``, ``address`` and ``data`` of the transfer unit.
-    asked : In(2 times address), answer : Out(2 times 32)
+    moved : In(2 times, 4 banks)
+        For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
+    asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
     """
 
@@ -58,69 +69,89 @@ class LaneRegisters(wiring.Component):
         warp = ceil_log2(machine.warps)
         self.address = data.StructLayout({"warp": warp, "register": ceil_log2(MEM_DATA + 1)})
         write = data.StructLayout({"enable": 1, "address": self.address, "data": 32})
+        place = {"warp": warp, "row": ceil_log2(_ROWS + 1)}
+
+        def banked(shape):
+            return data.ArrayLayout(data.ArrayLayout(shape, REGISTER_BANKS), SLOTS)
+
         super().__init__({
-            "slot": In(range(SLOTS)), "transfers": In(SLOTS),
+            "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
             "read": In(data.ArrayLayout(self.address, 3)),
             "operand": Out(data.ArrayLayout(unsigned(32), 3)),
             "write": In(write), "special_read": In(warp),
             "special": Out(data.ArrayLayout(unsigned(32), 2)),
-            "moved": In(data.ArrayLayout(write, SLOTS)),
-            "asked": In(data.ArrayLayout(self.address, SLOTS)),
-            "answer": Out(data.ArrayLayout(unsigned(32), SLOTS)),
+            "moved": In(banked(data.StructLayout({"enable": 1, **place, "data": 32}))),
+            "asked": In(banked(data.StructLayout(place))),
+            "answer": Out(banked(unsigned(32))),
         })
 
     def elaborate(self, platform):
         m = Module()
-        slot = Signal.like(self.slot)
-        m.d.sync += slot.eq(self.slot)
+        slot, banks = Signal.like(self.slot), [Signal(_BANK_BITS, name=f"bank_{operand}")
+                                               for operand in range(3)]
+        with m.If(~self.stall):
+            m.d.sync += [slot.eq(self.slot), *(bank.eq(read.register[:_BANK_BITS]) for bank, read
+                                               in zip(banks, self.read, strict=True))]
         for number in range(SLOTS):
-            mine = self.transfers[number]
-            write = Signal(self.write.shape(), name=f"write_{number}")
-            own = (self.slot == number) & ~mine
-            m.d.comb += write.eq(Mux(mine, self.moved[number], self.write))
-            enable = Mux(mine, self.moved[number].enable, self.write.enable & own)
-            ordinary = write.address.register < VECTORS
-            asked = self.asked[number]
-
-            m.submodules[f"vectors_{number}"] = memory = Memory(
-                shape=unsigned(32), depth=VECTORS * self.machine.warps, init=[])
-            port = memory.write_port()
-            m.d.comb += [port.addr.eq(self._place(write.address)), port.data.eq(write.data),
-                         port.en.eq(enable & ordinary)]
-            found = []
-            for operand in range(3):
-                read = memory.read_port(transparent_for=(port,))
-                address = self._place(self.read[operand])
-                if operand == 0:
-                    address = Mux(mine, self._place(asked), address)
-                m.d.comb += read.addr.eq(address)
-                found.append(read.data)
-                with m.If(slot == number):
-                    m.d.comb += self.operand[operand].eq(read.data)
-
-            # the two registers beyond the vectors' own
-            past, held = Signal(2, name=f"past_{number}"), Signal(32, name=f"held_{number}")
-            for which, register in enumerate(_SPECIAL):
-                name = f"special_{number}_{which}"
-                m.submodules[name] = few = Memory(shape=unsigned(32), depth=self.machine.warps,
-                                                  init=[])
-                port, read = few.write_port(), few.read_port(domain="comb")
-                here = enable & (write.address.register == register)
-                warp = Mux(mine, asked.warp, self.special_read)
-                m.d.comb += [port.addr.eq(write.address.warp), port.data.eq(write.data),
-                             port.en.eq(here), read.addr.eq(warp)]
-                with m.If(self.slot == number):
-                    m.d.comb += self.special[which].eq(read.data)
-                with m.If(asked.register == register):
-                    m.d.sync += held.eq(Mux(here & (write.address.warp == warp), write.data,
-                                            read.data))
-                m.d.sync += past[which].eq(asked.register == register)
-            m.d.comb += self.answer[number].eq(Mux(past.any(), held, found[0]))
+            own = (self.slot == number) & ~self.transfers[number] & ~self.stall
+            found = [self._bank(m, number, bank, own) for bank in range(REGISTER_BANKS)]
+            with m.If(slot == number):
+                m.d.comb += [operand.eq(Array(words[port] for words in found)[banks[port]])
+                             for port, operand in enumerate(self.operand)]
         return m
 
-    @staticmethod
-    def _place(address):
-        return (address.register[:ceil_log2(VECTORS)] << len(address.warp)) | address.warp
+    def _bank(self, m, number, bank, own):
+        """A slot's registers of one bank; what its three ports read."""
+        mine = self.transfers[number]
+        moved, asked = self.moved[number][bank], self.asked[number][bank]
+        warp = len(self.write.address.warp)
+
+        def place(address):
+            return address.register[_BANK_BITS:][:ceil_log2(_ROWS)] << warp | address.warp
+
+        writes = own & self.write.enable & (self.write.address.register[:_BANK_BITS] == bank)
+        ordinary = self.write.address.register < VECTORS
+        m.submodules[f"vectors_{number}_{bank}"] = memory = Memory(
+            shape=unsigned(32), depth=_ROWS * self.machine.warps, init=[])
+        port = memory.write_port()
+        m.d.comb += [
+            port.addr.eq(Mux(mine, moved.row << warp | moved.warp, place(self.write.address))),
+            port.data.eq(Mux(mine, moved.data, self.write.data)),
+            port.en.eq(Mux(mine, moved.enable & (moved.row < _ROWS), writes & ordinary)),
+        ]
+        found = []
+        for operand in range(3):
+            read = memory.read_port(transparent_for=(port,))
+            m.d.comb += [read.addr.eq(place(self.read[operand])), read.en.eq(~self.stall)]
+            if operand == 0:
+                with m.If(mine):
+                    m.d.comb += [read.addr.eq(asked.row << warp | asked.warp), read.en.eq(1)]
+            found.append(read.data)
+        m.d.comb += self.answer[number][bank].eq(found[0])
+        if bank < len(_SPECIAL):
+            self._special(m, number, bank, own)
+        return found
+
+    def _special(self, m, number, bank, own):
+        """The register beyond the vectors' own in this bank: `mem_idx` or `mem_data`."""
+        mine, moved, asked = (self.transfers[number], self.moved[number][bank],
+                              self.asked[number][bank])
+        m.submodules[f"special_{number}_{bank}"] = few = Memory(
+            shape=unsigned(32), depth=self.machine.warps, init=[])
+        port, read = few.write_port(), few.read_port(domain="comb")
+        writes = own & self.write.enable & (self.write.address.register == _SPECIAL[bank])
+        m.d.comb += [
+            port.addr.eq(Mux(mine, moved.warp, self.write.address.warp)),
+            port.data.eq(Mux(mine, moved.data, self.write.data)),
+            port.en.eq(Mux(mine, moved.enable & (moved.row == _ROWS), writes)),
+            read.addr.eq(Mux(mine, asked.warp, self.special_read)),
+        ]
+        with m.If(self.slot == number):
+            m.d.comb += self.special[bank].eq(read.data)
+        past, held = Signal(name=f"past_{number}_{bank}"), Signal(32, name=f"held_{number}_{bank}")
+        m.d.sync += [past.eq(asked.row == _ROWS), held.eq(read.data)]
+        with m.If(past):
+            m.d.comb += self.answer[number][bank].eq(held)
 
 
 class ScalarRegisters(wiring.Component):
@@ -136,8 +167,10 @@ class ScalarRegisters(wiring.Component):
         Contents.
     write : In
         ``enable``, ``register`` and ``data`` of the pipeline.
-    moved : In(8 times `ScalarTransfer`)
+    moved : In(32 times `ScalarTransfer`)
         Of the transfer unit, while it has the slot.
+    stall : In(1)
+        The pipeline stands still, and does not write.
     """
 
     def __init__(self):
@@ -146,18 +179,17 @@ class ScalarRegisters(wiring.Component):
         super().__init__({
             "read": In(data.ArrayLayout(unsigned(number), 3)),
             "value": Out(data.ArrayLayout(unsigned(32), 3)), "write": In(write),
-            "moved": In(data.ArrayLayout(ScalarTransfer(), scalar_words())),
+            "moved": In(data.ArrayLayout(ScalarTransfer(), scalar_words())), "stall": In(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         registers = Array(Signal(32, name=f"s{number}") for number in range(SCALARS))
         for number, register in enumerate(registers):
-            row, position = divmod(number, scalar_words())
-            moved = self.moved[position]
-            with m.If(moved.enable & (moved.row == row)):
+            moved = self.moved[number]
+            with m.If(moved.enable):
                 m.d.sync += register.eq(moved.data)
-            with m.Elif(self.write.enable & (self.write.register == number)):
+            with m.Elif(self.write.enable & ~self.stall & (self.write.register == number)):
                 m.d.sync += register.eq(self.write.data)
         m.d.comb += [self.value[port].eq(registers[self.read[port]]) for port in range(3)]
         return m

@@ -5,7 +5,7 @@ No block: part of the reciprocal unit and of the lane, whose models, testbenches
 
 from amaranth.hdl import Module, Signal, Value
 
-from cyclebound.hdl.harness.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["check_stages", "registered_after", "run_steps"]
 

@@ -49,10 +49,10 @@ def _check(**counts):
 
 
 class SramBank(wiring.Component):
-    """One single-port SRAM behind a round-robin arbiter.
+    """One single-port SRAM with a round-robin arbiter.
 
-    Latency: a read's data follow its grant by one cycle. Throughput: one access per cycle, whoever
-    asks. A requester that keeps asking is granted within as many cycles as there are requesters.
+    Latency: a read's data follow its grant by one cycle. Throughput: one access per cycle, from any
+    requester. One that keeps asking is granted within as many cycles as there are requesters.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class SramBank(wiring.Component):
         m.d.comb += [
             write.addr.eq(access.address),
             write.data.eq(access.data),
-            write.en.eq(access.write),  # 0 where nobody is granted, for nobody's payload passes
+            write.en.eq(access.write),  # 0 without a grant: then no payload passes
             read.addr.eq(access.address),
             read.en.eq(arbiter.grant.any() & reads),
         ]
@@ -124,7 +124,7 @@ class SramBank(wiring.Component):
 
 
 class BankedMemory(wiring.Component):
-    """Local memory of a compute tile: banks of SRAM, each behind a round-robin arbiter.
+    """Local memory of a compute tile: banks of SRAM, each with a round-robin arbiter.
 
     Every requester has its own path to each bank, and may use several in one cycle. Banks do not
     disturb each other. Bound: ``golden.sram.bounds.eq1``.

@@ -2,7 +2,7 @@
 
 Requester 0 is the victim: it makes transactions in bank 0, each as soon as the one before has
 ended, so that it has always been served last, which is the arbiter's worst state for it. Chosen
-rivals ask for bank 0 as well; everybody else uses the other banks. All words hold a function of
+rivals ask for bank 0 as well; all others use the other banks. All words hold a function of
 their address, so that every answer can be checked.
 
 It has no model of its own: what it must measure are the bounds in golden/sram/bounds.py.
@@ -48,7 +48,7 @@ class BankedMemoryHarness(wiring.Component):
     rivals : In(requesters)
         Who asks for bank 0; bit 0 is ignored.
     threshold : In(9)
-        Chance of a new offer by anybody but the victim, in 1/256; 256: always.
+        Chance of a new offer by any requester but the victim, in 1/256; 256: always.
     length : In(16)
         Words in each transaction, at least 1.
     transactions : In(32)
@@ -188,7 +188,7 @@ class BankedMemoryHarness(wiring.Component):
         return ready & (filled | measured)
 
     def _traffic(self, m, measuring):
-        """Everybody else: rivals in bank 0, the others at random in the other banks."""
+        """All others: rivals in bank 0, the others at random in the other banks."""
         memory = self.memory
         others = memory.banks - 1
         shape = data.StructLayout({"address": max(1, ceil_log2(memory.words)), "write": 1,

@@ -16,8 +16,8 @@ from cyclebound.golden.systolic.accelerator_layout import (
     compute_fields,
     request_fields,
 )
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.systolic.layer_engine import LayerEngine, layout_of
-from cyclebound.hdl.systolic.parts import check_count
 
 __all__ = ["Accelerator"]
 
@@ -28,7 +28,7 @@ class Accelerator(wiring.Component):
     Commands leave the queue in their order: a load or a store as soon as the transfer before has
     ended, a computation as soon as the one before has; so that a transfer and a computation may be
     under way together. One with ``wait`` leaves when neither is. What must not overlap is the
-    business of whoever writes the list: golden/systolic/accelerator_plan.py.
+    business of the list's author: golden/systolic/accelerator_plan.py.
 
     A command that comes to an idle accelerator in cycle *t* leaves the queue in *t* + 1.
     A transfer that leaves it in *t* puts its request on offer in *t* + 1; of a store, the first
@@ -66,8 +66,8 @@ class Accelerator(wiring.Component):
         self.engine = LayerEngine(
             size=size, a_depth=a_depth, b_depth=b_depth, bias_depth=bias_depth, c_depth=c_depth,
             sums_depth=sums_depth, pool_depth=pool_depth, address_width=address_width)
-        check_count("Memory width", memory_width)
-        check_count("Queue depth", queue_depth, 2)
+        check_integer("Memory width", memory_width, 1)
+        check_integer("Queue depth", queue_depth, 2)
         self.queue_depth = queue_depth
         self._word = data.ArrayLayout(signed(8), size)
         self._command = layout_of(command_fields(address_width, memory_width))

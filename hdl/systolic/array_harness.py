@@ -1,6 +1,6 @@
 """Traffic and measurement for systolic arrays, in hardware; what they have in common.
 
-Random operands, cut into products of as many folds as asked for, one behind the other. The products
+Random operands, cut into products of as many folds as asked for, one after the other. The products
 are not computed a second time. What is checked are checksums, as in algorithm-based fault
 tolerance: a weighted sum of the results equals the same sum taken over the operands.
 

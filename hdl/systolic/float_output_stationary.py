@@ -14,7 +14,8 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
 from cyclebound.hdl.dataflow.float_fma import FMA_STAGES as STAGES
 from cyclebound.hdl.dataflow.float_fma import FloatFma
-from cyclebound.hdl.systolic.parts import check_count, delay, delay_lines
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import delay, delay_lines
 
 __all__ = ["FloatOutputStationaryArray"]
 
@@ -31,7 +32,7 @@ class FloatOutputStationaryArray(wiring.Component):
 
     Operands that are accepted in cycle *t* are multiplied by PE (*i*, *j*) in *t* + 1 + *i* + *j*.
     A fold that misses its turn waits for the next, `STAGES` cycles later, and so do the others
-    behind it; its sum goes round unchanged.
+    after it; its sum goes round unchanged.
 
     When the last fold's last operands were accepted in cycle *t*, the sums of all folds are in
     registers ``STAGES + rows + columns`` cycles later, and leave: on ``results`` are first row 0 of
@@ -59,8 +60,8 @@ class FloatOutputStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         self.rows, self.columns = rows, columns
         super().__init__({
             "left": In(stream.Signature(data.StructLayout({
@@ -110,7 +111,7 @@ class FloatOutputStationaryArray(wiring.Component):
                                        for j in range(self.columns)))
 
         # A chain of registers for each column: sums enter it where they are made, and leave at row
-        # 0. All of a PE's sums are captured one behind the other, so that it moves by itself.
+        # 0. All of a PE's sums are captured one after the other, so that it moves by itself.
         shift = Signal()
         below = [Signal(SUM_WIDTH, name=f"sum_{self.rows}_{j}") for j in range(self.columns)]
         downwards, low = list(tops), Const(0, SUM_WIDTH - OPERAND_WIDTH)

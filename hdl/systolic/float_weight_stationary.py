@@ -13,7 +13,8 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
 from cyclebound.hdl.dataflow.float_fma import FMA_STAGES as STAGES
 from cyclebound.hdl.dataflow.float_fma import FloatFma
-from cyclebound.hdl.systolic.parts import check_count, delay
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import delay
 
 __all__ = ["FloatWeightStationaryArray"]
 
@@ -57,8 +58,8 @@ class FloatWeightStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         self.rows, self.columns = rows, columns
         super().__init__({
             "weights": In(stream.Signature(data.ArrayLayout(OPERAND_WIDTH, columns))),
@@ -75,10 +76,10 @@ class FloatWeightStationaryArray(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         room = STAGES * self.rows + self.columns + 2
-        behind = STAGES * (self.rows - 1) + self.columns - 1  # of the last PE, behind the first
+        lag = STAGES * (self.rows - 1) + self.columns - 1  # of the last PE, after the first
         m.submodules.queue = queue = SyncFIFO(width=SUM_WIDTH * self.columns, depth=room)
 
-        filled, changing = Signal(range(self.rows + 1)), Signal(range(behind + 1))
+        filled, changing = Signal(range(self.rows + 1)), Signal(range(lag + 1))
         under_way, in_fold = Signal(range(room + 1)), Signal()
         take, accept, begin, leaves = Signal(), Signal(), Signal(), Signal()
         full = filled == self.rows
@@ -94,14 +95,14 @@ class FloatWeightStationaryArray(wiring.Component):
         with m.If(accept):
             m.d.sync += in_fold.eq(~self.left.payload.last)
         with m.If(begin):
-            m.d.sync += [filled.eq(0), changing.eq(behind)]
+            m.d.sync += [filled.eq(0), changing.eq(lag)]
         with m.Else():
             m.d.sync += filled.eq(filled + take)
             with m.If(changing != 0):
                 m.d.sync += changing.eq(changing - 1)
 
         # Bit d: a row was accepted d + 1 cycles ago, and whether it was a tile's first.
-        valid, first = Signal(behind + 1), Signal(behind)
+        valid, first = Signal(lag + 1), Signal(lag)
         m.d.sync += [valid.eq(Cat(accept, valid)), first.eq(Cat(begin, first))]
         swap = Cat(begin, first)
 

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.golden.systolic.im2col_layout import COMMAND, SIGNED, word_fields
-from cyclebound.hdl.systolic.parts import check_count
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["Im2col", "check_size"]
 
@@ -19,7 +19,7 @@ _WIDTH = 16
 
 def check_size(size):
     """Raise unless ``size`` elements make a word whose elements are numbered by bits."""
-    check_count("Size", size, 2)
+    check_integer("Size", size, 2)
     if size & (size - 1):
         raise ValueError(f"Size must be a power of two, not {size}")
 
@@ -56,7 +56,7 @@ class Im2col(wiring.Component):
 
     def __init__(self, *, size, address_width=10):
         check_size(size)
-        check_count("Address width", address_width)
+        check_integer("Address width", address_width, 1)
         self.size, self.address_width = size, address_width
         addresses = ("origin", "pitch", "jump", "plane_step")
         super().__init__({

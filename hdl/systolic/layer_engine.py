@@ -16,9 +16,9 @@ from amaranth.utils import exact_log2
 from cyclebound.golden.systolic.accelerator_layout import SHIFT_PLACE, compute_fields
 from cyclebound.golden.systolic.im2col_layout import COMMAND
 from cyclebound.golden.systolic.post_processing_layout import SHIFT_WIDTH
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.systolic.im2col import Im2col, check_size
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
-from cyclebound.hdl.systolic.parts import check_count
 from cyclebound.hdl.systolic.post_processing import PostProcessing
 from cyclebound.hdl.systolic.sum_memory import SumMemory
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
@@ -28,7 +28,7 @@ __all__ = ["LayerEngine", "layout_of"]
 
 _WIDTH = 16
 _SUM = 32
-_BEHIND = 11  # cycles from a row of the array to its result: sums, scale and limits, pooling
+_LATENCY = 11  # cycles from a row of the array to its result: sums, scale and limits, pooling
 
 
 def layout_of(fields):
@@ -55,7 +55,7 @@ class LayerEngine(wiring.Component):
         Words of the scratchpads, and greatest number of windows; at least 4, that of A even. There
         are as many words of shortcuts as of C, and of scales as of biases.
     pool_depth : int
-        Greatest number of results beside each other behind a pooling, at least 2.
+        Greatest number of results beside each other after a pooling, at least 2.
     address_width : int
         Bits of an address of a scratchpad.
 
@@ -79,11 +79,11 @@ class LayerEngine(wiring.Component):
         check_size(size)
         for name, depth in (("A", a_depth), ("B", b_depth), ("biases", bias_depth),
                             ("C", c_depth), ("the sums", sums_depth)):
-            check_count(f"Depth of {name}", depth, 4)
-        check_count("Depth of the pooling", pool_depth, 2)
+            check_integer(f"Depth of {name}", depth, 4)
+        check_integer("Depth of the pooling", pool_depth, 2)
         if a_depth % 2:
             raise ValueError(f"Depth of A must be even, not {a_depth}")
-        check_count("Address width", address_width,
+        check_integer("Address width", address_width,
                     (max(a_depth, b_depth, bias_depth, c_depth) - 1).bit_length())
         self.size, self.address_width = size, address_width
         self.depths = {"a": a_depth, "b": b_depth, "bias": bias_depth, "c": c_depth}
@@ -204,7 +204,7 @@ class LayerEngine(wiring.Component):
             last_row.eq(row == now.pixels - 1),
             last_tile.eq(tile == now.tiles - 1),
             rows.valid.eq(results.valid),
-            results.ready.eq(1),  # as all that is behind it
+            results.ready.eq(1),  # as all that follows it
             rows.payload["values"].eq(results.payload),
             rows.payload.row.eq(first_sum + row),
             rows.payload.first.eq((tile == 0) & ~now.resume),
@@ -222,7 +222,7 @@ class LayerEngine(wiring.Component):
                     with m.If(now.resume | now.keep):
                         m.d.sync += first_sum.eq(first_sum + now.pixels)
 
-        # A row's shortcut comes together with its sum, two cycles behind the array's row,
+        # A row's shortcut comes together with its sum, two cycles after the array's row,
         shortcuts = self._memory(m, "shortcut", self._word, self.depths["c"], self.write_shortcut)
         pixel, shortcut = Signal(self.address_width), Signal(self._word)
         with m.If(begin):
@@ -267,9 +267,9 @@ class LayerEngine(wiring.Component):
                      for name in ("window", "image_width", "image_height")]
 
         # The last row ends the command, whether or not it completes a window, or leaves the sums.
-        behind = Signal(_BEHIND)
-        m.d.sync += behind.eq(Cat(rows.valid & rows.payload.final, behind))
-        m.d.comb += ends.eq(behind[-1])
+        under_way = Signal(_LATENCY)
+        m.d.sync += under_way.eq(Cat(rows.valid & rows.payload.final, under_way))
+        m.d.comb += ends.eq(under_way[-1])
         place = Signal(self.address_width)
         write = Signal(data.StructLayout({"enable": 1, "address": self.address_width,
                                           "data": self._word}))

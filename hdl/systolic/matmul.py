@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.hdl.systolic.parts import check_count
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.systolic.sum_memory import SumMemory
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
@@ -58,9 +58,9 @@ class Matmul(wiring.Component):
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32,
                  double_buffer=True, a_depth=1024, b_depth=1024, sums_depth=512):
-        check_count("Depth of A", a_depth, 2)
-        check_count("Depth of B", b_depth, 2)
-        check_count("Depth of the sums", sums_depth, 2)
+        check_integer("Depth of A", a_depth, 2)
+        check_integer("Depth of B", b_depth, 2)
+        check_integer("Depth of the sums", sums_depth, 2)
         self.array = WeightStationaryArray(
             rows=rows, columns=columns, operand_width=operand_width,
             accumulator_width=accumulator_width, double_buffer=double_buffer)

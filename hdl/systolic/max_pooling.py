@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.systolic.parts import check_count
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["MaxPooling"]
 
@@ -44,9 +44,9 @@ class MaxPooling(wiring.Component):
     """
 
     def __init__(self, *, columns, width=8, most=64):
-        check_count("Column count", columns)
-        check_count("Element width", width)
-        check_count("Most windows", most, 2)
+        check_integer("Column count", columns, 1)
+        check_integer("Element width", width, 1)
+        check_integer("Most windows", most, 2)
         self.columns, self.most = columns, most
         self._pixel = data.ArrayLayout(signed(width), columns)
         super().__init__({
@@ -65,7 +65,7 @@ class MaxPooling(wiring.Component):
         # Where the pixel on offer is: in the image, in its window, and in which window.
         x, y, inner_x, inner_y = (Signal(_WIDTH, name=name) for name in
                                   ("x", "y", "inner_x", "inner_y"))
-        place = Signal(range(self.most + 1))  # stays at `across` behind the last window
+        place = Signal(range(self.most + 1))  # stays at `across` after the last window
         row_ends, image_ends, window_right, window_low = (
             Signal(name=name) for name in ("row_ends", "image_ends", "window_right", "window_low"))
         m.d.comb += [row_ends.eq(x == self.image_width - 1),

@@ -8,7 +8,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.hdl.systolic.parts import check_count, check_widths, multiply
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import check_widths, multiply
 
 __all__ = ["NoLocalReuseArray"]
 
@@ -38,8 +39,8 @@ class NoLocalReuseArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         check_widths(operand_width, accumulator_width)
         self.rows, self.columns = rows, columns
         self.operand_width, self.accumulator_width = operand_width, accumulator_width

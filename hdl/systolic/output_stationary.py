@@ -9,14 +9,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.systolic.parts import (
-    LeftLayout,
-    check_count,
-    check_widths,
-    delay,
-    delay_lines,
-    multiply,
-)
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import LeftLayout, check_widths, delay, delay_lines, multiply
 
 __all__ = ["OutputStationaryArray", "OutputStationaryPE"]
 
@@ -99,7 +93,7 @@ class OutputStationaryArray(wiring.Component):
     """Matrix multiplication, one fold after the other: C = A B of at most ``rows`` x ``columns``.
 
     A *step* consumes one column of A and one row of B. What is accepted in cycle *t* is executed
-    by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*. Behind the last step of a fold of *k* steps come
+    by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*. After the last step of a fold of *k* steps come
     ``rows + columns - 2`` steps in which nothing is accepted, so a fold takes
     ``rows + columns + k - 2`` cycles from its first MAC to its last [Eq. 5.5], and *F* folds
     without a pause *F* times as much [Eq. 5.6]. A fold smaller than the array is padded with zeros
@@ -160,8 +154,8 @@ class OutputStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         check_widths(operand_width, accumulator_width)
         self.rows = rows
         self.columns = columns

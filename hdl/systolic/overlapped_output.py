@@ -10,20 +10,15 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryPE
-from cyclebound.hdl.systolic.parts import (
-    LeftLayout,
-    check_count,
-    check_widths,
-    delay,
-    delay_lines,
-)
+from cyclebound.hdl.systolic.parts import LeftLayout, check_widths, delay, delay_lines
 
 __all__ = ["OverlappedOutputArray"]
 
 
 class OverlappedOutputArray(wiring.Component):
-    """C = A B of at most ``rows`` x ``columns``, fold behind fold, an operand in each cycle.
+    """C = A B of at most ``rows`` x ``columns``, fold after fold, an operand in each cycle.
 
     What is accepted in cycle *t* is executed by PE (*i*, *j*) in cycle *t* + 1 + *i* + *j*, and
     the next fold follows in the cycle after the last operands of this one. A complete sum is
@@ -55,8 +50,8 @@ class OverlappedOutputArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         check_widths(operand_width, accumulator_width)
         self.rows, self.columns = rows, columns
         self.operand_width, self.accumulator_width = operand_width, accumulator_width

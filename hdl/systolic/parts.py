@@ -3,21 +3,15 @@
 from amaranth.hdl import Signal, signed
 from amaranth.lib import data
 
-__all__ = ["LeftLayout", "check_count", "check_widths", "delay", "delay_lines", "multiply"]
+from cyclebound.hdl.parameters import check_integer
 
-
-def check_count(thing, value, least=1):
-    """Raise unless ``value`` is an integer of at least ``least``, in words about ``thing``."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{thing} must be an integer, not {value!r}")
-    if value < least:
-        raise ValueError(f"{thing} must be at least {least}, not {value}")
+__all__ = ["LeftLayout", "check_widths", "delay", "delay_lines", "multiply"]
 
 
 def check_widths(operand_width, accumulator_width):
     """Raise unless an accumulator holds the product of two operands."""
-    check_count("Operand width", operand_width)
-    check_count("Accumulator width", accumulator_width)
+    check_integer("Operand width", operand_width, 1)
+    check_integer("Accumulator width", accumulator_width, 1)
     if accumulator_width < 2 * operand_width:
         raise ValueError(f"Accumulator width must be at least {2 * operand_width}, twice the "
                          f"operand width, not {accumulator_width}")

@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.systolic.post_processing_layout import SHIFT_WIDTH, low_part
-from cyclebound.hdl.systolic.parts import check_count
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["PostProcessing"]
 
@@ -50,10 +50,10 @@ class PostProcessing(wiring.Component):
 
     def __init__(self, *, columns, accumulator_width=32, multiplier_width=16, result_width=8,
                  own_scales=False):
-        check_count("Column count", columns)
-        check_count("Accumulator width", accumulator_width, 2)
-        check_count("Multiplier width", multiplier_width)
-        check_count("Result width", result_width, 2)
+        check_integer("Column count", columns, 1)
+        check_integer("Accumulator width", accumulator_width, 2)
+        check_integer("Multiplier width", multiplier_width, 1)
+        check_integer("Result width", result_width, 2)
         if result_width > accumulator_width:
             raise ValueError(f"Result width must be at most {accumulator_width}, that of the "
                              f"accumulator, not {result_width}")
@@ -85,7 +85,7 @@ class PostProcessing(wiring.Component):
         return m
 
     def _lane(self, m, move, number, value, bias, shortcut):
-        """One column: a register behind each operation."""
+        """One column: a register after each operation."""
         width, scale = self.accumulator_width + 1, self.multiplier_width
 
         def register(shape, name, value):

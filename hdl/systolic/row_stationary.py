@@ -9,7 +9,8 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.systolic.parts import LeftLayout, check_count, check_widths, multiply
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import LeftLayout, check_widths, multiply
 
 __all__ = ["RowStationaryArray", "RowStationaryPE"]
 
@@ -113,9 +114,9 @@ class RowStationaryArray(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, taps, operand_width=8, accumulator_width=32):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
-        check_count("Tap count", taps)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
+        check_integer("Tap count", taps, 1)
         check_widths(operand_width, accumulator_width)
         self.rows, self.columns, self.taps = rows, columns, taps
         self.operand_width, self.accumulator_width = operand_width, accumulator_width
@@ -183,12 +184,12 @@ class RowStationaryArray(wiring.Component):
                      control.execute.eq(executes), control.tap.eq(tap)]
         word, executing = control.as_value(), []
         for i in reversed(range(self.rows)):
-            behind = self.rows - 1 - i
-            if behind:
+            lag = self.rows - 1 - i
+            if lag:
                 word = later(f"control_{i}", word, 1)
             here = data.View(control.shape(), word)
-            weight = later(f"weight_{i}", self.weights.payload[i], behind)
-            entry = later(f"image_{i}", self.left.payload["values"][i], behind)
+            weight = later(f"weight_{i}", self.weights.payload[i], lag)
+            entry = later(f"image_{i}", self.left.payload["values"][i], lag)
             executing.insert(0, here.execute)
             for j, pe in enumerate(self.pes[i]):
                 if j == 0:
@@ -210,7 +211,7 @@ class RowStationaryArray(wiring.Component):
         m.d.comb += self.active.eq(Cat(executing[i] & step for i in range(self.rows)
                                        for _ in range(self.columns)))
 
-        # The first row is the last: behind its last MAC a product, and then the whole sum.
+        # The first row is the last: after its last MAC a product, and then the whole sum.
         last_tap = Signal()
         m.d.comb += last_tap.eq(executes & over)
         done = later("done", last_tap, self.rows)

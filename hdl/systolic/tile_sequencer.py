@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.systolic.tile_layout import COMMAND, tile_fields
-from cyclebound.hdl.systolic.parts import check_count
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["TileSequencer"]
 
@@ -43,9 +43,9 @@ class TileSequencer(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, dimension_width=16):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
-        check_count("Dimension width", dimension_width, max(rows, columns).bit_length())
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
+        check_integer("Dimension width", dimension_width, max(rows, columns).bit_length())
         self.rows, self.columns, self.dimension_width = rows, columns, dimension_width
         command = data.StructLayout(dict.fromkeys(COMMAND, dimension_width))
         tile = data.StructLayout(tile_fields(rows, columns, dimension_width))

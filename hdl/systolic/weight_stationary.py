@@ -10,14 +10,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.hdl.systolic.parts import (
-    LeftLayout,
-    check_count,
-    check_widths,
-    delay,
-    delay_lines,
-    multiply,
-)
+from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.systolic.parts import LeftLayout, check_widths, delay, delay_lines, multiply
 
 __all__ = ["WeightStationaryArray", "WeightStationaryPE"]
 
@@ -147,11 +141,11 @@ class WeightStationaryArray(wiring.Component):
     pes : list of list of WeightStationaryPE
         The processing elements, by row and column.
     skew_left, skew_weights, skew_sums : list of list of Signal
-        Delay registers in front of each row and column, and behind each column.
+        Delay registers in front of each row and column, and after each column.
     wave_valid, wave_first : Signal
         The wavefront. Bit *d* speaks of the operands which the PEs with *i* + *j* = *d* hold: that
         there are any, and that they are the first of their fold. The last two bits of
-        ``wave_valid`` speak of products and sums behind the last PE.
+        ``wave_valid`` speak of products and sums after the last PE.
     filled : Signal
         Rows of weights accepted for the next fold.
     in_fold : Signal
@@ -160,8 +154,8 @@ class WeightStationaryArray(wiring.Component):
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32,
                  double_buffer=True):
-        check_count("Row count", rows)
-        check_count("Column count", columns)
+        check_integer("Row count", rows, 1)
+        check_integer("Column count", columns, 1)
         check_widths(operand_width, accumulator_width)
         _check_flag("Double buffer", double_buffer)
         self.rows = rows
@@ -247,7 +241,7 @@ class WeightStationaryArray(wiring.Component):
             m.d.sync += self.filled.eq(self.filled + 1)
 
         # The row of weights that is accepted: each column takes its own a step later than the one
-        # before, just behind the wavefront that stopped using the last but one.
+        # before, just after the wavefront that stopped using the last but one.
         row_taken = Signal(self.rows)
         place = Mux(begin, 0, self.filled) if self.double_buffer else self.filled
         m.d.comb += row_taken.eq(Cat(take & (place == i) for i in range(self.rows)))

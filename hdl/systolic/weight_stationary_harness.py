@@ -38,7 +38,7 @@ class WeightStationaryHarness(ArrayHarness):
 
     def __init__(self, *, rows, columns, operand_width=8, accumulator_width=32,
                  double_buffer=True, bins=64):
-        # Each fold's first row is at least `rows` behind the one before, and r + c + 1 under way.
+        # Each fold's first row is at least `rows` after the one before, and r + c + 1 under way.
         super().__init__(
             self._make(
                 rows=rows, columns=columns, operand_width=operand_width,

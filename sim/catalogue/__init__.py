@@ -73,6 +73,13 @@ class Catalogue:
             return short[0]
         raise unknown("block", name, self._blocks)
 
+    def page_of(self, name: str) -> str:
+        """The module of the page that declares that block; empty for one that is on none."""
+        self._read(name.partition(".")[0])
+        page = next((page for page, blocks in self._pages.items()
+                     if name in (block.name for block in blocks)), "")
+        return page and f"{__name__}.{page}"
+
     def select(self, names: Iterable[str] | None) -> list[Block]:
         """The blocks of these names, or of the families; all of them if none is named."""
         found: dict[str, Block] = {}

@@ -40,7 +40,7 @@ BLOCKS = (
                 start=f"any({_TAKEN} & (operands[k].payload.tid == declared.tid) "
                       "for k in operands)",
                 end=f"{taken('fire')} & (fire.payload.tid == declared.tid)",
-                ticks=taken("fire"))),
+                ticks=taken("fire"), unit="firings")),
             Observed("stream", bounds.token_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("fire"),
                 starts="declared.threads",
@@ -57,7 +57,7 @@ BLOCKS = (
                 instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
                                  "width": 1}
                                 for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3))),
-                depth=7,
+                depth=lambda instance: instance["depth"] + 5,  # as many threads, and one more
                 induction=4,
             ),
         ),

@@ -9,12 +9,12 @@ from cyclebound.tb.probe import Probe
 # Cycles in which the client is not ready do not count.
 _READ = {"start": "s_axi_arvalid & s_axi_arready",
          "end": "s_axi_rvalid & s_axi_rready & s_axi_rlast",
-         "ticks": "(s_axi_rvalid == 0) | s_axi_rready"}
+         "ticks": "(s_axi_rvalid == 0) | s_axi_rready", "unit": "unstalled cycles"}
 # WLAST may be astray: which word is the last, AWLEN says, and whether it is of this class.
 _WORD = "s_axi_wvalid & s_axi_wready"
 _WRITE = Probe(start=f"{_WORD} & declared.last",
                end=f"s_axi_bvalid & s_axi_bready & held(declared.last, {_WORD})",
-               ticks="(s_axi_bvalid == 0) | s_axi_bready")
+               ticks="(s_axi_bvalid == 0) | s_axi_bready", unit="unstalled cycles")
 
 
 def small_port(**parameters):

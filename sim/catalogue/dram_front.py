@@ -48,7 +48,8 @@ BLOCKS = (
         bounds=(Observed("wait", front_end_bounds.front_end_wait, probe=Probe(
             start="sinks[p].valid & ~past(sinks[p].valid & ~sinks[p].ready)",
             end="sinks[p].valid & sinks[p].ready", request={"port": "p"},
-            ticks="(source.valid == 0) | source.ready", each={"p": "ports"})),),
+            ticks="(source.valid == 0) | source.ready", unit="unstalled cycles",
+            each={"p": "ports"})),),
         properties=(
             Property(
                 name="starvation",
@@ -89,7 +90,8 @@ BLOCKS = (
         bounds=(Observed("residence", reorder_bounds.residence,
                          probe=Probe(start="past(past(sink.valid & sink.ready))", end=_ISSUED,
                                      id="past(past(sink.payload.tag))",
-                                     end_id="source.payload.tag", ticks=_ISSUED)),),
+                                     end_id="source.payload.tag", ticks=_ISSUED,
+                                     unit="issued requests")),),
         properties=(
             Property(
                 name="residence",

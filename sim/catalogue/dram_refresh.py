@@ -11,7 +11,13 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.tb.dram.refresh_timer_properties import RefreshTimerCheck, RefreshTimerProof
+from cyclebound.tb.dram.refresh_timer_properties import (
+    REACH,
+    RefreshInTimeProof,
+    RefreshTimerCheck,
+    RefreshTimerProof,
+    reaches_late,
+)
 from cyclebound.tb.probe import Probe
 
 _DUE, _DONE = "every(interval) & ~late", "(done & request)"
@@ -34,11 +40,11 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer", quick=("small",)),),
         bounds=(
             # It is owed: one more than was left of those before.
-            Observed("request", bounds.refresh_request,
+            Observed("request", bounds.refresh_request, proved_by=("in_time",),
                      probe=Probe(start=_DUE, end=f"(owed > past(owed - {_DONE})) & ~late")),
             Observed("deadline", bounds.refresh_deadline,
                      probe=Probe(start=_DUE, end=f"{_DONE} & ~late", in_flight="most")),
-            Observed("gap", bounds.refresh_gap,
+            Observed("gap", bounds.refresh_gap, proved_by=("in_time",),
                      probe=Probe(start=f"past({_DONE})", end=f"{_DONE} & {_AGAIN}")),
         ),
         properties=(
@@ -51,7 +57,21 @@ BLOCKS = (
                 checker=RefreshTimerProof,
                 instances=(_SMALL, {"interval": 5, "most": 8}, {"interval": 3, "most": 1}, _PAPER,
                            _DDR3),
+                depth=lambda instance: (reach if (reach := reaches_late(**instance)) <= REACH
+                                        else 12),
                 induction=3,
+            ),
+            Property(
+                name="in_time",
+                quick=1,
+                says="where no refresh is ever late, each is asked for in the cycle in which it "
+                     "falls due, and no two are further apart than the bound",
+                checker=RefreshInTimeProof,
+                instances=(_SMALL, _PAPER, _DDR3),
+                declares={"request": lambda instance: {}, "gap": lambda instance: {}},
+                depth=14,
+                induction=3,
+                covered=_SMALL,
             ),
         ),
         checker=RefreshTimerCheck,

@@ -26,7 +26,7 @@ BLOCKS = (
         bounds=(Observed(
             "grant", bounds.round_robin_wait, proved_by=("fair",),
             probe=Probe(start="requests[r] & ~past(requests[r] & ~(grant[r] & accept))",
-                        end="grant[r] & accept", ticks="any(grant) & accept",
+                        end="grant[r] & accept", ticks="any(grant) & accept", unit="grants",
                         each={"r": "count"})),),
         properties=(
             Property(
@@ -36,6 +36,8 @@ BLOCKS = (
                      "requesters; grants are one-hot, only for requests, never idle, and held",
                 checker=RoundRobinProof,
                 instances=tuple({"count": count} for count in (2, 4, 8, 11)),
+                # Cover waits for all the others, one grant each.
+                depth=lambda instance: max(12, instance["count"] + 2),
                 induction=4,
                 declares={"grant": lambda parameters: {"requesters": parameters["count"]}},
             ),

@@ -4,9 +4,24 @@ from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.sim.block import Block, Configuration, Observed, Picture, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
+from cyclebound.tb.probe import Probe
 
 _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
           "cap": 9, "part": "ddr3-1600-module"}
+
+# the core's first word is on offer; the last flit of the first packet is read
+_WRITING = "network & first(network & writing, start)"
+_READ = "first(nth(read, packet_flits), start)"
+
+
+def _later(event: str, cycles: int = 1) -> str:
+    """So many cycles of the network after an event that is seen in one."""
+    for _ in range(cycles):
+        event = f"network & past(held({event}, network))"
+    return event
+
+
+_NETWORK = {"ticks": "network", "unit": "network cycles"}
 
 BLOCKS = (
     Block(
@@ -21,10 +36,16 @@ BLOCKS = (
                       max_cycles=20_000_000, searches=True),
         ),
         bounds=(
-            Observed("fill", bounds.fill),
-            Observed("first_packet", bounds.first_packet),
-            Observed("flow", bounds.flow),
-            Observed("total", bounds.total),
+            Observed("fill", bounds.fill, probe=Probe(
+                start=_WRITING, end=_later("filled"), **_NETWORK, classed=True)),
+            Observed("first_packet", bounds.first_packet, probe=Probe(
+                start=_later("filled", 2), end=_later(_READ), **_NETWORK, classed=True)),
+            Observed("flow", bounds.flow, probe=Probe(
+                start=_later(_READ, 2), end="arrived", ends="packets", **_NETWORK,
+                classed=True)),
+            Observed("total", bounds.total, probe=Probe(
+                start=_WRITING, end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)",
+                ends="slots", classed=True)),
         ),
         checker=lambda system: DramTimingCheck(part=system.part),
         signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",

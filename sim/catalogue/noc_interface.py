@@ -33,7 +33,8 @@ BLOCKS = (
             "small": Configuration({"width": 16, "payload": 4}),
             "paper": Configuration({"width": 32, "payload": 64}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface", quick=("small",)),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.network_interface", quick=("small",),
+                               least={"payload": 3}),),
         bounds=(
             # of transactions of one packet
             Observed("first_header", bounds.first_header, probe=Probe(

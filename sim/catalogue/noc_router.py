@@ -44,7 +44,9 @@ BLOCKS = (
             "three": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "source",
                                     "longest": 3, "ports": 3}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.wormhole_router", quick=("three",)),),
+        testbenches=(Testbench(
+            "cycle", "cyclebound.tb.noc.wormhole_router", quick=("three",),
+            least={"width": 14, "ports": 3}),),  # it tags flits in bits 8 to 13
         bounds=(
             Observed("alone", bounds.t_noc, probe=Probe(**_THROUGH)),
             # a packet's turn: it can be the head of its input, or could, if it had been taken

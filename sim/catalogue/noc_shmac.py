@@ -32,6 +32,7 @@ _TILES = ("top.dut.requests__*", "top.dut.fetched__*", "top.dut.operated__*")
 # Given, not measured: SHMACsim, Figure 5.7, "RTLToMem", "memory", "TLMAdapter" on the way back.
 # The models and bounds have these numbers from golden/noc/shmac_budget.py, the RTL from here.
 _GIVEN = {"to_memory_cycles": 1, "memory_cycles": 3, "to_core_cycles": 2}
+_THESIS = tuple(_GIVEN)  # what the models know of these
 # A packet, from its request, or its transfer, to where an output hands it over. In testbenches, the
 # lowest bits of a packet's data say by which of the six inputs it came.
 _HANDED = f"any({taken('sources[o]')} & (sources[o].payload.data[:3] == i) for o in sources)"
@@ -59,7 +60,8 @@ BLOCKS = (
             "early": Configuration({"slave_acknowledge": "accepted", "address_bits": 4,
                                     "data_bits": 8}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router", quick=("thesis",)),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.handshake_router", quick=("thesis",),
+                               least={"data_bits": 3}),),
         bounds=(
             # an input takes what is requested in the cycle after it handed over the one before
             Observed("hop", bounds.handshake_hop,
@@ -112,9 +114,9 @@ BLOCKS = (
             "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",)),
+            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",), fixed=_THESIS),
             Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
-                      configurations=("thesis",), thorough=True, observes=False),
+                      configurations=("thesis",), thorough=True, observes=False, fixed=_THESIS),
         ),
         bounds=(
             Observed("read_given", bounds.read_lifetime, probe=_READ),
@@ -130,7 +132,8 @@ BLOCKS = (
         summary="the pipelined successor of SHMAC's router, with the same face",
         component=PipelinedRouter,
         configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router",
+                               least={"data_bits": 3}),),
         # a packet leaves its queue two cycles before it is handed over
         bounds=(Observed("hop", bounds.pipelined_hop,
                          probe=Probe(taken("sinks[i]"), _HANDED, each={"i": "sinks"},
@@ -171,7 +174,8 @@ BLOCKS = (
             "grid": Configuration({**_GIVEN, "rows": 3, "columns": 3, "words": 16}),
             "pair": Configuration({**_GIVEN, "rows": 1, "columns": 2, "words": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",)),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",),
+                               fixed=_THESIS),),
         bounds=(
             Observed("read", bounds.pipelined_read_lifetime, probe=_READ),
             Observed("write", bounds.pipelined_write_lifetime, probe=_WRITE),

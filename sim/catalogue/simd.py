@@ -1,11 +1,22 @@
 """Units of the SIMD accelerator."""
 
-from cyclebound.golden.simd import arithmetic_bounds, pipeline_bounds
+from cyclebound.golden.simd import (
+    arithmetic_bounds,
+    host_bounds,
+    pipeline_bounds,
+    scheduler_bounds,
+    scratchpad_bounds,
+)
+from cyclebound.golden.simd.host import Register
+from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
+from cyclebound.hdl.simd.host import HostInterface
 from cyclebound.hdl.simd.lane import Lane
+from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
 from cyclebound.hdl.simd.scoreboard import Scoreboard
+from cyclebound.hdl.simd.scratchpad import Scratchpad
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.sim.block import (
     Block,
@@ -15,6 +26,8 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
+from cyclebound.tb.pipeline_properties import PipelineProof
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.simd.compute_unit_properties import (
     ComputeUnitCheck,
@@ -25,6 +38,7 @@ from cyclebound.tb.simd.control_stack_properties import (
     ControlStackLevelCheck,
 )
 from cyclebound.tb.simd.lane_properties import LaneCheck
+from cyclebound.tb.simd.scheduler_properties import SchedulerCheck, SchedulerProof
 from cyclebound.tb.simd.scoreboard_properties import ScoreboardCheck
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
@@ -33,12 +47,27 @@ from cyclebound.tb.simd.special_functions_properties import (
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
 _EXECUTE = (
-    Observed("result", arithmetic_bounds.execute_result,
+    Observed("result", arithmetic_bounds.execute_result, proved_by=("latency",),
              probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
     Observed("stream", arithmetic_bounds.execute_stream,
              probe=Probe(start="valid", end="done", starts="declared.operations",
                          ends="declared.operations")),
 )
+
+# Of slot s: it is free, and the next work-group is its own or there is none.
+_FREE = ("((events[s].ended | (events[s].over & held(events[s].final, events[s].committed)))"
+         " & left)")
+_GOT = "((launch.valid & (launch.payload.slot == s)) | ~left)"
+
+_TRANSFER = Probe(start="go & (tile.words != 0) & (tile.count != 0)", end="done & ~go",
+                  classed=True,
+                  request={"words": "tile.words", "gap": "tile.period - tile.words",
+                           "count": "tile.count"})
+
+
+def _pins(component):
+    """The checker of the DRAM's pins."""
+    return DramTimingCheck(part=component.part)
 
 
 def _unit(harness):
@@ -83,6 +112,23 @@ _INTERVALS = (*(_interval(each) for each in (
     _interval(pipeline_bounds.injected, start=f"{_INJECTED} & any(declared.second)"),
 )
 
+
+def _latency(steps):
+    """Of both, with 5 stages and with a register after each step."""
+    return Property(
+        name="latency",
+        quick=1,
+        says="each operation has its result after as many cycles as there are stages, whichever "
+             "come before and after it",
+        checker=PipelineProof,
+        instances=tuple({"stages": stages} for stages in (5, steps)),
+        declares={"result": lambda instance: {}},
+        depth=steps + 3,
+        induction=steps + 3,
+        any_product=True,
+    )
+
+
 BLOCKS = (
     Block(
         name="simd.special_functions",
@@ -116,6 +162,7 @@ BLOCKS = (
                 induction=SpecialFunctions.STEPS + 2,
                 any_product=True,
             ),
+            _latency(SpecialFunctions.STEPS),
         ),
         checker=SpecialFunctionsRangeCheck,
         fpga=FpgaTarget("deep"),
@@ -151,11 +198,70 @@ BLOCKS = (
                 induction=Lane.STEPS + 2,
                 any_product=True,
             ),
+            _latency(Lane.STEPS),
         ),
         checker=LaneCheck,
         fpga=FpgaTarget("deep"),
         signals=("top.dut.valid", "top.dut.operation", "top.dut.a", "top.dut.b", "top.dut.c",
                  "top.dut.done", "top.dut.result"),
+    ),
+    Block(
+        name="simd.scheduler",
+        summary="work-group scheduler: places of the grid, slots, pairs, turns of the memories",
+        component=WorkGroupScheduler,
+        configurations={
+            "paper": Configuration({"machine": "paper"}, domain={"slot": range(2)}),
+            "small": Configuration({"machine": "small"}, domain={"slot": range(2)}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.simd.scheduler", quick=("small",)),),
+        bounds=(
+            Observed("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
+                     probe=Probe(start=_FREE, each={"s": 2}, request={"slot": "s"}, classed=True,
+                                 end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} | {_GOT})))"
+                                     f" & {_GOT}")),
+            Observed("turn", scheduler_bounds.turn, proved_by=("rules",), probe=Probe(
+                start="(events[0].over & past(waits[1])) | (events[1].over & past(waits[0]))",
+                end="(begin[1] & past(waits[1])) | (begin[0] & past(waits[0]))", classed=True)),
+        ),
+        properties=(
+            Property(
+                name="rules",
+                says="a work-group is launched into a free slot only, and under the policies with "
+                     "pairs when all pairs before it have finished; under access one access is "
+                     "under way at a time if either is of a scratchpad; the machine is idle if no "
+                     "slot is taken and no work-group left",
+                checker=SchedulerProof,
+                instances=({"machine": "small"}, {"machine": "paper"}),
+                quick=1,
+                declares={"turn": lambda parameters: {}},
+                depth=12,
+                induction=4,
+            ),
+        ),
+        checker=SchedulerCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.launch__valid", "top.dut.launch__payload", "top.dut.begin",
+                 "top.dut.waits", "top.dut.idle"),
+    ),
+    Block(
+        name="simd.scratchpad",
+        summary="scratchpad: banked local memory with a stride sequencer that need not be aligned",
+        component=Scratchpad,
+        configurations={
+            "small": Configuration({"bus": 4}, domain={"words": range(1, 14), "gap": range(10),
+                                                       "count": range(1, 6)}),
+            # Sim-D, Table 3
+            "paper": Configuration({"bus": 32}, domain={"words": range(1, 72), "gap": range(40),
+                                                        "count": range(1, 5)}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.simd.scratchpad", quick=("small",)),),
+        bounds=(
+            Observed("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
+                     probe=_TRANSFER),
+            Observed("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
+        ),
+        fpga=FpgaTarget("small"),
+        signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),
     ),
     Block(
         name="simd.compute_unit",
@@ -224,5 +330,40 @@ BLOCKS = (
         ),
         signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",
                  "top.dut.access__payload", "top.dut.occupied", "top.dut.fault__valid"),
+    ),
+    Block(
+        name="simd.host",
+        summary="register interface: AXI4-Lite for programs, buffers, grids and results",
+        component=HostInterface,
+        configurations={"small": Configuration({"machine": "small"}),
+                        "paper": Configuration({"machine": "paper"})},
+        testbenches=(Testbench("axi", "cyclebound.tb.simd.host", quick=("small",)),),
+        bounds=(
+            Observed("write", host_bounds.register_write, probe=Probe(
+                request={"maps": f"s_axil_awaddr == {Register.MAP.value}"},
+                start="s_axil_awvalid & s_axil_wvalid & s_axil_awready",
+                end="s_axil_bvalid & ~past(s_axil_bvalid & ~s_axil_bready)", classed=True)),
+            Observed("read", host_bounds.register_read, probe=Probe(
+                start="s_axil_arvalid & s_axil_arready",
+                end="s_axil_rvalid & ~past(s_axil_rvalid & ~s_axil_rready)", classed=True)),
+        ),
+        fpga=FpgaTarget("small"),
+        signals=("top.dut.start__valid", "top.dut.mapping__valid", "top.dut.chip__valid"),
+        unread=("s_axil_awprot", "s_axil_arprot"),
+    ),
+    Block(
+        name="simd.accelerator",
+        summary="SIMD accelerator: kernels in DRAM in, results and measured phases out",
+        component=Accelerator,
+        configurations={
+            "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
+        },
+        testbenches=(
+            Testbench("kernels", "cyclebound.tb.simd.accelerator", checker=_pins, top=Accelerator,
+                      observes=False),
+        ),
+        bounds=(),
+        signals=("top.dut.launch__valid", "top.dut.access__valid", "top.dut.over",
+                 "top.dut.ended__valid"),
     ),
 )

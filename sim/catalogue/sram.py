@@ -25,13 +25,14 @@ _TRANSACTION = {"starts": "declared.words", "ends": "declared.words",
                 "each": {"r": "requesters", "b": "banks"}}
 
 
-def _cases(requesters, most):
+def _cases(most):
     """Requesters on the bank, bytes, and who of them was served last: 0 the one that is measured.
 
     More of the arbiter's state there is not.
     """
-    return {"requesters": range(1, requesters + 1), "transaction_bytes": range(1, most + 1),
-            "last_served": range(requesters)}
+    return lambda parameters: {"requesters": range(1, parameters["requesters"] + 1),
+                               "transaction_bytes": range(1, most + 1),
+                               "last_served": range(parameters["requesters"])}
 
 
 def _among(*, requesters, last_served, **_):
@@ -52,14 +53,14 @@ BLOCKS = (
         configurations={
             "tiny": Configuration(
                 {"banks": 2, "requesters": 2, "words": 4, "word_bytes": 2},
-                domain=_cases(2, 16), possible=_among),
+                domain=_cases(16), possible=_among),
             "quad": Configuration(
                 {"banks": 4, "requesters": 4, "words": 512, "word_bytes": 4},
-                domain=_cases(4, 17), possible=_among),
+                domain=_cases(17), possible=_among),
             # memory-composition, Table III: 10 cores and a DMA, 8 banks, 8 bytes
             "paper": Configuration(
                 {"banks": 8, "requesters": 11, "words": 1024, "word_bytes": 8},
-                domain=_cases(11, 25), possible=_among),
+                domain=_cases(25), possible=_among),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.sram.banked_memory", quick=("tiny",)),

@@ -172,7 +172,8 @@ BLOCKS = (
         configurations={
             f"{rows}x{columns}x{taps}": Configuration(
                 {"rows": rows, "columns": columns, "taps": taps},
-                domain={"width": range(taps, 16), "passes": range(1, 4)})
+                domain=lambda parameters: {"width": range(parameters["taps"], 16),
+                                           "passes": range(1, 4)})
             for rows, columns, taps in ((1, 1, 1), (2, 3, 2), (3, 4, 3), (4, 4, 3), (3, 5, 3),
                                         (5, 7, 5))},
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary",

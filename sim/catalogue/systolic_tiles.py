@@ -9,7 +9,13 @@ from cyclebound.sim.catalogue.systolic import until
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
 
-_DOMAIN = {"down": range(1, 16), "across": range(1, 16)}  # all that 4 bits can say
+_DIMENSIONS = "down", "across"
+
+
+def _sizes(parameters):
+    """All that the command can say."""
+    return {name: range(1, 1 << parameters["dimension_width"]) for name in _DIMENSIONS}
+
 
 BLOCKS = (
     Block(
@@ -17,14 +23,14 @@ BLOCKS = (
         summary="walks a matrix in tiles of an array",
         component=TileSequencer,
         configurations={
-            "2x3": Configuration({"rows": 2, "columns": 3, "dimension_width": 4}, domain=_DOMAIN),
-            "4x4": Configuration({"rows": 4, "columns": 4, "dimension_width": 4}, domain=_DOMAIN),
+            "2x3": Configuration({"rows": 2, "columns": 3, "dimension_width": 4}, domain=_sizes),
+            "4x4": Configuration({"rows": 4, "columns": 4, "dimension_width": 4}, domain=_sizes),
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.tile_sequencer", quick=("2x3",)),),
         bounds=(Observed("walk", walk_cycles, Probe(
             start=taken("command"), end=f"{taken('tiles')} & tiles.payload.final", classed=True,
-            request={name: f"command.payload.{name}" for name in _DOMAIN}), exhaustive=True),),
+            request={name: f"command.payload.{name}" for name in _DIMENSIONS}), exhaustive=True),),
         properties=(
             Property(
                 name="once",

@@ -29,15 +29,15 @@ from matplotlib.patches import Rectangle
 
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER, Kind, Node
 from cyclebound.golden.dataflow.kernel import Floats
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS, MISSES
 from cyclebound.golden.dataflow.kernels import KERNELS
-from cyclebound.golden.dataflow.mapper import SINK, Mapped
-from cyclebound.golden.dataflow.partition import map_parts
-from cyclebound.golden.dataflow.run import Run, run_graphs
-from cyclebound.golden.dataflow.segments import compile_segments
+from cyclebound.golden.dataflow.mapped import SINK, Mapped
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.results import Results
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
+from cyclebound.tools.dataflow.partition import map_parts
+from cyclebound.tools.dataflow.run import Run, run_graphs
+from cyclebound.tools.dataflow.segments import compile_segments
 
 __all__ = ["Took", "draw_depths", "grid_of", "picture_of", "read_depths", "run_depths",
            "run_kernel", "table_of_depths", "took_in", "write_depths"]

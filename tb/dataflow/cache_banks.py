@@ -90,7 +90,7 @@ class Scene:
 
 
 @testbench
-async def anybody_anywhere(bench: Bench) -> None:
+async def any_port_any_bank(bench: Bench) -> None:
     """Random accesses, misses and pauses; half of them to one bank."""
     scene = Scene(bench)
     await scene.fill()
@@ -112,7 +112,7 @@ async def hits_alone(bench: Bench) -> None:
 
 
 @testbench
-async def everybody_wants_one_bank(bench: Bench) -> None:
+async def all_want_one_bank(bench: Bench) -> None:
     """The worst: all at once, and all of them miss."""
     tags = 2 ** bench.parameters["tag_width"]
     for accesses in (1, tags):
@@ -125,7 +125,7 @@ async def everybody_wants_one_bank(bench: Bench) -> None:
 
 
 @testbench
-async def a_hit_behind_misses_waits_no_longer_than_one(bench: Bench) -> None:
+async def a_hit_after_misses_waits_no_longer_than_one(bench: Bench) -> None:
     """Misses that are due when the hits after them are: the last hits take their turn."""
     scene = Scene(bench)
     await scene.fill()

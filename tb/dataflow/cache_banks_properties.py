@@ -1,4 +1,4 @@
-"""What a cache's banks must keep: who asks is answered, once, in time, and with the right word.
+"""What a cache's banks must keep: each request is answered once, in time, with the right word.
 
 `CacheBanksCheck` knows the ports only, and watches simulations. `CacheBanksProof` adds what
 induction needs to know about the inside of `CacheBanks`.
@@ -58,7 +58,7 @@ class CacheBanksCheck(Watcher):
                      address.eq(Mux(chosen, self.address, first.address))]
         m.d.sync += [chosen.eq(1), self.tag.eq(tag), self.address.eq(address)]
 
-        hits_word = Signal(count)  # who has its access to the word taken in this cycle
+        hits_word = Signal(count)  # which port has its access to the word taken in this cycle
         for p, (port, under_way) in enumerate(zip(self.ports, self.under_way, strict=True)):
             request, answer = port.request, port.response
             claim_kept(m, f"request {p}", request, Assume)
@@ -78,7 +78,7 @@ class CacheBanksCheck(Watcher):
                 under_way.eq(under_way & ~gone | entered),
                 Assume(~request.valid | ~under_way.bit_select(request.payload.tag, 1),
                        f"port {p}: a tag that is under way is offered"),
-                Assert((gone & ~under_way) == 0, f"port {p}: an answer that nobody waits for"),
+                Assert((gone & ~under_way) == 0, f"port {p}: an answer without a request"),
             ]
 
             # in time: cycles that the request has waited, and those since it was taken

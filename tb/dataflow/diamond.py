@@ -41,12 +41,14 @@ async def a_few_threads(bench: Bench) -> None:
 @testbench
 async def many_threads(bench: Bench) -> None:
     p = bench.parameters
-    balanced = p["delay"] or p["depth"] >= 16
+    # enough for the 12 threads more that the longer way holds; less may be enough, too
+    balanced = max(p["delay"], p["depth"]) >= 16
     bench.declare("unbalanced", threads=300, stages=PIPELINE_STAGES)
     if balanced:
         bench.declare("balanced", threads=300, stages=PIPELINE_STAGES)
     cycles = await play(bench, 300)
-    assert balanced or cycles > 1.6 * 300  # the shorter way is full: most cycles are lost
+    if p["depth"] == 2 and not p["delay"]:
+        assert cycles > 1.6 * 300  # the shorter way is full: most cycles are lost
 
 
 @testbench

@@ -13,13 +13,15 @@ from cyclebound.golden.dataflow.interpret import interpret_all
 from cyclebound.golden.dataflow.kernel import Floats, Kernel
 from cyclebound.golden.dataflow.kernels import KERNELS, LOOPS
 from cyclebound.golden.dataflow.load_store_unit import Access
-from cyclebound.golden.dataflow.mapper import Mapped, map_graph
+from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
-from cyclebound.golden.dataflow.run import Layout, map_graphs
-from cyclebound.golden.dataflow.segments import compile_segments
+from cyclebound.golden.dataflow.run import Layout
 from cyclebound.golden.dataflow.wcet import estimate, longest_way
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tools.dataflow.mapper import map_graph
+from cyclebound.tools.dataflow.run import map_graphs
+from cyclebound.tools.dataflow.segments import compile_segments
 
 
 async def configure(bench: Bench, mapped: Mapped, layout: Layout, threads: int) -> None:

@@ -1,18 +1,18 @@
-"""A chain through all compute units of a fabric: a thread in each cycle, and nobody watching.
+"""A chain through all compute units of a fabric: a thread in each cycle, without monitors.
 
-For the speed of simulation (`cyclebound.sim.performance fabrics`); Python sees the first and the
-last cycle of each run.
+For the speed of simulation (`python -m cyclebound.tools.maintenance.performance fabrics`); Python
+sees the first and the last cycle of each run.
 """
 
 from cyclebound.golden.dataflow.fabric_bounds import fabric_stream
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Task
 from cyclebound.golden.dataflow.grid import Grid, Kind
-from cyclebound.golden.dataflow.mapper import map_graph
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.dataflow.run import Layout
 from cyclebound.golden.dataflow.wcet import longest_way
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.fabric import configure
+from cyclebound.tools.dataflow.mapper import map_graph
 
 RUNS = 40
 

@@ -4,12 +4,12 @@ Cycles, faults and memory have to be those of the golden fabric with the golden 
 """
 
 from cyclebound.golden.dataflow.cache_bounds import access_times
-from cyclebound.golden.dataflow.mapper import Mapped
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
+from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.run import Layout, run_mapped
 from cyclebound.golden.dataflow.wcet import estimate
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.fabric import configure, prepared
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS
 
 MEMORY = {"banks": 32, "hit": 4, "miss": 40}  # of the component
 _RATE = 26  # of 256: one access in ten

@@ -1,9 +1,9 @@
 """The kernels of SGMF's Table 2 on a fabric, a few threads of each, with misses; and loops."""
 
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS, MISSES
 from cyclebound.golden.dataflow.kernels import KERNELS, LOOPS
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.fabric import kernel, streams
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
 THREADS = 24
 MANY = 64  # of a loop's kernel: a few in a hundred are wrong if a variable's store does not wait

@@ -3,10 +3,10 @@
 Memory afterwards is compared, not each cycle: the golden fabric would take most of the time.
 """
 
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS, MISSES
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.fabric import in_flight, kernel, streams
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
 
 THREADS = 1024
 

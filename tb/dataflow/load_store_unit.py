@@ -12,7 +12,7 @@ BASE, SIZE = 100, 64
 
 
 class Scene:
-    """The unit under one configuration, its model, tokens before it, and a memory behind it.
+    """The unit under one configuration, its model, tokens before it, and a memory after it.
 
     ``latency()`` gives the cycles from a request to its response; where two are due at once, one
     waits, so that order is any.
@@ -184,7 +184,7 @@ async def an_epoch_alone(bench: Bench) -> None:
 
 
 @testbench
-async def an_epoch_behind_others(bench: Bench) -> None:
+async def an_epoch_after_others(bench: Bench) -> None:
     """The last thread of each epoch is late, so that the last of the next waits for its entry."""
     if not bench.parameters.get("epochs", True):
         return

@@ -1,7 +1,7 @@
 """Testbench of the switch: every port compared in every cycle, in many configurations."""
 
 from cyclebound.golden.dataflow.switch import SwitchModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 async def play(bench: Bench, choices: dict[int, int], *, cycles: int, load: float,
@@ -77,3 +77,6 @@ async def stalls_on_all_sides(bench: Bench) -> None:
     for choices in configurations(bench):
         for load, sink in ((0.5, 1), (1, 0.5), (0.7, 0.6)):
             await play(bench, choices, cycles=60, load=load, sink=sink)
+
+
+reset_in_mid_run = interrupted(stalls_on_all_sides)

@@ -1,5 +1,5 @@
 """The switch delivers exactly what is configured: every output its input's tokens, all of them, in
-order, and nobody else's.
+order, and no others.
 
 `SwitchCheck` knows the ports only, and watches simulations. `SwitchProof` adds what induction needs
 to know about the inside of `Switch`.
@@ -75,7 +75,7 @@ class SwitchCheck(Watcher):
                 m.d.sync += older.eq(Mux(owed == _PLACES, younger, token))
             with m.If(owed != _PLACES):
                 m.d.sync += younger.eq(token)
-            # who shares its input with a slower output waits until that one has the same token
+            # one that shares its input with a slower one waits until that one has the same token
             first = Cat((other != choice) | (late <= owed)
                         for other, late in zip(self.choices, self.owed, strict=True)).all()
             m.d.sync += [
@@ -111,11 +111,11 @@ class SwitchProof(SwitchCheck):
             chosen = Cat(self.source(o)[0] & (self.source(o)[1] == i) for o in range(self.ports))
             m.d.sync += [
                 Assert(pair.level <= _PLACES, f"invariant: input {i} holds two tokens at most"),
-                Assert((served[i] & ~chosen) == 0, f"invariant: input {i} serves who has it"),
+                Assert((served[i] & ~chosen) == 0, f"invariant: input {i} serves none that has it"),
                 Assert((served[i] == 0) | (pair.level != 0),
                        f"invariant: input {i} has the token that it has served"),
                 Assert((served[i] == 0) | (served[i] != chosen),
-                       f"invariant: input {i} keeps no token that everybody has"),
+                       f"invariant: input {i} keeps no token that all outputs have"),
             ]
         for o in range(self.ports):
             there, number = self.source(o)
@@ -132,5 +132,5 @@ class SwitchProof(SwitchCheck):
                        f"invariant: output {o}: the youngest"),
             ]
         m.d.sync += Cover((self.owed[0] == _PLACES) & (self.owed[1] == 1)
-                          & (self.choices[0] == self.choices[1]), "one output is behind another")
+                          & (self.choices[0] == self.choices[1]), "one output lags another")
         return m

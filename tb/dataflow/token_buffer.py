@@ -75,7 +75,7 @@ def _masks(bench: Bench) -> range:
 
 @testbench
 async def one_thread_at_a_time(bench: Bench) -> None:
-    """Every set of operands, in every order, with gaps between them: who comes last fires."""
+    """Every set of operands, in every order, with gaps between them: the last one fires."""
     for needed in _masks(bench):
         await bench.reset()
         scene = Scene(bench, needed)
@@ -107,7 +107,7 @@ async def threads_in_order_one_per_cycle(bench: Bench) -> None:
 
 @testbench
 async def the_last_in_turn(bench: Bench) -> None:
-    """A thread that is complete among all others, right behind the one of its own entry."""
+    """A thread that is complete among all others, right after the one of its own entry."""
     for needed in _masks(bench):
         await bench.reset()
         scene = Scene(bench, needed)

@@ -190,11 +190,11 @@ class TokenBufferProof(TokenBufferCheck):
                      rank.eq(Mux(behind.bit_select(entry, 1), entry + size - depth, entry + size))]
         m.d.sync += [
             Assert(~started | out | complete | (self.gone == 0),
-                   "invariant: only who is complete is passed"),
+                   "invariant: only complete threads are passed"),
             Assert(~started | out | ~complete | (self.gone + fire.valid + rank <= depth),
-                   "invariant: who is complete moves forward"),
+                   "invariant: a complete thread moves forward"),
             Assert(~started | ~out | (rank == depth - 1),
-                   "invariant: who is in the output was served last"),
+                   "invariant: the thread in the output was served last"),
         ]
         m.d.sync += Cover(out & fire.ready & (self.gone == depth),
                           f"a thread leaves as number {depth + 1}")

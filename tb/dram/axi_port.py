@@ -1,6 +1,6 @@
-"""Testbench of the AXI4 face: cocotbext-axi's client on one side, a DRAM device on the other.
+"""Testbench of the AXI4 port: cocotbext-axi's client on one side, a DRAM device on the other.
 
-The client is nobody's here: it drives and samples as its author reads the standard. Between it and
+The client is not ours: it drives and samples as its author reads the standard. Between it and
 the device stands a scoreboard of bytes, which knows of each transfer on R and B what it must hold;
 the device objects to every command that comes too early. At the end, what is kept in the device is
 compared as well.
@@ -96,7 +96,7 @@ async def traffic(bench: Bench) -> None:
 
 @testbench
 async def traffic_with_stalls(bench: Bench) -> None:
-    """The same, while the client stalls each channel at random."""
+    """Random bursts, while the client stalls each channel at random."""
     scene = await Scene.ready(bench)
     write, read = scene.master.write_if, scene.master.read_if
     for chance in (0.3, 0.9):

@@ -1,4 +1,4 @@
-"""Bound checkers of the AXI4 face: the rules of the handshakes, cycle by cycle.
+"""Bound checkers of the AXI4 port: the rules of the handshakes, cycle by cycle.
 
 `AxiRules` looks at the five channels only. `AxiPortCheck` looks at the DRAM's pins as well, and
 watches simulations; `AxiPortProof` looks inside `AxiPort`, and is for induction.

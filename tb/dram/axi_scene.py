@@ -106,7 +106,7 @@ class Scene:
                                         for _ in itertools.count())
 
     async def skip_to(self, cycle: int) -> None:
-        """Nothing happens until then, and nobody looks; the device must not be wanted either."""
+        """Nothing happens until then, or is compared; the device must not be wanted either."""
         self._skip = cycle
         await self.cycles(cycle - self.bench.cycle)
 

@@ -11,7 +11,7 @@ from cyclebound.golden.dram.buffer_table import (
 )
 from cyclebound.golden.dram.pipeline_bounds import buffer_lookup
 from cyclebound.golden.dram.request import Destination, Refusal
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _COPIED = ("words", "count", "write", "destination", "base", "transform", "indexed")
 
@@ -145,7 +145,7 @@ class Traffic:
         return start, min(max(length, 0), self.most)
 
     def request(self) -> BufferRequest:
-        """In a mapped buffer as a rule."""
+        """A random request, most of them in a mapped buffer."""
         rng, known = self.rng, list(self.scene.model.buffers.values())
         if known and rng.random() < 0.9:
             buffer = rng.choice(known)
@@ -253,3 +253,6 @@ async def random_requests_and_stalls(bench: Bench) -> None:
     await scene.settle()
     assert set(scene.answered) == {0, 1, 2, 3, 4, 5}
     assert scene.mapped > 50
+
+
+reset_in_mid_run = interrupted(at_once_again_and_in_turns)

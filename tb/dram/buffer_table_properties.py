@@ -149,7 +149,7 @@ class BufferTableCheck(BufferTableTiming):
         m.d.comb += reach.eq((tile.count - 1)[:len(tile.count)] * tile.period)
         m.d.sync += Assert(~plain | (tile.address + reach + tile.words
                                      <= mine.address + self.asked_size),
-                           "tile ends behind its buffer")
+                           "tile ends beyond its buffer")
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -239,7 +239,7 @@ class _Inside(BufferTableTiming):
         for cycles, bit in enumerate(table.stage, 1):
             m.d.sync += Assert(bit == (self.age == cycles), f"invariant: stage {cycles}")
         m.d.sync += Assert(self.maps == table.maps, "invariant: what was taken last")
-        # Whoever waits behind a request came after it; a mapping may have been taken since then.
+        # What waits after a request came later; a mapping may have been taken since then.
         passed = Mux(self.age == 0, _LAST + 1, self.age)
         m.d.sync += Assert((self.waited == 0) | (self.waited <= passed + Mux(self.maps, _LAST, -1)),
                            "invariant: a request has waited for what it saw")
@@ -252,6 +252,29 @@ class _Inside(BufferTableTiming):
 
 class BufferTableTimingProof(_Inside, BufferTableTiming):
     """`BufferTableTiming`, with invariants: the table's stage is the age of what was taken."""
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.told = Signal()  # the answer was on offer in the cycle before
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.sync += self.told.eq(self.tile.valid | self.refusal.valid)
+        m.d.sync += Assert(~self.told | (self.age == _LAST) | (self.age <= 1),
+                           "invariant: an answer is on offer until it is taken")
+        return m
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probes count: the age of the request, or mapping, under way."""
+        under_way = {"lookup": (self.age != 0) & ~self.maps & ~((self.age == _LAST) & self.told),
+                     "mapping": (self.age != 0) & self.maps}
+        for what, busy in under_way.items():
+            counter, = probes[what]
+            m.d.sync += [
+                Assert(counter.busy == busy, f"invariant: the probe of {what} follows it"),
+                Assert(~counter.busy | (counter.before == self.age),
+                       f"invariant: the probe of {what} counts its age"),
+            ]
 
 
 class BufferTableProof(_Inside, BufferTableCheck):

@@ -81,7 +81,7 @@ class BufferTableWideProof(BufferTableProof):
             Assert(~plain | (tile.address == mine.address + wanted.x + self.area),
                    "a tile begins elsewhere"),
             Assert(~plain | (tile.period == mine.x), "period is not the buffer's line"),
-            Assert(~plain | (wanted.x + tile.words <= mine.x), "a line ends behind the buffer's"),
+            Assert(~plain | (wanted.x + tile.words <= mine.x), "a line ends beyond the buffer's"),
             Assert(~plain | (wanted.y + tile.count <= mine.y), "too many lines"),
         ]
 

@@ -252,7 +252,7 @@ async def tiles_where_they_take_longest(bench: Bench) -> None:
 
 @testbench
 async def history(bench: Bench) -> None:
-    """The same tile after a request that ended in each pair: only what carries over depends."""
+    """One tile, after requests that ended in each pair: only the carried pair differs."""
     scene = Scene(bench)
     part = scene.part
     edge = 2 * part.bursts_per_row

@@ -19,7 +19,7 @@ class CommandArbiterCheck(Watcher):
     """What the arbiter owes its neighbours, and what they owe it.
 
     Assumes that a head stays until it is popped, and that a request begins when ``rest`` is 0.
-    Refreshes are somebody else's duty: the arbiter has to keep their distances only.
+    Refreshes are another block's duty: the arbiter has to keep their distances only.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class CommandArbiterProof(CommandArbiterCheck):
 class CommandArbiterActivates(Watcher):
     """Where banks may activate and nothing goes first, one of them does: for induction.
 
-    Its activate is on the pins whoever of them has it, so it must be somebody's.
+    ACT is issued whichever bank wins, so one of them must.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class CommandArbiterActivates(Watcher):
             Assert(chosen == (self.command.op == Command.ACT), "an activate lost, or of no one"),
             # or activates would have no order: each of three banks might wait for another
             Assert((self._behind[:-1] & ~self._behind[1:]) == 0,
-                   "invariant: whoever is behind one that is behind, is"),
+                   "invariant: behind is a thermometer"),
             Cover(chosen, "an activate"),
         ]
         return m
@@ -154,7 +154,7 @@ class CommandArbiterBursts(Watcher):
     """No two bursts meet on the data bus: what the DQ scheduler takes for granted.
 
     Assumes what generator and controller see to: a head stays until it is popped; all of a request
-    have one direction, and another one begins behind a cycle without any; and no bank is open by
+    have one direction, and another one begins after a cycle without any; and no bank is open by
     then, so that the first head of each bank has to activate. For induction.
 
     Bursts of one direction are kept apart by the rank's nCCD_S. A write comes at least nRCD after
@@ -245,7 +245,7 @@ class CommandArbiterBursts(Watcher):
             Assert(~self.first | (self.fresh == (1 << part.banks) - 1),
                    "invariant: a request without a head"),
             Assert(self.first | ~write | (self.fresh == (1 << part.banks) - 1)
-                   | ~last[:self.window].any(), "invariant: first write behind all reads"),
+                   | ~last[:self.window].any(), "invariant: first write after all reads"),
         ]
         for bank, since in enumerate(self.since):
             m.d.sync += since.eq(Mux(did_act[bank], 1, Mux(since == part.nRCD, since, since + 1)))
@@ -258,7 +258,7 @@ class CommandArbiterBursts(Watcher):
                 Assert((since != 0) & (since <= part.nRCD), f"invariant: activate of bank {bank}"),
                 Assert(~target.legal_cas[bank] | (since == part.nRCD),
                        f"invariant: bank {bank} is held back"),
-                Assert(~waits | ~sooner, f"invariant: bank {bank} is activated behind all reads"),
+                Assert(~waits | ~sooner, f"invariant: bank {bank} is activated after all reads"),
             ]
         opened = (target.activated & self.fresh).any()
         m.d.sync += [Cover(opened & write, "a row is open for a write"),
@@ -266,7 +266,7 @@ class CommandArbiterBursts(Watcher):
         return m
 
     def _counts(self, m, name, ago, ready):
-        """A counter's state: 1, 2, ... cycles behind the command that starts it; and afterwards."""
+        """A counter's state: 1, 2, ... cycles after the command that starts it; and afterwards."""
         counter = self._target.counters[name]
         m.d.sync += Assert(counter.start == ago[0], f"invariant: start of {name}")
         for cycles, then in enumerate(ago[1:], 2):

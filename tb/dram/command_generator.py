@@ -220,7 +220,7 @@ async def heads_popped_at_once(bench: Bench) -> None:
 
 @testbench
 async def bursts_that_come_late(bench: Bench) -> None:
-    """A burst waits for the one behind it; between requests, nobody waits."""
+    """A burst waits for the next one; between requests, none waits."""
     scene = Scene(bench)
     for offers, late in ((0.5, 1), (0.5, 3), (0.1, 10), (0.02, 57)):
         await scene.play(scene.some(12), offers=offers, late=late)

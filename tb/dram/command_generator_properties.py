@@ -105,7 +105,7 @@ class CommandGeneratorProof(CommandGeneratorCheck):
             Assert(self.inside == target.held_valid + target.work_valid + self.describe.valid,
                    "invariant: bursts are held, at work, or described"),
             Assert(self.within == target.within, "invariant: within a request"),
-            Cover(target.queues[0].waiting == 2, "two wait behind a head"),
+            Cover(target.queues[0].waiting == 2, "two wait after a head"),
         ]
         for bank, queue in enumerate(target.queues):
             m.d.sync += [

@@ -17,7 +17,7 @@ def _is(op, *commands):
 
 
 class CommandPathCheck(Watcher):
-    """Requests one behind the other, each in its time.
+    """Requests one after the other, each in its time.
 
     Assumes what the controller sees to: a request's bursts follow each other without a gap; the
     next one's come when nothing is under way and ``rest`` is `LEAD` at most, so that
@@ -114,7 +114,7 @@ class CommandPathCheck(Watcher):
 
 
 class CommandPathProof(CommandPathCheck):
-    """`CommandPathCheck`, with invariants: what a request leaves behind is nothing to the next.
+    """`CommandPathCheck`, with invariants: no state of a request changes the next.
 
     They speak of the cycles in which a request may begin, so that induction as deep as the longest
     bound has every request's beginning in sight.

@@ -236,7 +236,7 @@ async def banks_and_rows(bench: Bench) -> None:
 
 @testbench
 async def nothing_to_do(bench: Bench) -> None:
-    """Requests without a single burst behind others, which must all be completed, in order."""
+    """Requests without a single burst after others, which must all be completed, in order."""
     scene = Scene(bench)
     scene.mappings.append(Mapping(0, 0, 1000, 1))
     await scene.drain()
@@ -259,7 +259,7 @@ async def nothing_to_do(bench: Bench) -> None:
 
 @testbench
 async def refreshes(bench: Bench) -> None:
-    """With nobody asking, a refresh is on the pins one cycle after it has fallen due."""
+    """Without requests, a refresh is on the pins one cycle after it has fallen due."""
     scene = Scene(bench)
     part = scene.part
     seen = []

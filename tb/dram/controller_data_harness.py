@@ -1,4 +1,4 @@
-"""Testbench of data through the DRAM controller: what is written by anybody is read by anybody.
+"""Testbench of data through the DRAM controller: what one client writes any other reads.
 
 Tiles, indexed and snoopy requests, in batches that hardware carries out without a pause. For each
 request, its refusal, the words delivered and their sum are compared; for each batch the CAM, lane

@@ -1,4 +1,4 @@
-"""Testbench of indexed requests through the DRAM controller: the longest that anybody found.
+"""Testbench of indexed requests through the DRAM controller: the longest that are known.
 
 Every pin and word is compared in every cycle, as in ``controller.py``; what is added here is which
 requests there are: the witnesses of the bound, an adversary's, and a thousand indexes at once.
@@ -10,11 +10,11 @@ from cyclebound.golden.dram.address import burst_at
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_iterator import Element
-from cyclebound.golden.dram.index_search import bursts_in, longest_order
-from cyclebound.golden.dram.index_witnesses import witnesses
 from cyclebound.golden.dram.request import BURST_WORDS, COUNT_BITS
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dram.controller_scene import Scene, Wanted
+from cyclebound.tools.dram.index_search import bursts_in, longest_order
+from cyclebound.tools.dram.index_witnesses import witnesses
 
 _MOST = (1 << COUNT_BITS) - 1
 _THOUSAND = 1024
@@ -128,7 +128,7 @@ async def refused_and_late_indexes(bench: Bench) -> None:
 
 @testbench
 async def completions_with_gaps(bench: Bench) -> None:
-    """The same requests one at a time: each takes no longer than it may from its acceptance on."""
+    """Those requests one at a time: each takes no longer than it may from its acceptance on."""
     scene = Scene(bench)
     offered = with_gaps(bench, scene)
     await scene.drain()

@@ -3,7 +3,7 @@
 On the pins there is a device that objects to whatever its data sheet forbids, and that keeps what
 is written to it. On the chip's side, what is fetched is answered by random words, and what the
 device holds must be what the model of memory says, from the first word to the last. Buses that
-nobody drives carry random words.
+no client drives carry random words.
 """
 
 from collections import Counter, deque
@@ -67,7 +67,7 @@ class Wanted:
     nor a refresh to come before it starts. ``pauses``: so many cycles, one for each element, its
     source takes before it offers that; none by default. ``starved``: it had to wait for an index
     that was promised earlier. ``first``: cycle of its first command. ``delay``: to the first
-    command behind it, if that came at once.
+    command after it, if that came at once.
     """
 
     request: BufferRequest
@@ -108,7 +108,7 @@ class Scene:
         self.idle = self.starve = 0.0  # how often nothing is offered, though there is something
         self.counts: Counter[str] = Counter()
         self.model_cycle = 0
-        self._elements: deque[tuple[int, Element]] = deque()  # behind so many cycles
+        self._elements: deque[tuple[int, Element]] = deque()  # after so many cycles
         self._offered: Element | None = None
         self._mapping: Mapping | None = None
         self._request: Wanted | None = None
@@ -195,7 +195,7 @@ class Scene:
         return word
 
     def _answer(self, fetch: DataBeat | None) -> int | None:
-        """Which words of a fetch somebody has: all, unless it is from the CAM."""
+        """Which words of a fetch there are: all, unless it is from the CAM."""
         if fetch is None:
             return None
         full = (1 << BEAT_WORDS) - 1
@@ -267,7 +267,7 @@ class Scene:
         current = self._accepted[0] if self._accepted else None
         if op is Command.REF:
             self.counts["refreshes"] += 1
-        if self._measured is not None:  # the first command behind it came at once, or never
+        if self._measured is not None:  # the first command after it came at once, or never
             if op in (Command.ACT, Command.REF):
                 self._measured.delay = now - self._measured.first
                 self.counts["refresh at once" if op is Command.REF else "follower at once"] += 1
@@ -321,7 +321,7 @@ class Scene:
         self._accepted.append(wanted)
 
     def _fill(self, bursts: Sequence[Burst]) -> None:
-        """Random content for bursts that nobody has touched, in the device and in the model."""
+        """Random content for bursts that were not touched yet, in the device and in the model."""
         for burst in bursts:
             if burst.address not in self._known:
                 self._known.add(burst.address)
@@ -335,7 +335,7 @@ class Scene:
     def _shape(self, wanted: Wanted) -> tuple[str, dict[str, int]] | None:
         """Which bounds speak of a request, and what they need to know; None if none does.
 
-        Bounds of lines take a while: of those that nobody chose, only small ones have their own.
+        Bounds of lines take a while: of those drawn at random, only small ones have their own.
         """
         if not wanted.bursts or wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
             return None
@@ -356,7 +356,7 @@ class Scene:
     def _rows(self, numbers: Sequence[int]) -> int:
         """Rows of banks that a buffer from the first to the last of these bursts covers.
 
-        One more than there are banks stands for any greater number: bounds make no difference.
+        ``banks`` + 1 stands for any greater number: bounds make no difference.
         """
         first, last = min(numbers), max(numbers)
         rows = 0

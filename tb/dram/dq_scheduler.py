@@ -1,8 +1,8 @@
 """Testbench of the DQ scheduler: pins and chip compared in every cycle.
 
-It plays everybody else: the command generator that describes bursts, the command arbiter that
+It plays all neighbours: the command generator that describes bursts, the command arbiter that
 issues commands, the device that drives the bus, and the chip that answers fetches. Bus and chip
-carry random words in every cycle, so that whoever looks a cycle too early or too late takes others.
+carry random words in every cycle, so that a look a cycle too early or too late takes others.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ from cyclebound.golden.dram.request import (
     WORD_BITS,
 )
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _BURSTS = 600  # of a random test
 _BUS_BITS = BEAT_WORDS * WORD_BITS
@@ -210,7 +210,7 @@ async def one_direction(bench: Bench) -> None:
 
 @testbench
 async def gaps_and_turnarounds(bench: Bench) -> None:
-    """Any gap behind the earliest moment, any order of directions, descriptors in good time."""
+    """Any gap after the earliest moment, any order of directions, descriptors in good time."""
     rng = bench.rng
     await _play(bench, lambda: rng.choice((0, 0, 1, 2, 3, 4, 5, rng.randrange(40))),
                 lambda: rng.random() < 0.5, eager=0.5)
@@ -247,3 +247,6 @@ async def every_word_alone(bench: Bench) -> None:
                 await scene.cycle(issue=Issue(write, int(write), word))
             await scene.drain()
     assert scene.counts["read"] == scene.counts["write"] == 2 * BURST_WORDS
+
+
+reset_in_mid_run = interrupted(one_direction, quiet=True)

@@ -84,7 +84,7 @@ class DqSchedulerCheck(Watcher):
             Assert(self.deliver.valid == delivers, "deliver is not in the cycles of a read's data"),
             Assert(self.dq_out.valid == drives, "dq_out is not in the cycles of a write's data"),
             Assert(self.fetch.valid == fetches, "fetch is not in good time for a write's data"),
-            Assert(drives | (self.dq_out.payload.mask == 0), "a word is written that nobody wrote"),
+            Assert(drives | (self.dq_out.payload.mask == 0), "a word is written without a store"),
         ]
 
         # Words pass one register; a word is written if fetch and store both said so.

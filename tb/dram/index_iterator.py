@@ -32,7 +32,7 @@ class Scene:
         for what in ("request", "burst"):
             bench.follow(what)
         rng = bench.rng
-        self._junk = {"tile.payload.words": rng.getrandbits(COUNT_BITS),  # nobody's business here
+        self._junk = {"tile.payload.words": rng.getrandbits(COUNT_BITS),  # not read here
                       "tile.payload.period": rng.getrandbits(COUNT_BITS),
                       "tile.payload.count": rng.getrandbits(COUNT_BITS),
                       "tile.payload.base": rng.getrandbits(TARGET_BITS),

@@ -34,7 +34,7 @@ class IndexIteratorCheck(Watcher):
     asked, size : View, Signal
         Its tile, and the words in its buffer.
     unknown : Signal
-        A legal index was taken, and nothing behind it that says whether it is the last.
+        A legal index was taken, and nothing after it that says whether it is the last.
     legal, illegal : Signal
         Whether an index of that kind was taken.
     decided, closing : Signal
@@ -126,7 +126,7 @@ class IndexIteratorCheck(Watcher):
             m.d.sync += [self.decided.eq(Cat(decides | self.decided[0], 1)),
                          Assert(~decides | ~self.decided[0], "index taken while nothing moves")]
 
-        # Done: behind the last burst, or where it would be if there is none.
+        # Done: after the last burst, or where it would be if there is none.
         m.d.sync += self.closing.eq(Cat(takes & element.end & ~self.legal, self.closing[0]))
         finish = (leaves & burst.last) | self.closing[1]
         ends = Signal()
@@ -170,8 +170,8 @@ class IndexIteratorProof(IndexIteratorCheck):
                    "invariant: what is unknown"),
             Assert(~self.busy | (self.unknown == (self.legal & ~self.ended)),
                    "invariant: until the end, the last legal index is unknown"),
-            Assert(~judging | (end == self.ended), "invariant: nothing behind the end"),
-            Assert(~holding | ~self.ended | (judging & end), "invariant: held behind the end"),
+            Assert(~judging | (end == self.ended), "invariant: nothing after the end"),
+            Assert(~holding | ~self.ended | (judging & end), "invariant: held after the end"),
             Assert(self.closing == Cat(judging & end & ~holding, inside.nothing),
                    "invariant: what closes"),
             Assert(~inside.nothing | self.ended & ~judging & ~holding & ~self.legal,
@@ -179,7 +179,7 @@ class IndexIteratorProof(IndexIteratorCheck):
             Assert(~self.closing[0] | ~self.legal, "invariant: a request that ends without bursts"),
             Assert(~self.bursts.valid | self.legal, "invariant: a burst has an index"),
             Assert(~(self.bursts.valid & self.bursts.payload.last)
-                   | self.ended & ~judging & ~holding, "invariant: nothing behind the last burst"),
+                   | self.ended & ~judging & ~holding, "invariant: nothing after the last burst"),
             Assert(~self.busy | (judging & inside.legal) | (self.empty == ~self.legal),
                    "invariant: empty"),
             Assert(~holding | ~self.empty, "invariant: holding is not empty"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -36,7 +36,7 @@ class Scene:
                 self.bench.undeclare("wait", at={"p": port})
 
     async def cycle(self, asking: Iterable[int], ready: bool = True) -> int | None:
-        """One cycle in which these ports ask, besides all whose request waits; who is granted."""
+        """One cycle in which these ports ask, besides those that wait; returns the grant."""
         bench = self.bench
         for port in asking:
             if port not in self._offers:
@@ -62,14 +62,14 @@ class Scene:
         return granted
 
     async def drain(self) -> None:
-        """Until nobody asks."""
+        """Until there is no request."""
         while self._offers:
             await self.cycle(())
         await self.cycle(())
 
 
 @testbench
-async def everybody_always_asks(bench: Bench) -> None:
+async def all_always_ask(bench: Bench) -> None:
     scene = Scene(bench)
     for _ in range(400):
         await scene.cycle(range(scene.ports))
@@ -117,3 +117,6 @@ async def random_requests(bench: Bench) -> None:
 @testbench
 async def random_requests_and_stalls(bench: Bench) -> None:
     await _random(bench, lambda: bench.rng.random() < 0.4, 600, stalls=True)
+
+
+reset_in_mid_run = interrupted(random_requests_and_stalls)

@@ -29,9 +29,9 @@ class FrontEndCheck(Watcher):
     age : list of Signal
         By port that has a limit: cycles waited, up to the limit.
     ahead : list of Signal
-        By port: who of its equals has been granted, as an equal, since it waits.
+        By port: which of its equals have been granted, as an equal, since it waits.
     turns : list of Signal
-        By port that has a limit: who has been granted since it starves.
+        By port that has a limit: which have been granted since it starves.
     """
 
     def __init__(self, target):
@@ -66,9 +66,9 @@ class FrontEndCheck(Watcher):
             Assert((granted & (granted - 1)) == 0, "more than one grant"),
             Assert((granted & ~asks) == 0, "grant without a request"),
             Assert(load | ~granted.any(), "grant without a place"),
-            Assert(~(load & asks.any()) | granted.any(), "idle while somebody asks"),
+            Assert(~(load & asks.any()) | granted.any(), "idle while there is a request"),
             Assert(~(asks & starved).any() | ((granted & ~starved) == 0),
-                   "somebody is granted before a port that starves"),
+                   "another is granted before a port that starves"),
         ]
         for port, priority in enumerate(self.priorities):
             higher = [other for other, each in enumerate(self.priorities) if each > priority]
@@ -81,7 +81,7 @@ class FrontEndCheck(Watcher):
         return m
 
     def _turn(self, m, port, granted, waits):
-        """Among equals that do not starve, nobody has two turns while this one waits."""
+        """Among equals that do not starve, no port has two turns while this one waits."""
         ahead, equals = self.ahead[port], Signal(len(self.priorities), name=f"equals_{port}")
         m.d.comb += equals.eq(granted & ~self.starved & Cat(
             each == self.priorities[port] for each in self.priorities))
@@ -133,7 +133,7 @@ class FrontEndCheck(Watcher):
 class FrontEndProof(FrontEndCheck):
     """`FrontEndCheck`, with invariants about turns and counters inside a `MultiPortFrontEnd`.
 
-    In each group, whoever has had a turn since a port waits stands behind it.
+    In each group, a port that has had a turn since another waits comes after it.
 
     Parameters
     ----------
@@ -148,18 +148,18 @@ class FrontEndProof(FrontEndCheck):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         target = self._target
-        m.d.sync += Assert(target.starved == self.starved, "invariant: who starves")
+        m.d.sync += Assert(target.starved == self.starved, "invariant: the ports that starve")
         for port, limit in enumerate(self.limits):
             if limit:
                 age = self.age[port]
                 m.d.sync += [
                     Assert(target.left[port] == limit - age, "invariant: the counter"),
                     Assert(self.starved[port] == (age == limit), "invariant: the limit"),
-                    Assert(self.waited[port] == (age != 0), "invariant: age of who waits"),
+                    Assert(self.waited[port] == (age != 0), "invariant: age of a port that waits"),
                     Assert(self.starved[port] | (self.turns[port] == 0), "invariant: no turns yet"),
                 ]
             m.d.sync += Assert(self.waited[port] | (self.ahead[port] == 0),
-                               "invariant: nobody ahead of who does not wait")
+                               "invariant: none ahead of a port that does not wait")
         for number, (members, turns) in enumerate(target.groups):
             self._group(m, number, members, turns.behind,
                         self.turns if target.starving and number == 0 else self.ahead)
@@ -186,4 +186,4 @@ class FrontEndProof(FrontEndCheck):
             m.d.sync += Assert((ahead[port] & ~inside) == 0, "invariant: turns of the group only")
             for there, other in enumerate(members):
                 m.d.sync += Assert(~ahead[port][other] | (ranks[there] > ranks[place]),
-                                   "invariant: who had a turn stands behind")
+                                   "invariant: a port that had a turn comes after")

@@ -103,7 +103,7 @@ class Scene:
 
 
 @testbench
-async def a_read_behind_a_write(bench: Bench) -> None:
+async def a_read_after_a_write(bench: Bench) -> None:
     """Another row of the bank: t_req^max; and all other pairs of requests."""
     scene = Scene(bench)
     for bank, row in ((0, 0), (0, 1), (1, 0), (1, 1), (0, 1)):

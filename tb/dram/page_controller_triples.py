@@ -1,4 +1,4 @@
-"""All sequences of three requests to two rows of two banks, one behind the other. Takes minutes."""
+"""All sequences of three requests to two rows of two banks, one after the other. Takes minutes."""
 
 import itertools
 

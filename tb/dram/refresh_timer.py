@@ -1,7 +1,7 @@
 """Testbench of the refresh timer."""
 
 from cyclebound.golden.dram.refresh_timer import RefreshTimerModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 def _in_time(bench: Bench, yes: bool) -> None:
@@ -106,3 +106,6 @@ async def random_service(bench: Bench) -> None:
             assert not (in_time and shown.late)
     assert served >= 2
     assert late or long
+
+
+reset_in_mid_run = interrupted(random_service)

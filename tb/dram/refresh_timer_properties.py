@@ -4,11 +4,20 @@
 about the inside of `RefreshTimer`.
 """
 
-from amaranth.hdl import Assert, Const, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Const, Cover, Module, Mux, Signal
 
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["RefreshTimerCheck", "RefreshTimerProof"]
+__all__ = ["REACH", "RefreshInTimeProof", "RefreshTimerCheck", "RefreshTimerProof",
+           "reaches_late"]
+
+REACH = 64
+"""Cycles that a bounded check is carried to, so that `Cover` shows the longest gap."""
+
+
+def reaches_late(interval, most):
+    """Cycles until a refresh is late: all that may be are postponed, and one more falls due."""
+    return (most + 2) * interval + 2
 
 
 class RefreshTimerCheck(Watcher):
@@ -73,7 +82,7 @@ class RefreshTimerCheck(Watcher):
 class RefreshTimerProof(RefreshTimerCheck):
     """`RefreshTimerCheck`, with invariants about the state of a `RefreshTimer`.
 
-    Whoever has waited for a refresh has seen them fall due: in every ``interval`` cycles another
+    While a request waits for a refresh, more fall due: in every ``interval`` cycles another
     is owed, so that as long as none was missed ``since`` is at most ``owed * interval`` and the
     cycles of this interval.
 
@@ -97,7 +106,51 @@ class RefreshTimerProof(RefreshTimerCheck):
                            "invariant: the timer's place in the interval")
         m.d.sync += Assert(self.late | (self.since <= waited),
                            "invariant: refreshes fell due while none was done")
-        if (self.most + 2) * self.interval < 10:  # within reach of a bounded check
+        self._covers(m)
+        return m
+
+    def _covers(self, m):
+        if reaches_late(self.interval, self.most) <= REACH:  # within reach of a bounded check
             m.d.sync += Cover(self.since == self.longest, "the longest gap is reached")
             m.d.sync += Cover(self.late, "one is late")
+
+
+class RefreshInTimeProof(RefreshTimerProof):
+    """`RefreshTimerProof` where no refresh is ever late, and what the probes count there.
+
+    Parameters
+    ----------
+    target : RefreshTimer
+        The timer, with its state ``left``.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.again = Signal()  # one has been done
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        with m.If(self.done & self.request):
+            m.d.sync += self.again.eq(1)
+        m.d.sync += Assume(~self.late, "a refresh is done before the next but ``most``")
+        m.d.sync += Assert(self.again | (self.served == 0), "invariant: none was done")
         return m
+
+    def _covers(self, m):
+        m.d.sync += Cover(self.done & self.request & self.again, "a second one is done")
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probes count: cycles since the last refresh, or none at all."""
+        request, = probes["request"]
+        gap, = probes["gap"]
+        left, *_ = request.kept
+        _, done, again = gap.kept
+        m.d.sync += [
+            Assert(left == self.phase, "invariant: the probe's place in the interval"),
+            Assert(~request.busy, "invariant: a refresh is asked for when it falls due"),
+            Assert((done == self.again) & (again == self.again),
+                   "invariant: the probe knows whether one was done"),
+            Assert(gap.busy == (self.again & (self.since > 1)), "invariant: the probe follows it"),
+            Assert(~gap.busy | (gap.before + 1 == self.since),
+                   "invariant: the probe counts from the last refresh on"),
+        ]

@@ -8,9 +8,9 @@ from pathlib import Path
 from cyclebound.golden.dram.queued_request import HIGHEST, QueuedRequest
 from cyclebound.golden.dram.reorder_core import ReorderCoreModel
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
-STAYS = "stays.json"  # beside the job: who was in the queue, and from when to when
+STAYS = "stays.json"  # beside the job: requests in the queue, and from when to when
 
 
 class Scene:
@@ -74,7 +74,7 @@ class Scene:
         self._seen = self.issued
 
     def keep(self) -> None:
-        """Put who was there beside the job, for a picture: bank, row, first cycle and the one in
+        """Write the requests beside the job, for a picture: bank, row, first cycle and the one in
         which it left, if it did."""
         waiting = [[each.request.bank, each.request.row,
                     self._since[each.request.tag] - self._begin, None]
@@ -91,10 +91,10 @@ class Scene:
 
 
 async def hold_back(scene: Scene) -> QueuedRequest:
-    """Fill the queue with misses behind a request that opens a row; returns the last of them."""
+    """Fill the queue with misses after a request that opens a row; returns the last of them."""
     scene.request(0, 0)
     await scene.cycle()
-    for number in range(scene.entries):  # nobody leaves: the register is full
+    for number in range(scene.entries):  # none leaves: the register is full
         scene.request(1, number % 2)
     while scene.waiting:
         await scene.cycle(ready=False)
@@ -120,7 +120,7 @@ async def a_stream_of_row_hits(bench: Bench) -> None:
 
 @testbench
 async def a_stream_of_priorities(bench: Bench) -> None:
-    """The same with hits of the greatest priority, and a controller that often is not ready."""
+    """Hits of the greatest priority, and a controller that often is not ready."""
     scene = Scene(bench)
     last = await hold_back(scene)
     for _ in range(2 * scene.cap + 3 * scene.entries):
@@ -145,3 +145,6 @@ async def random_requests(bench: Bench) -> None:
                               closed=rng.random() < closed)
         await scene.drain()
         assert scene.issued == 150
+
+
+reset_in_mid_run = interrupted(random_requests)

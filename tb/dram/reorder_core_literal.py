@@ -15,7 +15,7 @@ _ISSUES = 400
 async def row_hits_starve_a_miss(bench: Bench) -> None:
     """A read of another row waits while 400 row hits that came later leave; the paper says 15."""
     scene = Scene(bench, cap=0)
-    bench.undeclare("residence")  # whoever misses its row now has no bound
+    bench.undeclare("residence")  # a request that misses its row has no bound here
     last = await hold_back(scene)
     for _ in range(2):
         await scene.cycle(ready=False)

@@ -94,7 +94,7 @@ class ReorderCheck(Watcher):
 class ReorderProof(ReorderCheck):
     """`ReorderCheck`, with invariants about the queue of a `ReorderCore` that has a cap.
 
-    Ages fall from the oldest to the youngest, and whoever stands last has not been overtaken. Below
+    Ages fall from the oldest to the youngest, and the last one has not been overtaken. Below
     the cap, an age is what the checker has counted; at the cap, those that stand before are all
     that is still to come.
 
@@ -126,7 +126,7 @@ class ReorderProof(ReorderCheck):
         claim(~target.picked | (pick.any() & ((pick & (pick - 1)) == 0) & ((pick & ~valid) == 0)),
               "one is picked of those that wait")
         claim(~(target.picked & (ages[0] == self.cap)) | pick[0], "at the cap, it is the oldest")
-        claim(~(target.picked & target.fresh), "nobody is picked before the banks know")
+        claim(~(target.picked & target.fresh), "none is picked before the banks know")
         there = Signal(n)
         m.d.comb += there.eq(Cat(valid[place] & target.queue[place].request.tag.all()
                                  for place in range(n)))
@@ -140,8 +140,8 @@ class ReorderProof(ReorderCheck):
             claim(counted | (age == self.cap) | (age == total), "ages are counted")
             claim(counted | (age != self.cap)
                   | ((total >= self.cap) & (total + place <= self.cap + n - 2)),
-                  "who is before is all that is to come")
-            claim(~(there[place] & self.pending) | (age == 0), "who comes has no age")
+                  "those before it are all that is to come")
+            claim(~(there[place] & self.pending) | (age == 0), "a new request has no age")
             claim(~there[place] | (target.queue[place].request.as_value() == self.kept),
                   "the request as it came")
         m.d.sync += Cover(self.leaves & (self.passed != 0), "a request is overtaken, and leaves")

@@ -143,7 +143,7 @@ class SnoopCamProof(SnoopCamCheck):
             m.d.sync += Assert(~first.fetched | ((each & ~first.enable) == 0),
                                "invariant: only what was asked for is chosen")
             m.d.sync += Assert(~first.lane | (lane == number) | (each == 0),
-                               "invariant: nobody else is chosen")
+                               "invariant: no other lane is chosen")
         m.d.sync += Cover(self.due[-1].lane & self.due[-1].hit, "a captured word is answered")
         m.d.sync += Cover(self.due[-1].match.any(), "a match is stored")
         return m

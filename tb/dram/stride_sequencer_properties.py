@@ -17,7 +17,7 @@ from cyclebound.tb.watcher import Watcher
 __all__ = ["StrideSequencerCheck", "StrideSequencerInside", "StrideSequencerProof",
            "StrideSequencerTiming"]
 
-_FIRST = 7  # cycles behind the tile's, the first burst is on offer
+_FIRST = 7  # cycles after the tile's, the first burst is on offer
 
 
 class StrideSequencerTiming(Watcher):
@@ -129,7 +129,7 @@ class StrideSequencerCheck(StrideSequencerTiming):
 class StrideSequencerProof(StrideSequencerTiming):
     """`StrideSequencerTiming`, with invariants about the registers between the walk and the port.
 
-    Bursts stand one behind the other: in front of the first, and behind the last, there are none.
+    Bursts follow each other: before the first, and after the last, there are none.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class StrideSequencerProof(StrideSequencerTiming):
 class _Place:
     """Where a burst lies, as its ghost knows: the line that it is in.
 
-    Line ``number`` begins in ``lane``, counted from lane 0 of burst ``address``, be it far behind
+    Line ``number`` begins in ``lane``, counted from lane 0 of burst ``address``, be it far beyond
     the burst or in front of it. The ghost begins with line 0, in the tile's first word. A step to
     another burst adds to ``address``, and takes 16 times as much from ``lane``; a step to
     the next line adds 1 to ``number`` and the period to ``lane``. So word ``n`` of the burst has
@@ -198,7 +198,7 @@ class StrideSequencerInside(StrideSequencerProof):
     That is, those with a line below ``count`` and a column below ``words``. The bursts are those of
     the ghost, which goes on to the next burst in which its line has words, or else to the one in
     which the next line begins; and the last is the one in which the last line ends. It is claimed
-    of the first register behind the walk, and of the others, and of the port, that they hold the
+    of the first register after the walk, and of the others, and of the port, that they hold the
     same bursts later. Addresses are taken modulo the address space, so that nothing needs to be
     said about the tile's end. Assumes that tiles are legal otherwise.
 
@@ -240,7 +240,7 @@ class StrideSequencerInside(StrideSequencerProof):
             narrow.eq(self._periods[-1] < BURST_WORDS),
             length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
         ]
-        next_column = Signal(4)  # of lane 0 in the burst behind
+        next_column = Signal(4)  # of lane 0 in the next burst
         walk = _Place("walk")
         with m.Switch(tile.period[:4]):
             for period in range(1, 16):
@@ -283,7 +283,7 @@ class StrideSequencerInside(StrideSequencerProof):
         last = (here.lane + length <= BURST_WORDS) & (narrow | (here.number + 1 == tile.count))
         m.d.sync += [
             Assert(~valids[0] | (here.address == bursts[0][0]), "burst is another"),
-            Assert(~valids[0] | (here.number < tile.count), "line behind the last"),
+            Assert(~valids[0] | (here.number < tile.count), "line after the last"),
             Assert(~valids[0] | (bursts[0][1] == self._words(here, length, narrow, pattern)),
                    "words enabled are not those of the tile"),
             Assert(~valids[0] | (bursts[0][2] == last), "last burst is another"),

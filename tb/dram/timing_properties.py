@@ -36,7 +36,7 @@ class DramTimingCheck(wiring.Component):
     """Every rule of a part, from reset on, when all its banks are closed.
 
     A command that breaks a rule fires its assertion at the end of the cycle in which it is on the
-    pins; the message begins with the rule's name. Behind the first violation it says nothing of
+    pins; the message begins with the rule's name. After the first violation it says nothing of
     use. Its clock wraps after 2 ** 40 cycles.
 
     It is the checker of anything that has a port ``command``, and it may stand beside a component

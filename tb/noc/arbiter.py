@@ -1,7 +1,7 @@
 """Testbench of the round-robin arbiter."""
 
 from cyclebound.golden.noc.arbiter import RoundRobinModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 async def _drive(bench: Bench, cycles: int, *, ask: float, accept: float) -> None:
@@ -23,7 +23,7 @@ async def _drive(bench: Bench, cycles: int, *, ask: float, accept: float) -> Non
 
 
 @testbench
-async def everybody_always_asks(bench: Bench) -> None:
+async def all_always_ask(bench: Bench) -> None:
     await _drive(bench, 20 * bench.parameters["count"], ask=1.0, accept=1.0)
 
 
@@ -33,3 +33,6 @@ async def random_requests_and_stalls(bench: Bench) -> None:
         for accept in (0.2, 0.8, 1.0):
             await bench.reset()
             await _drive(bench, 200, ask=ask, accept=accept)
+
+
+reset_in_mid_run = interrupted(random_requests_and_stalls)

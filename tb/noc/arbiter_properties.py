@@ -50,7 +50,7 @@ class RoundRobinCheck(Watcher):
 
         m.d.sync += Assert((self.grant & (self.grant - 1)) == 0, "grant is not one-hot")
         m.d.sync += Assert((self.grant & ~self.requests) == 0, "grant without a request")
-        m.d.sync += Assert(self.grant.any() == self.requests.any(), "idle while somebody asks")
+        m.d.sync += Assert(self.grant.any() == self.requests.any(), "idle while there is a request")
         m.d.sync += Assert((self.stalled & ~self.grant) == 0, "grant moved while stalled")
 
         # The bound: with `count - 1` grants to others gone by, the next one is my own.
@@ -71,8 +71,8 @@ class RoundRobinProof(RoundRobinCheck):
     """`RoundRobinCheck`, with invariants about the state of a `RoundRobinArbiter`.
 
     They close the induction for any number of cycles. The rank of a requester is how many stand
-    before it in the order that begins behind the one served last. Whoever waits moves forward by
-    at least one with each grant to somebody else, so that rank and grants gone by stay below
+    before it in the order that begins after the one served last. A waiting one moves forward by
+    at least one with each grant to another, so that rank and grants gone by stay below
     ``count`` together; a held winner may be accepted out of rank, but only ahead of requesters
     that came after it was chosen, which have seen no grant go by. `Cover` shows that the bound
     is reached.
@@ -116,12 +116,12 @@ class RoundRobinProof(RoundRobinCheck):
                                f"invariant: requester {who} came after the held one was chosen")
 
         last = [self.grant[who] & (passed == count - 1) for who, passed in enumerate(self.passed)]
-        m.d.sync += Cover(self.accept & Cat(last).any(), f"somebody waits for {count} grants")
+        m.d.sync += Cover(self.accept & Cat(last).any(), f"a requester waits for {count} grants")
 
         return m
 
     def explain(self, m, probes):
-        """Say in ``m`` what the probe of ``grant`` counts: who is owed, and the grants gone by."""
+        """Say in ``m`` what the probe of ``grant`` counts: what is owed, and grants gone by."""
         for who, counter in enumerate(probes["grant"]):
             m.d.sync += [
                 Assert(counter.busy == self.owed[who], f"invariant: the probe follows {who}"),

@@ -127,8 +127,13 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
               "saturate": (1 << requesters) - 1 if requesters > 1 else 0,
               "compete": (1 << competitors - 1) - 1}
     word = bench.inputs.pack(values)
+    window = {"window": WINDOW, "period": PERIOD}
+    bench.declare("fill", requesters=requesters)
+    bench.declare("first_packet", requesters=requesters)
+    bench.declare("flow", requesters=requesters, **window)
+    bench.declare("total", requesters=requesters, competitors=competitors, **window)
     scene = Scene(bench)
-    for _ in range(settled):  # everybody gets going, the reorder core fills
+    for _ in range(settled):  # all begin to send, the reorder core fills
         await scene.cycle(word)
     assert (bench.cycle - scene.start) % 4 == 0  # a cycle of the network
     await scene.cycle(bench.inputs.pack({**values, "start": 1}))
@@ -193,7 +198,6 @@ async def measure_one(bench: Bench, requesters: int, competitors: int, place: in
     and ``took``, the DDR cycles of the whole."""
     p = bench.parameters
     quarters = p["quarters"]
-    known = {"delta": p["delta"], "window": WINDOW, "period": PERIOD}
     path = path_of(requesters, competitors, bench)
     events = await write(bench, requesters, competitors,
                          (ready - place - _FIRST_OPEN) % PERIOD, settled=settled)
@@ -203,17 +207,6 @@ async def measure_one(bench: Bench, requesters: int, competitors: int, place: in
                for seen, latest in zip(events.arrived, late, strict=True))
     told = events.filled + 1
     last, end = events.arrived[-1], events.written[-1]
-    base = bench.cycle - (end + 1)
-
-    def observe(what: str, begin: int, until: int, **more: int) -> None:
-        ddr = [base + cycle // quarters * 4 + cycle % quarters for cycle in (begin, until)]
-        bench.observe(what, *ddr, latency=until - begin + 1, requesters=requesters, **more)
-
-    observe("fill", events.writing, told)
-    observe("first_packet", told + 1, ready - 1)
-    observe("flow", ready, last, **known)
-    bench.observe("total", base + events.begun, base + end, competitors=competitors,
-                  requesters=requesters, **known)
     whole = end - events.begun + 1
     bench.dut._log.info(
         "N_req %d, N_trans %d, place %d: fill %d, first packet %d, flow %d; in all %d DDR cycles; "
@@ -241,7 +234,7 @@ async def alone(bench: Bench) -> None:
 
 
 @testbench
-async def everybody_at_once(bench: Bench) -> None:
+async def all_at_once(bench: Bench) -> None:
     most = bench.parameters["requesters"]
     masters = 1 + bench.parameters["rivals"]
     keep(await from_searched(bench, most, masters))

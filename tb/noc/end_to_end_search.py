@@ -50,5 +50,5 @@ async def three_requesters_alone(bench: Bench) -> None:
 
 
 @testbench
-async def everybody_at_once(bench: Bench) -> None:
+async def all_at_once(bench: Bench) -> None:
     await search(bench, bench.parameters["requesters"], 1 + bench.parameters["rivals"])

@@ -8,7 +8,7 @@ __all__ = ["claim_fair"]
 def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
     """Claim in ``m`` that an output is fair, for any number of cycles.
 
-    The rank of an input is how many stand before it in the order that begins behind the one served
+    The rank of an input is how many come before it in the order that begins after the one served
     last; rank and packets gone by stay below the number of inputs together. `Cover` shows a packet
     that waits for as many as may go by, or for ``shown``, where that takes too many cycles.
 
@@ -61,7 +61,7 @@ def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
             Assert(~(overtaken & (passed == count - 1)),
                    f"output {n}: {head} {who} overtaken by {count} packets"),
             Assert(owed[who] | (passed == 0), "invariant: who does not wait does not count"),
-            Assert(rank + passed < count, "invariant: who waits moves forward"),
+            Assert(rank + passed < count, "invariant: a waiting input moves forward"),
         ]
         longest.append(grant[who] & (passed == shown))
     m.d.sync += Cover(Cat(longest).any(), f"output {n}: a {head} waits for {shown} packets")

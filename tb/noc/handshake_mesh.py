@@ -109,7 +109,7 @@ class GridScene:
         return events
 
     async def settle(self) -> None:
-        """Nobody begins anything, until nothing is under way."""
+        """No new requests, until none is under way."""
         quiet = 0
         while quiet < 4:
             events = await self.cycle({})
@@ -251,11 +251,11 @@ async def worst_reads(bench: Bench) -> None:
     kernel = reads(target, fetch=False)
     for masters in range(1, len(around) + 1):
         cores = around[:masters]
-        behind = [_input_of(tile, target) for tile in cores]
+        entries = [_input_of(tile, target) for tile in cores]
         done = set()
         for victim in cores:
-            kind = {"links": links(victim, target), "inputs": len(set(behind)),
-                    "sharing": behind.count(_input_of(victim, target))}
+            kind = {"links": links(victim, target), "inputs": len(set(entries)),
+                    "sharing": entries.count(_input_of(victim, target))}
             if tuple(kind.values()) in done:
                 continue
             done.add(tuple(kind.values()))

@@ -21,7 +21,7 @@ from cyclebound.tb.noc.shmac_packets import PacketPort
 PLACE: Tile = (1, 2)  # of the router: there is something on every side
 _AWAY = {ShmacPort.NORTH: (0, 2), ShmacPort.EAST: (2, 3), ShmacPort.SOUTH: (3, 2),
          ShmacPort.WEST: (0, 0), ShmacPort.MASTER: PLACE, ShmacPort.SLAVE: PLACE}
-_BEHIND = 3  # cycles that the counters come later
+_DELAY = 3  # cycles that the counters come later
 _TAG_BITS = 3  # of a packet's data
 MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
 
@@ -72,7 +72,7 @@ class Scene:
         self._busy = i["slave_busy"].mask
         self._constant = i.pack({"connected": connected,
                                  "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
-        self._counters = {name: (o[name], deque([0] * _BEHIND, maxlen=_BEHIND))
+        self._counters = {name: (o[name], deque([0] * _DELAY, maxlen=_DELAY))
                           for name in ("unroutable", "malformed")}
         self.handed: Callable[[int, ShmacPacket], None] = lambda output, packet: None
 
@@ -124,7 +124,7 @@ class Scene:
         """Until all that was sent is out."""
         while not all(sender.done for sender in self.senders) or self.model.inside:
             await self.cycle()
-        for _ in range(2 * RELEASE_CYCLES + _BEHIND):
+        for _ in range(2 * RELEASE_CYCLES + _DELAY):
             await self.cycle()
 
 

@@ -47,7 +47,7 @@ class Found:
 
 
 class HarnessScene:
-    """The harness, and who sends to whom."""
+    """The harness, and the target of each tile."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench, p = bench, bench.parameters
@@ -95,7 +95,7 @@ class HarnessScene:
                 results = bench.outputs.unpack(seen)
                 if sources:
                     worst[tile, source] = results["worst"]
-            assert not results["wrong"], f"tile {tile} got flits that nobody sent so"
+            assert not results["wrong"], f"tile {tile} got flits that were not sent so"
             found.append({name: results[name] for name in _SUMS})
         result = Found(found, worst, counted)
         sent, received = result.sum("sent"), result.sum("received")
@@ -118,7 +118,7 @@ async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, c
                       hot=hot)
     found = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles,
                                 drain=scene.drain(flits), number=number)
-    assert all(found.worst.values()), "somebody sent nothing"
+    assert all(found.worst.values()), "a tile sent nothing"
     return found.sum("received")
 
 
@@ -160,7 +160,7 @@ async def patterns_of_all_lengths(bench: Bench) -> None:
 
 @testbench
 async def path_on_which_all_ports_contend(bench: Bench) -> None:
-    """Everybody sends to the last router of a column: in each router of the column, all inputs that
+    """All tiles send to the last router of a column: in each router of the column, all inputs that
     there are ask for the output on the way."""
     scene = HarnessScene(bench)
     rows, columns = scene.mesh.rows, scene.mesh.columns
@@ -186,7 +186,7 @@ async def uniform_load(bench: Bench) -> None:
 
 @testbench
 async def saturated(bench: Bench) -> None:
-    """Everybody sends to anybody without a pause; keeps what a cycle costs the simulator."""
+    """All tiles send to any tile without a pause; keeps what a cycle costs the simulator."""
     scene = HarnessScene(bench)
     await alone(bench, scene, scene.mesh.tiles[0], scene.mesh.tiles[-1], 6)
     bench.undeclare("alone")
@@ -208,9 +208,9 @@ async def throughput_and_latency(bench: Bench) -> None:
     """Curves up to saturation, kept for a picture."""
     scene = HarnessScene(bench)
     tiles, flits, kept = scene.mesh.tiles, 6, {}
-    everybody = dict.fromkeys(tiles, (0, 0)) | {(0, 0): tiles[-1]}
-    traffics = {"uniform": (everybody, 0),
-                "hotspot, 1 of 8 packets": (everybody, AT_TARGET // 8),
+    all_tiles = dict.fromkeys(tiles, (0, 0)) | {(0, 0): tiles[-1]}
+    traffics = {"uniform": (all_tiles, 0),
+                "hotspot, 1 of 8 packets": (all_tiles, AT_TARGET // 8),
                 "transpose": ({tile: tile[::-1] for tile in tiles if tile[0] != tile[1]},
                               AT_TARGET)}
     for name, (targets, aim) in traffics.items():

@@ -181,5 +181,5 @@ async def composable(bench: Bench) -> None:
         for words in (table.payload, 2 * table.payload):
             demand = Demand(0, words)
             await play(bench, table, victim, [demand], tables=True, others=True, opened=0)
-    assert differs, "nobody is in anybody's way without a table"
+    assert differs, "packets do not meet without a table"
     Path(os.environ["CYCLEBOUND_JOB"]).with_name(ARRIVALS).write_text(json.dumps(kept))

@@ -17,7 +17,7 @@ _PERMUTATIONS = range(2, 14)
 
 @testbench
 async def a_hundred_thousand_packets(bench: Bench) -> None:
-    """Hotspot, transpose and permutations, everybody saturating."""
+    """Hotspot, transpose and permutations, all tiles saturating."""
     longest = bench.parameters["longest"]
     before = bench.compared
     for number in (HOTSPOT, TRANSPOSE, *_PERMUTATIONS):

@@ -84,7 +84,7 @@ async def packets_in_a_window(bench: Bench) -> None:
 
 @testbench
 async def received_without_a_pause(bench: Bench) -> None:
-    """Packets of many sizes behind each other: the receiver is always ready."""
+    """Packets of many sizes in a row: the receiver is always ready."""
     payload = bench.parameters["payload"]
     sizes = [1, payload, 1, 1, 2, payload, payload, max(1, payload - 1), 1]
     for before, words in [(0, n) for n in sorted({1, 2, payload})] + [
@@ -123,7 +123,7 @@ async def random_traffic(bench: Bench) -> None:
             await bench.reset()
             for _ in range(8):
                 scene.ask(rng.randint(1, 3 * payload), route=rng.getrandbits(8),
-                          address=rng.choice((0, top, rng.getrandbits(8))))
+                          address=rng.choice((0, top, rng.getrandbits(7))))
                 scene.arrive(rng.randint(1, payload), end=rng.random() < 0.5,
                              address=rng.choice((0, top)))
             while not scene.idle:
@@ -136,7 +136,7 @@ async def random_traffic(bench: Bench) -> None:
 
 
 def _nonsense(scene: InterfaceScene) -> None:
-    """All kinds of packets that are none, and good ones behind each."""
+    """All kinds of packets that are none, and good ones after each."""
     payload, rng = scene.payload, scene.bench.rng
 
     def flits(*marks: str) -> None:

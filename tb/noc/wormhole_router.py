@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 
 from cyclebound.golden.noc.packet import CODE_BITS, COORDINATE_BITS
 from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, packet
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.flits import FlitPort, Sender
 
 PLACE = (1, 2)     # of the router, for XY routing: there is something on every side
 _TAG, _TAG_BITS = 8, 3  # where each flit says by which input it came, on its way out
-_BEHIND = {"misrouted": 2, "overlong": 1, "misplaced": 1}  # cycles that the counters come later
+_DELAYS = {"misrouted": 2, "overlong": 1, "misplaced": 1}  # cycles that the counters come later
 
 
 class Scene:
@@ -34,7 +34,7 @@ class Scene:
         self._control = sum(port.ready.mask for port in self._sinks)
         self._control |= sum(port.valid.mask for port in self._sources)
         self._counters = {name: (o[name], deque([0] * delay, maxlen=delay))
-                          for name, delay in _BEHIND.items()}
+                          for name, delay in _DELAYS.items()}
         self.begins: Callable[[int], None] = lambda entrance: None  # a header is on offer there
 
     def header(self, entrance: int, output: int) -> int:
@@ -221,3 +221,6 @@ async def malformed_packets(bench: Bench) -> None:
             seen["overlong"] += scene.model.sender.overlong
             seen["misplaced"] += scene.model.sender.misplaced
     assert all(seen.values()), f"not all kinds of nonsense were dropped: {seen}"
+
+
+reset_in_mid_run = interrupted(all_contend)

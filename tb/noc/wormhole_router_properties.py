@@ -86,12 +86,12 @@ def _look(unit):
 
 
 def _stored(m, unit, looks):
-    """What is behind the head: pairs of whether it is there, and what it is, the oldest first."""
+    """What comes after the head: pairs of whether it is there, and what it is, the oldest first."""
     words = unit.depth - 1
-    for behind, look in enumerate(looks):
-        at = unit.read + behind
+    for place, look in enumerate(looks):
+        at = unit.read + place
         m.d.comb += look.addr.eq(Mux(at >= words, at - words, at) if words > 1 else 0)
-        yield unit.stored > behind, look.data
+        yield unit.stored > place, look.data
 
 
 def _counted(unit):
@@ -100,7 +100,7 @@ def _counted(unit):
     return [
         Assert(unit.space + _inside(unit) == unit.depth, "invariant: space is counted"),
         Assert(unit.sink.ready == (unit.space != 0), "invariant: ready is space"),
-        Assert(unit.valid | (unit.stored == 0), "invariant: store behind a head"),
+        Assert(unit.valid | (unit.stored == 0), "invariant: a store needs a head"),
         Assert(unit.write == Mux(last >= words, last - words, last), "invariant: write pointer"),
         Assert(unit.read < words, "invariant: read pointer"),
     ]
@@ -220,7 +220,7 @@ class RouterCreditProof(Watcher):
                 Assert(unit.space + _inside(unit) == depth, f"input {n}: space is not counted"),
                 Assert(unit.sink.ready == (unit.space != 0), f"input {n}: ready without space"),
                 Assert(unit.stored < depth, f"input {n}: FIFO overflows"),
-                Assert(unit.valid | (unit.stored == 0), f"input {n}: flits behind no head"),
+                Assert(unit.valid | (unit.stored == 0), f"input {n}: flits without a head"),
                 Assert(unit.valid | ~unit.leaves, f"input {n}: taken from an empty input"),
             ]
             m.d.sync += Cover(unit.space == 0, f"input {n} is full")
@@ -243,6 +243,9 @@ class RouterOrderProof(_RouterWatcher):
     tame = True
 
     def __init__(self, target):
+        if target.ports != 2 or target.routing != "source":
+            raise ValueError(f"it follows a router's flits between 2 ports, routed by source, not "
+                             f"{target.ports} by {target.routing}")
         super().__init__(target)
         self._looks = [_look(unit) for unit in target.inputs]
 
@@ -309,4 +312,4 @@ class RouterOrderProof(_RouterWatcher):
         claim(place == sent, f"input {n}: a flit is missing or too much")
         claim(self.inside[n] == ~expect, "invariant: the next flit is as expected")
         m.d.sync += Cover((unit.space == 0) & source.valid & source.payload.last,
-                          f"input {n} is full behind a last flit")
+                          f"input {n} is full after a last flit")

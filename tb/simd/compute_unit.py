@@ -36,7 +36,7 @@ class Scene:
         machine = self.machine
         self.depth = machine.decode_stages + machine.execute_stages
         inputs, outputs = bench.inputs, bench.outputs
-        self.words = inputs["transfer.0.read"].width // inputs["transfer.0.read.0"].width
+        self.words = inputs["transfer.0.read.0"].width // inputs["transfer.0.read.0.0"].width
         self._launch = {name: inputs[f"launch.payload.{name}"] for name in
                         ("slot", "number", "x", "y")}
         self._commit = {name: outputs[f"commit.payload.{name}"] for name in
@@ -53,11 +53,14 @@ class Scene:
         inputs, program = self.bench.inputs, plan.program
         self._dims = {number: (each.x, each.y) for number, each in program.buffers.items()}
         for index, instruction in enumerate(program.instructions):
-            await self.bench.step(inputs.pack({
-                "program.valid": 1, "program.payload.index": index,
-                "program.payload.word": plan.patches.get(index, encode(instruction))}))
+            await self.load_word(index, plan.patches.get(index, encode(instruction)))
         length = len(program.instructions) if plan.length is None else plan.length
         self._steady = inputs["length"].to(length)
+
+    async def load_word(self, index: int, word: int) -> None:
+        await self.bench.step(self.bench.inputs.pack({
+            "program.valid": 1, "program.payload.index": index // 2,
+            "program.payload.enable": 1 << index % 2, f"program.payload.words.{index % 2}": word}))
 
     def _inputs(self, plan: Plan, cycle: int) -> int:
         """What the plan drives in a cycle."""
@@ -76,8 +79,8 @@ class Scene:
             word |= self._write(*move)
         for slot, register, group, *_ in plan.reads.get(cycle, ()):
             for position in range(self.words):
-                name = f"transfer.{slot}.read.{position}"
-                word |= inputs[f"{name}.register"].to(register) | inputs[f"{name}.group"].to(group)
+                name = f"transfer.{slot}.read.{register % 4}.{position}"
+                word |= inputs[f"{name}.row"].to(register // 4) | inputs[f"{name}.group"].to(group)
         return word
 
     def _write(self, slot: int, register: int, *rest) -> int:
@@ -85,15 +88,14 @@ class Scene:
         if len(rest) == 1:  # scalars
             for position, value in enumerate(rest[0]):
                 name = f"transfer.{slot}.scalars.{position}"
-                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.row"].to(register // 8)
-                         | inputs[f"{name}.data"].to(value))
+                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.data"].to(value))
             return word
         group, words, active = rest
         for position, (value, enable) in enumerate(zip(words.tolist(), active.tolist(),
                                                        strict=True)):
             if enable:
-                name = f"transfer.{slot}.write.{position}"
-                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.register"].to(register)
+                name = f"transfer.{slot}.write.{register % 4}.{position}"
+                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.row"].to(register // 4)
                          | inputs[f"{name}.group"].to(group) | inputs[f"{name}.data"].to(value))
         return word
 
@@ -207,7 +209,7 @@ class Scene:
     def _answered(self, seen: int, answers) -> None:
         """Words that were asked for in the cycle before."""
         for slot, register, group, words, active in answers:
-            found = self.bench.outputs[f"transfer.{slot}.answer"].of(seen)
+            found = self.bench.outputs[f"transfer.{slot}.answer.{register % 4}"].of(seen)
             found = np.frombuffer(found.to_bytes(4 * self.words, "little"), np.uint32)
             wrong = np.flatnonzero(active & (found != words))
             assert not len(wrong), (f"slot {slot}: register {register} of item "

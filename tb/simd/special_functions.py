@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from cyclebound.golden.simd.special_functions import evaluate
 from cyclebound.golden.simd.special_tables import SpecialFunction
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.simd.execute import play
 
 NAMES = ("function", "operand")
@@ -51,3 +51,6 @@ async def with_idle_cycles(bench: Bench) -> None:
     for load in (0.5, 0.1):
         await play(bench, NAMES, [random_operation(bench) if bench.rng.random() < load else None
                                   for _ in range(1000)], evaluate)
+
+
+reset_in_mid_run = interrupted(with_idle_cycles)

@@ -67,12 +67,12 @@ class Scene:
 
     def place(self, requester: int, bank: int,
               source: Callable[[], Transaction | None]) -> Requester:
-        """Let ``source`` supply the transactions on a path; where nobody is placed, it is idle."""
+        """Let ``source`` supply the transactions on a path; without one it is idle."""
         self.paths[requester, bank] = path = Requester(source)
         return path
 
     async def clear(self) -> None:
-        """Take everybody away, once all that has begun is granted: no offer is withdrawn."""
+        """Stop all requesters, once all that has begun is granted: no offer is withdrawn."""
         for path in self.paths.values():
             path.stop()
         while any(path.current is not None for path in self.paths.values()):
@@ -163,8 +163,8 @@ async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbyt
                    last_served: int) -> None:
     """One transaction in ``bank`` against rivals that always ask, from one state of the arbiter.
 
-    The arbiter's state is who was served last. So that one makes an access alone; in the next
-    cycle everybody begins to ask. The worst is to have been served last oneself.
+    The arbiter's state is the last requester served. So that one makes an access alone; in the next
+    cycle all begin to ask. The worst is to have been served last oneself.
     """
     await scene.clear()
     scene.undeclare()
@@ -197,8 +197,8 @@ async def every_size_and_state_under_the_adversary(bench: Bench) -> None:
 
 
 @testbench
-async def everybody_asks_at_once_after_reset(bench: Bench) -> None:
-    """The arbiter's first order, also after a reset in mid-run; writes only, since nobody knows yet
+async def all_ask_at_once_after_reset(bench: Bench) -> None:
+    """The arbiter's first order, also after a reset in mid-run; writes only: it is not known yet
     what the memory holds.
     """
     for cycles in (1, 2, *(bench.rng.randrange(3, 20) for _ in range(10)), 20):
@@ -223,7 +223,7 @@ async def worst_case_transaction(bench: Bench) -> None:
 
 @testbench
 async def random_traffic_in_all_banks(bench: Bench) -> None:
-    """Everybody everywhere at random, few words, so that reads meet what others wrote."""
+    """All requesters at random, few words, so that reads meet what others wrote."""
     scene = await Scene.filled(bench)
     scene.words = min(scene.words, 4)
     for load in (0.1, 0.5, 1.0):

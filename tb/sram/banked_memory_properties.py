@@ -47,11 +47,11 @@ class BankedMemoryCheck(_MemoryWatcher):
     Attributes
     ----------
     waited : list of Signal
-        By bank: who asked in the cycle before, and was not granted.
+        By bank: which asked in the cycle before, and was not granted.
     ahead : list of list of Signal
-        By bank and requester: who has been granted since this one waits.
+        By bank and requester: which have been granted since this one waits.
     aged : list of list of Signal
-        By bank: who has waited for 1, 2, ... ``requesters`` - 1 cycles or more.
+        By bank: which have waited for 1, 2, ... ``requesters`` - 1 cycles or more.
     """
 
     def __init__(self, target):
@@ -97,10 +97,10 @@ class BankedMemoryCheck(_MemoryWatcher):
         m.d.sync += [
             Assert((ready & (ready - 1)) == 0, f"bank {bank}: more than one grant"),
             Assert((ready & ~asks) == 0, f"bank {bank}: grant without a request"),
-            Assert(ready.any() | ~asks.any(), f"bank {bank}: idle while somebody asks"),
+            Assert(ready.any() | ~asks.any(), f"bank {bank}: idle while there is a request"),
         ]
 
-        # The bound: while I wait, nobody has two turns. With a grant in every cycle, I am granted
+        # The bound: no other has two turns meanwhile. With a grant in every cycle, I am granted
         # within as many cycles as requesters ask, I among them: Eq. 1 for one word.
         twice = []
         for who, ahead in enumerate(self.ahead[bank]):
@@ -126,9 +126,9 @@ class BankedMemoryCheck(_MemoryWatcher):
 class BankedMemoryProof(BankedMemoryCheck):
     """`BankedMemoryCheck`, with invariants about the arbiters inside a `BankedMemory`.
 
-    The rank of a requester is how many stand before it in the order that begins behind the one
-    served last. Whoever waits moves forward in every cycle, so rank and cycles waited stay below
-    ``requesters`` together; whoever was served in the meantime stands behind. `Cover` shows that
+    The rank of a requester is how many come before it in the order that begins after the one
+    served last. A waiting one moves forward in every cycle, so rank and cycles waited stay below
+    ``requesters`` together; one that was served in the meantime comes after it. `Cover` shows that
     the bound is reached.
 
     Parameters
@@ -171,15 +171,15 @@ class BankedMemoryProof(BankedMemoryCheck):
             m.d.sync += Assert(waited[who] | (ahead == 0), "invariant: only who waits is overtaken")
             for other, place in enumerate(ranks):
                 m.d.sync += Assert(~ahead[other] | (place > rank),
-                                   "invariant: who was served stands behind who waits")
+                                   "invariant: a served requester comes after a waiting one")
             for cycles, aged in enumerate(self.aged[bank], 1):
                 m.d.sync += Assert(~aged[who] | (waited[who] & (rank + cycles < count)),
-                                   "invariant: who waits moves forward")
+                                   "invariant: a waiting requester moves forward")
 
         longest = self.aged[bank][-1] if count > 1 else ~0
         granted = Cat(path.request.ready for path in self.paths(bank))
         m.d.sync += Cover((longest & granted).any(),
-                          f"bank {bank}: somebody waits for {count} cycles")
+                          f"bank {bank}: a requester waits for {count} cycles")
 
 
     def explain(self, m, probes):
@@ -191,7 +191,7 @@ class BankedMemoryProof(BankedMemoryCheck):
                 cycles = sum(aged[who] for aged in self.aged[bank])
                 m.d.sync += [
                     Assert(counter.busy == self.waited[bank][who],
-                           "invariant: the probe follows who waits"),
+                           "invariant: the probe follows a waiting requester"),
                     Assert(~counter.busy | (counter.before == cycles),
                            "invariant: the probe counts the cycles waited"),
                 ]
@@ -223,7 +223,7 @@ class BankedMemoryDataCheck(_MemoryWatcher):
     shadow : list of Signal
         By bank: its value, once known.
     due : list of Signal
-        By bank: who reads it in this cycle, now that it is known.
+        By bank: which reads it in this cycle, now that it is known.
     """
 
     def __init__(self, target):

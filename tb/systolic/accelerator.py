@@ -62,7 +62,7 @@ class Scene:
     async def program(self, steps: Sequence[Step], *, memory: Memory | None = None,
                       rng: random.Random | None = None, chance: float = 1.0,
                       measured: Mapping[str, int] | None = None) -> tuple[int, int]:
-        """Layers behind each other: every word in memory is as it should be.
+        """Layers in series: every word in memory is as it should be.
 
         ``measured`` is what the bound calls the parameters of the only layer, if there is one.
         The number of cycles, and that of the plan, which is never exceeded.

@@ -21,7 +21,7 @@ _SLOW = Memory(40, 2)
 
 
 async def _network(bench: Bench, name: str) -> None:
-    """Layer behind layer in one list of commands, with a slow memory, and behind a DDR3."""
+    """Layers in series in one list of commands, with a slow memory, and with a DDR3."""
     scene = Scene(bench)
     dram = behind_dram("ddr3-1600-module", beat_bytes=scene.device.size, clocks=8)
     steps = random_steps(NETWORKS[name], scene.device.size, bench.rng.getrandbits(32))

@@ -63,7 +63,7 @@ class FloatScene(ABC):
         return np.array(bits).reshape(rows, columns)
 
     async def _product(self, m: int, k: int, n: int, **chances: Iterable[bool]) -> None:
-        """All folds of a product; sums over k are for who takes them."""
+        """All folds of a product; sums over k are left to the caller."""
         streams, count = self.cut(self._operands(m, k), self._operands(k, n))
         await self._streams.play(streams, count, **chances)
 

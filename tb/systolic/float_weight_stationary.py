@@ -12,7 +12,7 @@ from cyclebound.tb.systolic.float_scene import FloatScene
 
 
 class Scene(FloatScene):
-    """Folds one behind the other."""
+    """Folds one after the other."""
 
     model, ports, macs = FloatWeightStationaryModel, ("weights", "left"), "steps"
 

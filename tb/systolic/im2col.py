@@ -39,7 +39,7 @@ class Scene:
 
     async def walks(self, shapes: Sequence[Shape], *, sinks: Iterator[bool],
                     observe: bool) -> None:
-        """All commands, one behind the other; each is offered as early as it may be taken."""
+        """All commands, one after the other; each is offered as early as it may be taken."""
         bench, waiting, words = self.bench, list(reversed(shapes)), 0
         walking = declared = 0  # commands with words to come; which was declared last
         while waiting or walking:

@@ -19,7 +19,7 @@ _MACHINE = ("rows", "columns", "double_buffer", "a_depth", "b_depth", "sums_dept
 
 
 async def _run(bench: Bench, layers: tuple[Product | Convolution, ...]) -> None:
-    """Each layer with random operands: every command, one behind the other."""
+    """Each layer with random operands: every command, one after the other."""
     scene, rng = Scene(bench), np.random.default_rng(bench.rng.getrandbits(32))
     machine = Machine(**{name: value for name, value in bench.parameters.items()
                          if name in _MACHINE})

@@ -20,7 +20,7 @@ class Scene:
     async def images(self, height: int, width: int, window: int, *, count: int = 1,
                      offers: Iterator[bool], sinks: Iterator[bool],
                      observe: bool = False) -> None:
-        """Images of one shape, one behind the other, until the last result has left."""
+        """Images of one shape, one after the other, until the last result has left."""
         bench, half = self.bench, 1 << self.width - 1
         size = count * height * width * self.columns
         images = np.array(bench.rng.choices(range(-half, half), k=size)).reshape(
@@ -69,7 +69,7 @@ async def every_shape(bench: Bench) -> None:
 
 
 @testbench
-async def images_behind_each_other(bench: Bench) -> None:
+async def images_in_a_row(bench: Bench) -> None:
     """Several images, pixels that come late, a sink that is not always ready."""
     scene, rng = Scene(bench), bench.rng
     for offers, sinks in itertools.product((0.5, 1), (0.4, 1)):

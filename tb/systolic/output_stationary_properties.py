@@ -174,7 +174,7 @@ class OutputStationaryProductCheck(_ArrayWatcher):
     """Results of an `OutputStationaryArray` are the products of its operands.
 
     It multiplies and adds each operand in the cycle in which it is accepted, with one multiplier
-    per PE, and keeps up to four matrices: the last row of one leaving, one behind it, one
+    per PE, and keeps up to four matrices: the last row of one leaving, the next one, one
     finished, one in the wavefront. Only a single PE, whose folds may take one cycle each, has two
     finished.
 

@@ -42,7 +42,7 @@ class Scene:
 
     async def play(self, rows: Sequence[Row], scale: Scale, *, offers: Iterator[bool],
                    sinks: Iterator[bool], observe: bool = False) -> None:
-        """Rows one behind the other, until the last has left."""
+        """Rows one after the other, until the last has left."""
         bench, (accumulator, _, result) = self.bench, self.widths
         values, bias = (np.array(side) for side in zip(*rows, strict=True))
         half = 1 << result - 1
@@ -89,6 +89,7 @@ async def every_sum(bench: Bench) -> None:
         return
     half, n = 1 << scene.widths[0] - 1, scene.columns
     pairs = list(itertools.product(range(-half, half), repeat=2))
+    pairs += pairs[:-len(pairs) % n]  # a whole row at the end, too
     rows = [tuple(zip(*pairs[at:at + n], strict=True)) for at in range(0, len(pairs), n)]
     (low, high), (least, most) = (bench.domain[name] for name in ("multiplier", "shift"))
     for multiplier, shift in itertools.product(range(low, high + 1), range(least, most + 1)):

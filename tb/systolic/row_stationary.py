@@ -20,7 +20,7 @@ class Scene:
         self._streams = TwoStreams(bench, model, ("weights", "left"), *self.widths)
 
     async def passes(self, width: int, count: int = 1, **chances: Iterable[bool]) -> None:
-        """Some passes with random operands, one behind the other."""
+        """Some passes with random operands, one after the other."""
         operand, accumulator = self.widths
         height = self.rows + self.columns - 1
         filters = [random_matrix(self.bench, operand, self.rows, self.taps) for _ in range(count)]
@@ -34,7 +34,7 @@ class Scene:
         assert played.results == expected, "the convolution is not numpy's"
 
     async def measured(self, width: int, passes: int) -> None:
-        """The same without stalls, by its probes: it begins and ends with an idle array."""
+        """A product without stalls, by its probes: it begins and ends with an idle array."""
         windows = passes * (width - self.taps + 1)
         for what in ("pass", "macs"):
             self.bench.declare(what, width=width, passes=passes, weights=passes * self.taps,

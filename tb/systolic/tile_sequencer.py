@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from cyclebound.golden.systolic.tile_sequencer import TileSequencerModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -17,7 +17,7 @@ class Scene:
 
     async def walks(self, commands: Iterable[tuple[int, int]], *,
                     sinks: Iterator[bool]) -> None:
-        """All commands, one behind the other; each is offered as early as it may be taken."""
+        """All commands, one after the other; each is offered as early as it may be taken."""
         bench = self.bench
         waiting, walking, visited = list(reversed(list(commands))), False, 0
         while waiting or walking:
@@ -65,3 +65,6 @@ async def tiles_that_wait(bench: Bench) -> None:
     most = min(scene.most, 40)
     commands = [(bench.rng.randint(1, most), bench.rng.randint(1, most)) for _ in range(30)]
     await scene.walks(commands, sinks=(bench.rng.random() < 0.4 for _ in itertools.count()))
+
+
+reset_in_mid_run = interrupted(tiles_that_wait)

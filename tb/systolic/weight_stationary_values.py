@@ -19,7 +19,7 @@ __all__ = ["WeightStationaryValuesProof"]
 
 
 class WeightStationaryValuesProof(ArrayWatcher):
-    """The checks of timing and sums, and the invariants behind the sums.
+    """The checks of timing and sums, and the invariants that the sums rest on.
 
     Parameters
     ----------

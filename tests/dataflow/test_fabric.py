@@ -11,23 +11,25 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.dataflow import fabric_bounds
-from cyclebound.golden.dataflow.balance import missing
 from cyclebound.golden.dataflow.bitstream import UNIT_WORDS, Net, Route, connect, encode, fields
-from cyclebound.golden.dataflow.compile import compile_kernel
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task, Token
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER, PORTS, Grid, Kind, Node, fold
 from cyclebound.golden.dataflow.interpret import interpret
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
 from cyclebound.golden.dataflow.kernels import KERNELS
-from cyclebound.golden.dataflow.mapper import map_graph, utilisation
+from cyclebound.golden.dataflow.mapped import utilisation
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
-from cyclebound.golden.dataflow.placement import GridTooSmall
-from cyclebound.golden.dataflow.routing import Demand, RoutingError, Topology, route
-from cyclebound.golden.dataflow.run import Layout, run_graphs, run_mapped
+from cyclebound.golden.dataflow.run import Layout, run_mapped
 from cyclebound.golden.dataflow.wcet import estimate, longest_way
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.fabric_unit import make_unit
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS
+from cyclebound.tools.dataflow.balance import missing
+from cyclebound.tools.dataflow.compile import compile_kernel
+from cyclebound.tools.dataflow.mapper import map_graph
+from cyclebound.tools.dataflow.placement import GridTooSmall
+from cyclebound.tools.dataflow.routing import Demand, RoutingError, Topology, route
+from cyclebound.tools.dataflow.run import run_graphs
 
 pytestmark = pytest.mark.unit
 TINY = Grid(("SLT", "LCL"))
@@ -148,8 +150,9 @@ def test_the_same_seed_maps_alike():
 @pytest.mark.parametrize("name", ["euclid", "fan2"])
 def test_mapping_depends_on_the_seed_alone(name):
     """Not on the order of sets, which differs from one Python process to the next."""
-    source = ("from cyclebound.golden.dataflow import compile, grid, kernels, "
-              "partition; from cyclebound.tb.dataflow.fabric_constants import CONSTANTS; "
+    source = ("from cyclebound.golden.dataflow import grid, kernels; "
+              "from cyclebound.tools.dataflow import compile, partition; "
+              "from cyclebound.golden.dataflow.kernel_constants import CONSTANTS; "
               f"parts = partition.map_parts(compile.compile_kernel(kernels.KERNELS[{name!r}], "
               f"**CONSTANTS[{name!r}]), grid.FIVE_BY_FIVE, seed=3, depth=4); "
               "print([part.words(8, {a: (0, 8) for a in part.arrays}, tid_width=11, "

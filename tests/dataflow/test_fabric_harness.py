@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from amaranth.back import rtlil
 
-from cyclebound.golden.dataflow.compile import compile_kernel
 from cyclebound.golden.dataflow.grid import Grid
 from cyclebound.golden.dataflow.kernels import KERNELS
-from cyclebound.golden.dataflow.mapper import map_graph
 from cyclebound.golden.dataflow.run import Layout, run_mapped
 from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
+from cyclebound.tools.dataflow.compile import compile_kernel
+from cyclebound.tools.dataflow.mapper import map_graph
 
 pytestmark = pytest.mark.unit
 MEMORY = {"banks": 2, "hit": 3, "miss": 9}

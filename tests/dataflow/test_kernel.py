@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.dataflow import kernels
-from cyclebound.golden.dataflow.compile import compile_kernel
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import ENABLE, Memory
 from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dataflow.kernel import Float, Floats, Int, Ints, KernelError, kernel
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
 from cyclebound.golden.dataflow.kernels import KERNELS
-from cyclebound.golden.dataflow.segments import compile_segments
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS
+from cyclebound.tools.dataflow.compile import compile_kernel
+from cyclebound.tools.dataflow.segments import compile_segments
 
 pytestmark = pytest.mark.unit
 

@@ -3,24 +3,24 @@
 import numpy as np
 import pytest
 
-from cyclebound.golden.dataflow import compile as compiling
 from cyclebound.golden.dataflow import kernel as language
-from cyclebound.golden.dataflow import segments
 from cyclebound.golden.dataflow.bitstream import DEPTHS
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import Memory, Task
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
 from cyclebound.golden.dataflow.interpret import interpret, interpret_all
 from cyclebound.golden.dataflow.kernel import KernelError
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS, MISSES
 from cyclebound.golden.dataflow.kernels import LOOPS
-from cyclebound.golden.dataflow.mapper import map_graph
 from cyclebound.golden.dataflow.memory import kernel_arrays, typed_arrays
-from cyclebound.golden.dataflow.operands import Spilled, Value, float_bits
 from cyclebound.golden.dataflow.plain import run_plainly
-from cyclebound.golden.dataflow.run import run_graphs
-from cyclebound.golden.dataflow.segments import compile_segments
-from cyclebound.sim.dataflow_kernels import compare, draw, kernel_of, search
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS, MISSES
+from cyclebound.tools.dataflow import compile as compiling
+from cyclebound.tools.dataflow import segments
+from cyclebound.tools.dataflow.mapper import map_graph
+from cyclebound.tools.dataflow.operands import Spilled, Value, float_bits
+from cyclebound.tools.dataflow.random_kernels import compare, draw, kernel_of, search
+from cyclebound.tools.dataflow.run import run_graphs
+from cyclebound.tools.dataflow.segments import compile_segments
 
 pytestmark = pytest.mark.unit
 
@@ -186,7 +186,7 @@ def test_loops_on_the_golden_fabric(name):
 
 
 def test_random_kernels():
-    """More: ``python -m cyclebound.sim.dataflow_kernels``."""
+    """More: ``python -m cyclebound.tools.dataflow.random_kernels``."""
     differ, refused = search(40, 5000, fabric=False)
     assert differ == 0
     assert refused < 20

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from cyclebound.hdl.dataflow.load_chain import LoadChain
-from cyclebound.sim.reach import Netlist, Reached, reach
+from cyclebound.tools.maintenance.reach import Netlist, Reached, reach
 
 pytestmark = pytest.mark.proof
 TAGS = THREADS = 4  # a bit for each load and tag: the memory owes an answer

@@ -10,7 +10,7 @@ from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
 from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, residence, witness
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
-from cyclebound.sim.dataflow_residence import search
+from cyclebound.tools.dataflow.residence_search import search
 
 pytestmark = pytest.mark.unit
 LONGEST = 52  # cycles that docs/dataflow.md speaks of

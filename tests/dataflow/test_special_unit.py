@@ -13,7 +13,7 @@ from cyclebound.golden.dataflow.special_bounds import special_epoch
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
-from cyclebound.sim import dataflow_special
+from cyclebound.tools.dataflow import special_search
 
 unit = pytest.mark.unit
 
@@ -118,9 +118,9 @@ def test_younger_threads_are_collected_before_an_older_epochs(depth, quick, cycl
     """All roots long but one of the first epoch and all of the second, in order, without a pause:
     an epoch alone takes 56 cycles and 34 at most."""
     order = tuple(range(2 * depth))
-    threads = dataflow_special.Threads(
+    threads = special_search.Threads(
         (order,), tuple(tid < depth and tid != quick for tid in order), (0,) * len(order))
-    taken = dataflow_special.residence(threads, function=Special.FSQRT, depth=depth, blocks=8)
+    taken = special_search.residence(threads, function=Special.FSQRT, depth=depth, blocks=8)
     alone, allowed = (special_epoch(depth=depth, blocks=8, operands=1, younger=younger,
                                     block=special_timing.longest(Special.FSQRT))
                       for younger in (0, depth))
@@ -134,7 +134,7 @@ def test_younger_threads_are_collected_before_an_older_epochs(depth, quick, cycl
       for function in Special for depth in (2, 4, 8, 16) for blocks in (2, 4, 8))])
 def test_no_younger_epoch_exceeds_the_bound(function, depth, blocks, tries):
     for operands in range(1, 2 + (function != Special.FSQRT)):
-        found, _ = dataflow_special.search(function, tries, depth=depth, blocks=blocks,
+        found, _ = special_search.search(function, tries, depth=depth, blocks=blocks,
                                            operands=operands)
         assert found <= special_epoch(depth=depth, blocks=blocks, operands=operands, younger=depth,
                                       block=special_timing.longest(function))
@@ -143,19 +143,19 @@ def test_no_younger_epoch_exceeds_the_bound(function, depth, blocks, tries):
 @unit
 def test_the_search_finds_what_was_forgotten():
     """That younger threads take turns: the bound of an epoch alone is exceeded."""
-    found, threads = dataflow_special.search(Special.FSQRT, 250, depth=8)
+    found, threads = special_search.search(Special.FSQRT, 250, depth=8)
     assert found > special_epoch(depth=8, blocks=8, operands=1, younger=0,
                                  block=special_timing.longest(Special.FSQRT))
-    assert found == dataflow_special.residence(threads, function=Special.FSQRT, depth=8, blocks=8)
+    assert found == special_search.residence(threads, function=Special.FSQRT, depth=8, blocks=8)
     with pytest.raises(ValueError, match=r"^fsqrt must have 1 operand, not 2$"):
-        dataflow_special.search(Special.FSQRT, 1, depth=8, operands=2)
+        special_search.search(Special.FSQRT, 1, depth=8, operands=2)
 
 
 @unit
 def test_the_search_says_what_it_found(capsys):
-    dataflow_special.main(["fdiv", "2", "8", "3", "1"])
+    special_search.main(["fdiv", "2", "8", "3", "1"])
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines[::2]] == [
         f"fdiv, 2 entries, 8 blocks, {operands} streams" for operands in (1, 2)]
     with pytest.raises(SystemExit, match="FUNCTION DEPTH BLOCKS TRIES SEED"):
-        dataflow_special.main([])
+        special_search.main([])

@@ -65,11 +65,8 @@ def test_checker_fires(simulate, tampered, only, fault, says):
             m.d.comb += outer.outputs[0].payload.data.eq(~inner.outputs[0].payload.data)
         else:
             m.d.comb += outer.inputs[1].ready.eq(1)
-    only(properties, says)
-    inner = Switch(**TINY)
-    inner_ports = inner.ports
-    dut = tampered(inner, plant)
-    dut.ports = inner_ports
+    only(says, properties)
+    dut = tampered(Switch(**TINY), plant)
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
         play(simulate, dut, {0: 1, 2: 1}, [properties.SwitchCheck(dut)])
 

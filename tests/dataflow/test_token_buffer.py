@@ -115,7 +115,7 @@ FAULTS = [
 @unit
 @pytest.mark.parametrize(("fault", "needed", "says"), FAULTS, ids=[f[-1] for f in FAULTS])
 def test_checker_fires(simulate, only, tampered, fault, needed, says):
-    only(properties, says)
+    only(says, properties)
     dut = tampered(TokenBuffer(**GOOD), fault)
     bench = traffic(dut, needed if needed == 3 else 3, 120, seed=says)
     if needed != 3:
@@ -133,7 +133,7 @@ def test_checker_fires(simulate, only, tampered, fault, needed, says):
 def test_checker_counts_firings(simulate, only):
     """A buffer that claims fewer entries than it has takes longer than they may."""
     says = "not fired within 3 firings"
-    only(properties, says)
+    only(says, properties)
     dut = TokenBuffer(**GOOD | {"depth": 8, "tid_width": 6})
     check = properties.TokenBufferCheck(dut)
     check.depth = 2

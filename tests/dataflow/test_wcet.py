@@ -10,15 +10,15 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import wcet
 from cyclebound.golden.dataflow.cache_bounds import access_times
 from cyclebound.golden.dataflow.grid import Grid
+from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
 from cyclebound.golden.dataflow.kernels import KERNELS
-from cyclebound.golden.dataflow.partition import map_parts
 from cyclebound.golden.dataflow.run import Layout, run_mapped
-from cyclebound.golden.dataflow.segments import compile_segments
 from cyclebound.golden.dataflow.wcet import estimate
-from cyclebound.sim import dataflow_adversary, dataflow_attack
-from cyclebound.sim.dataflow_adversary import Scene, search
-from cyclebound.sim.dataflow_attack import attack, random_scene
-from cyclebound.tb.dataflow.fabric_constants import CONSTANTS
+from cyclebound.tools.dataflow import adversary, graph_attack
+from cyclebound.tools.dataflow.adversary import Scene, search
+from cyclebound.tools.dataflow.graph_attack import attack, random_scene
+from cyclebound.tools.dataflow.partition import map_parts
+from cyclebound.tools.dataflow.segments import compile_segments
 
 pytestmark = pytest.mark.unit
 DIVIDES = Grid(("SLLLQ", "LCKCD", "SLLLT"))
@@ -66,7 +66,7 @@ def test_with_private_rooms_the_bound_is_exceeded(slow_consumer, private_rooms):
 
 
 @pytest.mark.parametrize(("runs", "seed", "grid"), [
-    (40, 2, dataflow_attack.GRIDS[0]),
+    (40, 2, graph_attack.GRIDS[0]),
     *(pytest.param(5000, seed, None, marks=pytest.mark.thorough) for seed in (1, 2))])
 def test_no_random_graph_exceeds_it(runs, seed, grid):
     found, nearest = attack(runs, seed=seed, tries=2 if grid else 6,
@@ -77,22 +77,22 @@ def test_no_random_graph_exceeds_it(runs, seed, grid):
 
 def test_the_attack_finds_private_rooms(private_rooms):
     found, _ = attack(40, seed=2, tries=2,
-                      draw=lambda rng: random_scene(rng, dataflow_attack.GRIDS[0]))
+                      draw=lambda rng: random_scene(rng, graph_attack.GRIDS[0]))
     assert found
     assert str(found[0]).startswith(f"{found[0].cycles} cycles of {found[0].scene.allowed}: ")
     assert found[0].scene.cycles(found[0].pattern) == found[0].cycles
 
 
 def test_the_attack_says_what_it_found(capsys, monkeypatch):
-    monkeypatch.setattr(dataflow_attack, "GRIDS", dataflow_attack.GRIDS[:1])
-    assert dataflow_attack.main(["2", "2"]) == 0
+    monkeypatch.setattr(graph_attack, "GRIDS", graph_attack.GRIDS[:1])
+    assert graph_attack.main(["2", "2"]) == 0
     assert re.match(r"^2 runs, 0 over the bound, the nearest [01]\.\d{3} of it\n$",
                     capsys.readouterr().out)
-    monkeypatch.setattr(dataflow_attack.Scene, "cycles", lambda self, pattern: 100_000)
-    assert dataflow_attack.main(["1", "2"]) == 1
+    monkeypatch.setattr(graph_attack.Scene, "cycles", lambda self, pattern: 100_000)
+    assert graph_attack.main(["1", "2"]) == 1
     assert capsys.readouterr().out.startswith("100000 cycles of ")
     with pytest.raises(SystemExit, match="RUNS SEED"):
-        dataflow_attack.main([])
+        graph_attack.main([])
 
 
 @pytest.mark.thorough
@@ -116,7 +116,7 @@ def test_no_memory_exceeds_a_kernels_bound(name):
 
 def test_steps_are_the_same_with_and_without_a_period(monkeypatch):
     for seed in range(6):
-        scene = random_scene(random.Random(seed), dataflow_attack.GRIDS[1])
+        scene = random_scene(random.Random(seed), graph_attack.GRIDS[1])
         sizes = {"threads": 40 * scene.depth + seed, "depth": scene.depth, "memory": 20}
         found = estimate(scene.mapped, **sizes)
         with monkeypatch.context() as patch:
@@ -173,9 +173,9 @@ def test_no_memory_exceeds_it(seed):
 
 
 def test_the_table(capsys):
-    dataflow_adversary.main(["1", "vector_add"])
+    adversary.main(["1", "vector_add"])
     rows = [line.split("|") for line in capsys.readouterr().out.splitlines()]
     assert [row[2].strip() for row in rows] == ["2", "4", "8", "16"]
     assert all(float(row[7]) <= 1 for row in rows)
     with pytest.raises(SystemExit, match="TRIES KERNEL"):
-        dataflow_adversary.main([])
+        adversary.main([])

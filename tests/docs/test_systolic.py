@@ -12,6 +12,7 @@ import pytest
 from cyclebound.golden.systolic.accelerator_plan import Device, plan_layer
 from cyclebound.sim.systolic_models import OPTIONS
 from cyclebound.sim.systolic_onnx import SUPPORTED
+from cyclebound.tools.systolic.comparison import LAYERS, markdown
 
 PAGE = (Path(__file__).parents[2] / "docs" / "systolic.md").read_text()
 pytestmark = pytest.mark.system
@@ -38,6 +39,10 @@ def test_a_first_layer_in_a_few_lines_of_shell(tmp_path, command_environment):
 def test_what_is_supported_is_on_the_page():
     for name in (*OPTIONS, *SUPPORTED):
         assert f"`{name}`" in PAGE, name
+
+
+def test_the_comparison_is_what_its_command_prints():
+    assert f"\n\n{markdown(LAYERS, 16, 16)}\n" in PAGE
 
 
 def test_sliced_layers_are_as_planned():

@@ -11,7 +11,7 @@ from amaranth.back import rtlil
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import DDR4_3200AA_X16
 from cyclebound.hdl.dram.bank_queue import BankQueue, EntryLayout
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

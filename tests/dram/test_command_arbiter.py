@@ -6,8 +6,7 @@ import re
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Const, Module, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Module
 
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.command_arbiter import schedule
@@ -17,10 +16,11 @@ from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.sim.elaborate import watch
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import command_arbiter_properties as properties
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
 from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 X16 = PARTS["ddr4-3200aa-x16"]
@@ -137,28 +137,8 @@ def test_bounds_of_a_refresh():
 
 # The checker fires
 
-class Tampered(wiring.Component):
-    """An arbiter with a fault: ``fault(arbiter, ports, cycle)`` overrides some outputs."""
-
-    def __init__(self, fault):
-        self.arbiter, self.fault = CommandArbiter(part=SMALLEST), fault
-        self.part = SMALLEST
-        super().__init__(self.arbiter.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.arbiter = arbiter = self.arbiter
-        for outer, inner in zip(self.heads, arbiter.heads, strict=True):
-            m.d.comb += inner.eq(outer)
-        m.d.comb += [arbiter.within.eq(self.within), arbiter.refresh.eq(self.refresh)]
-        for name in ("pop", "refreshed", "command", "idle", "rest"):
-            m.d.comb += getattr(self, name).eq(getattr(arbiter, name))
-        m.d.comb += [self.issue.valid.eq(arbiter.issue.valid),
-                     self.issue.payload.eq(arbiter.issue.payload)]
-        cycle = Signal(16)
-        m.d.sync += cycle.eq(cycle + 1)
-        m.d.comb += self.fault(arbiter, self, cycle)
-        return m
+def tampered(fault):
+    return Tampered(CommandArbiter(part=SMALLEST), override(fault))
 
 
 def drive(dut, cycles=200):
@@ -202,28 +182,22 @@ FAULTS = {
 }
 
 
-def only(monkeypatch, says):
-    """Leave one assertion in force, so that no other can fire in its place."""
-    monkeypatch.setattr(properties, "Assert", lambda fact, text:
-                        Assert(fact if text == says else Const(1), text))
-
-
 def test_an_arbiter_without_a_fault_passes():
-    drive(Tampered(lambda arbiter, ports, cycle: []))
+    drive(tampered(lambda arbiter, ports, cycle: []))
 
 
 @pytest.mark.parametrize("says", FAULTS)
-def test_checker_fires(monkeypatch, says):
-    only(monkeypatch, says)
+def test_checker_fires(only, says):
+    only(says, properties)
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
-        drive(Tampered(FAULTS[says]))
+        drive(tampered(FAULTS[says]))
 
 
 def test_checker_knows_the_distances():
     """A command that comes a second time, in the next cycle."""
     message = rf"^Assertion violated: nRC: ACT to ACT, bank, {SMALLEST.nRC} cycles$"
     with pytest.raises(AssertionError, match=message):
-        drive(Tampered(lambda arbiter, ports, cycle: ports.command.op.eq(
+        drive(tampered(lambda arbiter, ports, cycle: ports.command.op.eq(
             arbiter.command.op | (cycle == 2))))
 
 

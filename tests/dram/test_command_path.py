@@ -3,9 +3,7 @@
 
 import dataclasses
 import functools
-import inspect
 import itertools
-import types
 
 import pytest
 from amaranth.back import rtlil
@@ -19,6 +17,7 @@ from cyclebound.hdl.dram.command_path import CommandPath
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
 from cyclebound.tb.dram.command_path_properties import CommandPathProof, CommandPathRequest
+from kit.faults import edited
 
 unit = pytest.mark.unit
 proof, thorough = pytest.mark.proof, pytest.mark.thorough
@@ -104,15 +103,6 @@ def test_a_cycle_less_has_a_counterexample(tmp_path):
     assert found.detail.startswith("a request is not done within its bound in cycle ")
 
 
-def edited(module, old, new):
-    """The component of a module whose text is changed in one place."""
-    text = inspect.getsource(module)
-    assert text.count(old) == 1
-    made = types.ModuleType("faulty")
-    exec(compile(text.replace(old, new), "<faulty>", "exec"), made.__dict__)
-    return made
-
-
 FAULTS = {
     "a rule's counter is one too slow": (
         "arbiter", '"rcd": part.nRCD', '"rcd": part.nRCD + 1'),
@@ -134,8 +124,8 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_has_a_counterexample(tmp_path, name):
     where, old, new = FAULTS[name]
-    part_of = {"arbiter": lambda: edited(command_arbiter, old, new).CommandArbiter,
-               "generator": lambda: edited(command_generator, old, new).CommandGenerator}
+    part_of = {"arbiter": lambda: edited(command_arbiter, (old, new)).CommandArbiter,
+               "generator": lambda: edited(command_generator, (old, new)).CommandGenerator}
     found = prove(*claim(component=functools.partial(CommandPath, **{where: part_of[where]()})),
                   {"part": "small"}, folder=tmp_path)
     assert found.status == "failed"

@@ -2,10 +2,7 @@
 """DRAM controller: models by two routes, testbenches against planted faults, data harness."""
 
 import dataclasses
-import importlib
-import inspect
 import random
-import types
 
 import numpy as np
 import pytest
@@ -40,6 +37,7 @@ from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.stand_in import DramStandIn
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, simulate
+from kit.faults import edited
 
 unit, cosim, thorough = pytest.mark.unit, pytest.mark.cosim, pytest.mark.thorough
 PART = DDR4_3200AA_X16
@@ -306,20 +304,6 @@ def regression(folder, testbench, configuration="2bg", **replaced):
     return simulate(block, Job(BLOCK, configuration, testbench, 1, str(folder), wall_limit=1200))
 
 
-def edited(path, name, *edits):
-    """The class ``name`` of a module in which, for each pair, the first text is the second.
-
-    The first must occur once.
-    """
-    source = inspect.getsource(importlib.import_module(path))
-    for old, new in edits:
-        assert source.count(old) == 1, f"{old!r} occurs {source.count(old)} times"
-        source = source.replace(old, new)
-    module = types.ModuleType(f"{path}_edited")
-    exec(compile(source, f"<{name}, edited>", "exec"), module.__dict__)
-    return getattr(module, name)
-
-
 @pytest.mark.thorough
 @cosim
 @pytest.mark.parametrize("fault", [
@@ -327,7 +311,7 @@ def edited(path, name, *edits):
     ("& ~timer.request", ""),                             # refreshes never come
 ], ids=["completion", "refresh"])
 def test_cycle_testbench_finds(tmp_path, fault):
-    component = edited("cyclebound.hdl.dram.controller", "DramController", fault)
+    component = edited("cyclebound.hdl.dram.controller", fault).DramController
     outcome = regression(tmp_path, "cycle", component=component, checker=None)
     assert not outcome.passed
     assert "expected" in outcome.reason
@@ -347,7 +331,7 @@ _TARGETS = "Value.cast(arriving.beat.targets)"
 ], ids=["wrong mask", "dropped word", "swapped targets"])
 def test_data_harness_finds(tmp_path, monkeypatch, fault):
     monkeypatch.setattr("cyclebound.hdl.dram.controller.DqScheduler",
-                        edited("cyclebound.hdl.dram.dq_scheduler", "DqScheduler", fault))
+                        edited("cyclebound.hdl.dram.dq_scheduler", fault).DqScheduler)
     outcome = regression(tmp_path, "data")
     assert not outcome.passed
     assert "Result(" in outcome.reason
@@ -357,14 +341,14 @@ def test_data_harness_finds(tmp_path, monkeypatch, fault):
 @cosim
 @pytest.mark.parametrize(("says", "faults"), [
     ("lane", [("cam.snoop.payload.index.eq(beat.targets[0])", "cam.snoop.payload.index.eq(0)")]),
-    ("the harness found: words for another destination, words for nobody", [
+    ("the harness found: words for another destination, words without a request", [
         ("(beat.destination != wanted.destination)", "(beat.destination == wanted.destination)"),
         ("(under_way == 0) |", "(under_way != 0) |")]),
     ("the harness found: a refresh was late", [("controller.late))", "1))")]),
 ], ids=["a lane captures another word", "words astray", "late"])
 def test_data_harness_finds_a_fault_of_its_own(tmp_path, says, faults):
     path = "cyclebound.hdl.dram.controller_data_harness"
-    outcome = regression(tmp_path, "data", top=edited(path, "DramDataHarness", *faults))
+    outcome = regression(tmp_path, "data", top=edited(path, *faults).DramDataHarness)
     assert not outcome.passed
     assert says in outcome.reason
 

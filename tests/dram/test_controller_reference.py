@@ -12,7 +12,7 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 DATA = Path(__file__).parent / "data"
 LINE = 1 << 19  # words in the line of the mapped buffer

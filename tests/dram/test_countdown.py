@@ -8,7 +8,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Module, Signal
 
 from cyclebound.hdl.dram.countdown import Countdown, Window
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

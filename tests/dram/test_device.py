@@ -252,12 +252,12 @@ def test_write_data_in_a_cycle_that_expects_none():
     device.command(0, ACT, 0)
     device.command(22, WR, 0)
     with pytest.raises(DramViolation,
-                       match=r"^write data: nobody expects data in cycle 37$") as told:
+                       match=r"^write data: no write expects data in cycle 37$") as told:
         device.data_in(37, bytes(16))
     assert (told.value.previous, told.value.following, told.value.missing) == (None, None, 0)
     for cycle in range(38, 42):
         device.data_in(cycle, bytes(16))
-    with pytest.raises(DramViolation, match=r"^write data: nobody expects data in cycle 42$"):
+    with pytest.raises(DramViolation, match=r"^write data: no write expects data in cycle 42$"):
         device.data_in(42, bytes(16))
 
 

@@ -10,18 +10,8 @@ from cyclebound.golden.dram import index_table
 from cyclebound.golden.dram.bounds import recovery
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
-from cyclebound.golden.dram.index_exact import longest_request
 from cyclebound.golden.dram.index_general import general_issue_delay
-from cyclebound.golden.dram.index_openings import (
-    Openings,
-    check_search,
-    latest_openings,
-    latest_unforced,
-)
-from cyclebound.golden.dram.index_search import Order, bursts_in
 from cyclebound.golden.dram.index_table import Known, known_delays, longest_known
-from cyclebound.golden.dram.index_witnesses import witnesses
-from cyclebound.golden.dram.index_worlds import Worlds
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
@@ -30,6 +20,16 @@ from cyclebound.golden.dram.timing import (
     DDR4_3200AA_X16,
     PARTS,
 )
+from cyclebound.tools.dram.index_exact import longest_request
+from cyclebound.tools.dram.index_openings import (
+    Openings,
+    check_search,
+    latest_openings,
+    latest_unforced,
+)
+from cyclebound.tools.dram.index_search import Order, bursts_in
+from cyclebound.tools.dram.index_witnesses import witnesses
+from cyclebound.tools.dram.index_worlds import Worlds
 
 pytestmark = pytest.mark.unit
 

@@ -14,7 +14,6 @@ from cyclebound.golden.dram.address import burst_at
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay, indexed_origin
 from cyclebound.golden.dram.index_general import general_issue_delay, row_cycle
-from cyclebound.golden.dram.index_search import Order, bursts_in, longest_order
 from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
@@ -24,6 +23,7 @@ from cyclebound.golden.dram.timing import (
     PARTS,
     Part,
 )
+from cyclebound.tools.dram.index_search import Order, bursts_in, longest_order
 
 pytestmark = pytest.mark.unit
 

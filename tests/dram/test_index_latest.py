@@ -8,19 +8,19 @@ import random
 
 import pytest
 
-from cyclebound.golden.dram import index_latest
-from cyclebound.golden.dram.index_gaps import least_saved
-from cyclebound.golden.dram.index_latest import Latest
-from cyclebound.golden.dram.index_outline import Outline
-from cyclebound.golden.dram.index_search import Order
-from cyclebound.golden.dram.index_steps import Steps
-from cyclebound.golden.dram.index_worlds import AnyWorld, Worlds
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
     DDR4_1866M_X16,
     DDR4_3200AA_X8,
     DDR4_3200AA_X16,
 )
+from cyclebound.tools.dram import index_latest
+from cyclebound.tools.dram.index_gaps import least_saved
+from cyclebound.tools.dram.index_latest import Latest
+from cyclebound.tools.dram.index_outline import Outline
+from cyclebound.tools.dram.index_search import Order
+from cyclebound.tools.dram.index_steps import Steps
+from cyclebound.tools.dram.index_worlds import AnyWorld, Worlds
 
 pytestmark = pytest.mark.unit
 

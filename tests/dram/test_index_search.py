@@ -10,9 +10,9 @@ import pytest
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.address import place_of
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
-from cyclebound.golden.dram.index_search import Order, bursts_in, longest_order
-from cyclebound.golden.dram.index_witnesses import witnesses
 from cyclebound.golden.dram.timing import PARTS
+from cyclebound.tools.dram.index_search import Order, bursts_in, longest_order
+from cyclebound.tools.dram.index_witnesses import witnesses
 
 pytestmark = pytest.mark.unit
 

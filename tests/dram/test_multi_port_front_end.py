@@ -15,8 +15,8 @@ from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import multi_port_front_end_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 SMALL = {"priorities": [7, 4, 4], "limits": [0, 2, 3], "width": 4}
@@ -100,8 +100,8 @@ FAULTS = {
     "more than one grant": [(3, 3, 0, 1, 0)],
     "grant without a request": [(1, 2, 0, 1, 0)],
     "grant without a place": [(1, 1, 1, 0, 0)],
-    "idle while somebody asks": [(1, 0, 0, 1, 0)],
-    "somebody is granted before a port that starves": [(3, 1, 0, 1, 0)] * 2 + [(3, 1, 1, 1, TOP)],
+    "idle while there is a request": [(1, 0, 0, 1, 0)],
+    "another is granted before a port that starves": [(3, 1, 0, 1, 0)] * 2 + [(3, 1, 1, 1, TOP)],
     "port 1 is granted before a higher priority": [(3, 2, 0, 1, 0)],
     "port 2 is granted before a higher priority": [(5, 4, 0, 1, 0)],
     "port 1 overtaken twice": [(6, 4, 0, 1, 0)] * 2,
@@ -161,4 +161,4 @@ def test_a_fault_has_a_counterexample(tmp_path):
     claim = dataclasses.replace(block.properties[0], checker=properties.FrontEndCheck)
     found = prove(block, claim, {**SMALL, "width": 1}, folder=tmp_path)
     assert found.status == "failed"
-    assert "somebody is granted before a port that starves" in found.detail
+    assert "another is granted before a port that starves" in found.detail

@@ -2,10 +2,7 @@
 """Proofs of the DRAM path's blocks have to fail for faults of the kind that they are about."""
 
 import dataclasses
-import importlib
-import inspect
 import re
-import types
 
 import pytest
 
@@ -14,6 +11,7 @@ from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterBursts
+from kit.faults import edited
 
 proof = pytest.mark.proof
 
@@ -23,7 +21,7 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
     ("command_arbiter", "one_command", "self.refresh & self.idle & (self.rest == 0))",
      "self.refresh & (self.rest == 0))", "refresh without rest, or rest without the refresh"),
     ("command_arbiter", "activates", "Cat(turn_cas[:(i | 1) + 1].any() for i",
-     "Cat(turn_cas[i] for i", "invariant: whoever is behind one that is behind, is"),
+     "Cat(turn_cas[i] for i", "invariant: behind is a thermometer"),
     ("buffer_table", "inside_wide", "(middle << half)", "(middle << half + 1)",
      "invariant: product"),
     # buffers 16 to 31 take the places of 0 to 15: not seen of fewer
@@ -38,14 +36,11 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
 ]
 
 
-def edited(name, claim, old, new):
+def with_fault(name, claim, old, new):
     """The block with a fault in it, and its property."""
     block = catalogue.load().find(f"dram.{name}")
     found = next(each for each in block.properties if each.name == claim)
-    text = inspect.getsource(importlib.import_module(f"cyclebound.hdl.dram.{name}"))
-    assert text.count(old) == 1
-    module = types.ModuleType("faulty")
-    exec(compile(text.replace(old, new), "<faulty>", "exec"), module.__dict__)
+    module = edited(f"cyclebound.hdl.dram.{name}", (old, new))
     return dataclasses.replace(
         block, component=getattr(module, block.component.__name__)), found
 
@@ -56,7 +51,7 @@ def edited(name, claim, old, new):
     [FAULTS[0], *(pytest.param(*fault, marks=pytest.mark.thorough) for fault in FAULTS[1:])],
     ids=lambda value: value if value[0].islower() and "." not in value else "")
 def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
-    block, found = edited(name, claim, old, new)
+    block, found = with_fault(name, claim, old, new)
     outcome = prove(block, found, found.instances[0], folder=tmp_path)
     assert outcome.status == "failed"
     assert says in outcome.detail
@@ -72,7 +67,7 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
      '"ccd_s": part.nCCD_S', '"ccd_s": part.nCCD_S - 1', "rank is held back|ccd_s"),
     ("buffer_table", "inside_wide", {"buffers": 32}, "wide.eq(right > entry.x)",
      "wide.eq(right > entry.x + 1)",
-     "a line ends behind the buffer's|refusal is not for the first reason"),
+     "a line ends beyond the buffer's|refusal is not for the first reason"),
     ("stride_sequencer", "inside_16", {}, "at.low.eq(Mux(near, 0, at.next[:4]))", "at.low.eq(0)",
      "words before the line"),
     ("stride_sequencer", "inside_16", {}, "mask.eq(Cat(words) & pattern)",
@@ -83,7 +78,7 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
 ], ids=["rcd", "ccd_s", "width", "first word", "left out",
         "last line"])
 def test_a_fault_is_not_proved_away(tmp_path, name, claim, parameters, old, new, says):
-    block, found = edited(name, claim, old, new)
+    block, found = with_fault(name, claim, old, new)
     outcome = prove(block, found, parameters, folder=tmp_path)
     assert outcome.status in ("bounded", "failed")
     assert re.search(says, outcome.detail)

@@ -7,8 +7,7 @@ import re
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Const, Module, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Const, Module, Mux
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import pipeline_bounds as bounds
@@ -20,8 +19,9 @@ from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import refresh_timer_properties as properties
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof
@@ -128,30 +128,13 @@ def test_bounds_say_what_they_cover():
 
 # The checker fires
 
-class Tampered(wiring.Component):
+def tampered(name, fault):
     """A timer with one output wrong from cycle 10 on."""
+    def late(timer, ports, cycle):
+        right = getattr(timer, name)
+        return getattr(ports, name).eq(Mux(cycle >= 10, fault(right), right))
 
-    def __init__(self, name, fault, **shape):
-        self.timer = RefreshTimer(**shape or SMALL)
-        self.interval, self.most, self.left = (self.timer.interval, self.timer.most,
-                                               self.timer.left)
-        self.name, self.fault = name, fault
-        super().__init__(self.timer.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.timer = self.timer
-        cycle = Signal(5)
-        with m.If(~cycle[4]):
-            m.d.sync += cycle.eq(cycle + 1)
-        m.d.comb += self.timer.done.eq(self.done)
-        for name in OUTPUTS:
-            right = getattr(self.timer, name)
-            m.d.comb += getattr(self, name).eq(right)
-            if name == self.name:
-                with m.If(cycle >= 10):
-                    m.d.comb += getattr(self, name).eq(self.fault(right))
-        return m
+    return Tampered(RefreshTimer(**SMALL), override(late))
 
 
 LONGEST = "no refresh within 8 cycles, and not late"
@@ -167,16 +150,15 @@ FAULTS = {
 
 @unit
 @pytest.mark.parametrize("says", FAULTS)
-def test_checker_fires(monkeypatch, says):
+def test_checker_fires(only, says):
     """Each assertion alone, so that no other fires in its place; in cycle 10, no earlier."""
-    monkeypatch.setattr(properties, "Assert", lambda fact, text:
-                        Assert(fact if text == says else Const(1), text))
+    only(says, properties)
     done = (lambda cycle: False) if says == LONGEST else lambda cycle: cycle % 3 == 0
     dut = RefreshTimer(**SMALL)
     play(dut, done, cycles=40, check=properties.RefreshTimerCheck(dut))
-    dut = Tampered(*FAULTS[says])
+    dut = tampered(*FAULTS[says])
     play(dut, done, cycles=10, check=properties.RefreshTimerCheck(dut))
-    dut = Tampered(*FAULTS[says])
+    dut = tampered(*FAULTS[says])
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
         play(dut, done, cycles=13, check=properties.RefreshTimerCheck(dut))
 

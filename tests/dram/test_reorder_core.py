@@ -20,8 +20,8 @@ from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pictures.stays import stays
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import reorder_core_properties as properties
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 PART = dataclasses.replace(SMALL, banks=4, rows=4)

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Const, Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import flipped
+from amaranth.hdl import Assume
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import pipeline_bounds as bounds
@@ -21,8 +19,9 @@ from cyclebound.golden.dram.stride_sequencer import START, StrideSequencerModel,
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.dram import stride_sequencer_properties as properties
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof
@@ -231,25 +230,6 @@ def test_rtl_is_the_reference():
 
 # The checkers fire
 
-class Tampered(wiring.Component):
-    """A sequencer with a fault: ``fault(inner, outer, cycle)`` overrides some connections."""
-
-    def __init__(self, fault):
-        self.inner, self.fault = StrideSequencer(), fault
-        self.taken, self.valids, self.lasts = \
-            self.inner.taken, self.inner.valids, self.inner.lasts
-        super().__init__(self.inner.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.inner = self.inner
-        wiring.connect(m, flipped(self), self.inner)
-        cycle = Signal(16)
-        m.d.sync += cycle.eq(cycle + 1)
-        m.d.comb += self.fault(self.inner, self, cycle)
-        return m
-
-
 def payload(name, value):
     """A field of the bursts, as ``value(field of the sequencer, cycle)``."""
     return lambda inner, outer, cycle: getattr(outer.bursts.payload, name).eq(
@@ -278,10 +258,9 @@ FAULTS = [
 
 @unit
 @pytest.mark.parametrize(("fault", "says"), FAULTS, ids=[fault[-1] for fault in FAULTS])
-def test_checker_fires(monkeypatch, fault, says):
-    monkeypatch.setattr(properties, "Assert", lambda fact, text:
-                        Assert(fact if text == says else Const(1), text))
-    dut = Tampered(fault)
+def test_checker_fires(only, fault, says):
+    only(says, properties)
+    dut = Tampered(StrideSequencer(), override(fault))
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
         run_bench(dut, sequence(dut, [PAPER] * 9, 0.5, cycles=100), CHECK(dut))
 
@@ -299,10 +278,8 @@ def test_every_assertion_has_a_fault():
     ({"valid": 0}, "tile withdrawn or changed"), ({"address": 3}, "tile withdrawn or changed"),
     ({"words": 0}, "tile without words"), ({"count": 0}, "tile without words"),
     ({"period": 4}, "lines overlap")])
-def test_checker_names_the_neighbour_that_breaks_the_rules(monkeypatch, later, says):
-    assume = properties.Assume
-    monkeypatch.setattr(properties, "Assume", lambda fact, text:
-                        assume(fact if text == says else Const(1), text))
+def test_checker_names_the_neighbour_that_breaks_the_rules(only, later, says):
+    only(says, properties, kinds=(Assume,))
     dut = StrideSequencer()
 
     async def bench(ctx):
@@ -328,7 +305,7 @@ def claim():
 def test_a_fault_has_a_counterexample(tmp_path):
     block, said = claim()
     block = dataclasses.replace(block, component=lambda: Tampered(
-        lambda inner, outer, cycle: outer.busy.eq(0)))
+        StrideSequencer(), override(lambda inner, outer, cycle: outer.busy.eq(0))))
     found = prove(block, said, {}, folder=tmp_path)
     assert (found.status, found.detail) == ("failed", "busy while a tile is under way in cycle 1")
     assert (tmp_path / "counterexample.vcd").stat().st_size > 100

@@ -60,7 +60,7 @@ def test_a_pooling_layer_is_for_the_array_only():
 
 def test_the_place_where_sim_d_plugs_in():
     assert SimD("s", wcet=lambda layer: layer.macs // 4).cycles(PRODUCT) == 500
-    with pytest.raises(NotCovered, match=r"^no WCET analysis of Sim-D's kernels is built yet"):
+    with pytest.raises(NotCovered, match=r"^no WCET analysis of Sim-D's kernels was given"):
         SimD("s").cycles(PRODUCT)
 
 
@@ -137,6 +137,10 @@ def test_a_layer_without_any_bound():
     (('kind = "simd"', 'kind = "given"\nevidence = "e"\nclock_ps = 1\ncycles = {conv1 = -1}'),
      "resource.4.cycles.conv1 must be 0 to 10^15"),
     (('kind = "simd"', 'kind = "given"\nevidence = "e"\ncycles = {conv1 = 1}'), "with clock_ps"),
+    (('kind = "simd"', 'kind = "simd"\nmachine = "huge"'),
+     "resource.4.machine must be one of paper"),
+    (('kind = "simd"', 'kind = "simd"\npart = "sdram"'), "part must be one of"),
+    (('kind = "simd"', 'kind = "simd"\nclock_ps = 0'), "resource.4.clock_ps must be"),
     (("sms = 108", "sms = 0"), "resource.2.sms must be 1 to 1024, not 0"),
     (("clock_ps = 710", "clock_ps = 0"), "resource.2.clock_ps must be 1 to 1000000000, not 0"),
     (("[[layer]]", "[dram]\npart = 'sdram'\n[[layer]]"), "not TOML"),
@@ -152,7 +156,7 @@ def test_files_that_are_none(change, says):
 
 def test_command(call, tmp_path):
     found = json.loads(call("gpu", "mapping", "example", "--json").stdout)
-    assert found["best"]["resources"] == ["array"] * 3
+    assert found["best"]["resources"] == ["simd", "array", "array"]
     assert {each["resource"]: each["kind"] for each in found["layers"][0]["bounds"]} == {
         "array": "RTL", "gpu": "model", "tile": "model", "simd": "model"}
     given = ('kind = "given"\nclock_ps = 1000\nevidence = "a datasheet"\n'
@@ -164,8 +168,9 @@ def test_command(call, tmp_path):
     assert "a datasheet" in (tmp_path / "m.html").read_text()
     found = json.loads(call("gpu", "mapping", "mine.toml", "--json").stdout)
     assert found["best"]["resources"] == ["array", "simd", "array"]
-    only = LAYER_EXAMPLE[:LAYER_EXAMPLE.index("[[resource]]")] + (
-        '[[resource]]\nname = "simd"\nkind = "simd"\n')
+    only = (LAYER_EXAMPLE[:LAYER_EXAMPLE.index("[[resource]]")] + (
+        '[[resource]]\nname = "simd"\nkind = "simd"\n')).replace(
+        "kernel = 3", "kernel = 3\nwindow = 2", 1)
     (tmp_path / "only.toml").write_text(only)
     said = call("gpu", "mapping", "only.toml")
     assert said.returncode == 1

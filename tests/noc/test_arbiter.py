@@ -12,8 +12,8 @@ from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import watch
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof
@@ -89,7 +89,7 @@ def test_follows_model_when_requests_are_withdrawn(count):
 FAULTS = {
     "grant is not one-hot": [(3, 1, 3)],
     "grant without a request": [(1, 1, 1), (1, 1, 2)],
-    "idle while somebody asks": [(0, 1, 0), (2, 0, 0)],
+    "idle while there is a request": [(0, 1, 0), (2, 0, 0)],
     "grant moved while stalled": [(3, 0, 1), (3, 0, 2)],
     "requester 1 not served within 3 grants": [(7, 1, 1), (7, 1, 4), (7, 0, 1), (7, 1, 1)],
     "request withdrawn before it was served": [(3, 1, 1), (1, 1, 1)],

@@ -18,8 +18,8 @@ from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pictures import end_to_end as pictures
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc.start_search import longest_start
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 PATH = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024}

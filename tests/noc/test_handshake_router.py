@@ -6,9 +6,7 @@ import re
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Const, Module, Mux, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import flipped
+from amaranth.hdl import Module, Mux
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import shmac_bounds as bounds
@@ -23,11 +21,12 @@ from cyclebound.hdl.noc.pipelined_input import PipelinedInput
 from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
 from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
 from cyclebound.hdl.noc.shmac_packet import Verdict
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import fairness
 from cyclebound.tb.noc import handshake_router_properties as properties
 from cyclebound.tb.noc import pipelined_router_properties as pipelined
 from cyclebound.tb.noc.handshake_router import PLACE, any_packet, packet_to
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
@@ -185,50 +184,20 @@ def test_what_is_wrong_is_dropped_and_counted_and_the_router_goes_on(router, nam
 
 # The checkers fire
 
-class Tampered(wiring.Component):
-    """A router with a fault."""
-
-    def __init__(self, fault):
-        self.inner, self.fault = HandshakeRouter(**BITS), fault
-        self.inputs, self.outputs = self.inner.inputs, self.inner.outputs
-        super().__init__(self.inner.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.inner = self.inner
-        for name in ("sinks", "sources"):
-            for outer, inner in zip(getattr(self, name), getattr(self.inner, name), strict=True):
-                wiring.connect(m, flipped(outer), inner)
-        cycle = Signal(8)
-        m.d.sync += cycle.eq(cycle + 1)
-        m.d.comb += [self.inner.connected.eq(self.connected),
-                     self.inner.position.eq(self.position),
-                     self.inner.slave_busy.eq(self.slave_busy),
-                     self.fault(self, self.inner, cycle)]
-        return m
-
-
 FAULTS = {
-    "output 0: offer withdrawn or changed": lambda out, inner, cycle:
+    "output 0: offer withdrawn or changed": lambda inner, out, cycle:
         out.sources[0].payload.data.eq(inner.sources[0].payload.data ^ cycle),
-    "more packets out than in": lambda out, inner, cycle: out.sources[2].valid.eq(1)}
+    "more packets out than in": lambda inner, out, cycle: out.sources[2].valid.eq(1)}
 
 
 @unit
 @pytest.mark.parametrize("says", FAULTS)
-def test_checker_fires(monkeypatch, says):
-    only(monkeypatch, properties, says)
-    router = Tampered(FAULTS[says])
+def test_checker_fires(only, says):
+    only(says, properties)
+    router = Tampered(HandshakeRouter(**BITS), override(FAULTS[says]))
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
         run_bench(router, traffic(router, None, says, 100, flow=0.5),
                  properties.ShmacRouterCheck(router))
-
-
-def only(monkeypatch, module, says):
-    """Leave one assertion in force."""
-    assert_ = module.Assert
-    monkeypatch.setattr(module, "Assert", lambda fact, text:
-                        assert_(fact if text == says else Const(1), text))
 
 
 class Forgets(HandshakeInput):
@@ -322,13 +291,13 @@ class Withdraws(PipelinedOutput):
     (Loses, "output 2: a packet is lost or doubled"),
     (Withdraws, "output 2: not what was given"),
     (Withdraws, "output 2: offer withdrawn or changed")])
-def test_the_proofs_of_keeping_fire(monkeypatch, fault, says):
+def test_the_proofs_of_keeping_fire(monkeypatch, only, fault, says):
     part = fault.__base__
     new = part.__name__.startswith("Pipelined")
     router = ("pipelined" if new else "handshake") + "_router"
     monkeypatch.setattr(f"cyclebound.hdl.noc.{router}.{part.__name__}", fault)
     for module in (properties, pipelined):
-        only(monkeypatch, module, says)
+        only(says, module)
     dut = (PipelinedRouter if new else HandshakeRouter)(**BITS)
     rng = random.Random(says)
     queues = {port: [packet_to(port, rng.choice([p for p in ShmacPort if p != port]), rng)
@@ -350,11 +319,11 @@ class Priority(RoundRobinArbiter):
 
 @unit
 @pytest.mark.parametrize("new", [False, True])
-def test_the_proofs_of_fairness_fire(monkeypatch, new):
+def test_the_proofs_of_fairness_fire(monkeypatch, only, new):
     output = "pipelined_output" if new else "handshake_output"
     monkeypatch.setattr(f"cyclebound.hdl.noc.{output}.RoundRobinArbiter", Priority)
     says = "output 2: request 4 overtaken by 6 packets"
-    only(monkeypatch, fairness, says)
+    only(says, fairness)
     router = (PipelinedRouter if new else HandshakeRouter)(**BITS)
     rng = random.Random(1)
     queues = {port: [packet_to(port, 2, rng) for _ in range(8)] for port in (0, 1, MASTER)}

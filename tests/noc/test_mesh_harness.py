@@ -10,7 +10,7 @@ from cyclebound.sim import catalogue, witness
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.drawing import write
 from cyclebound.sim.pictures import mesh
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 TWO = {"rows": 2, "columns": 2}

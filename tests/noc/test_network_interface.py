@@ -7,9 +7,6 @@ from fractions import Fraction
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Const, Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import flipped
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc import bounds
@@ -21,8 +18,9 @@ from cyclebound.golden.noc.network_interface import SenderModel, Window
 from cyclebound.golden.noc.network_interface import Transaction as Asked
 from cyclebound.golden.noc.packet import address_header
 from cyclebound.hdl.noc.network_interface import NetworkInterface
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.noc import network_interface_properties as properties
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 PAPER = {"period": 1024, "length": 512, "crossing": 24}  # Table III: 4 routers, delta_R = 5
@@ -187,38 +185,16 @@ def test_model_window():
 
 # The checker fires
 
-class Tampered(wiring.Component):
-    """An interface with a fault in what it offers."""
-
-    def __init__(self, fault):
-        self.inner, self.fault = NetworkInterface(**TINY), fault
-        super().__init__(self.inner.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.inner = self.inner
-        for name, port in self.inner.signature.members.items():
-            outer, inner = getattr(self, name), getattr(self.inner, name)
-            if not port.is_port:
-                wiring.connect(m, flipped(outer), inner)
-            elif port.flow is wiring.Out:
-                m.d.comb += outer.eq(inner)
-            else:
-                m.d.comb += inner.eq(outer)
-        m.d.comb += self.fault(self, self.inner)
-        return m
-
-
 FAULTS = {
     "injected: outside the window":
-        lambda out, inner: out.injected.valid.eq(inner.sender.loaded),
+        lambda inner, out, cycle: out.injected.valid.eq(inner.sender.loaded),
     "injected: in a window that is none":
-        lambda out, inner: out.injected.valid.eq(out.window.offset > out.window.period),
+        lambda inner, out, cycle: out.injected.valid.eq(out.window.offset > out.window.period),
     "injected: offer withdrawn or changed":
-        lambda out, inner: out.injected.payload.data.eq(inner.injected.payload.data
+        lambda inner, out, cycle: out.injected.payload.data.eq(inner.injected.payload.data
                                                         ^ inner.injected.ready),
     "received: offer withdrawn or changed":
-        lambda out, inner: out.received.payload.data.eq(inner.received.payload.data
+        lambda inner, out, cycle: out.received.payload.data.eq(inner.received.payload.data
                                                         ^ inner.received.ready)}
 
 
@@ -255,11 +231,9 @@ def test_stalled_packets_stop_with_the_window_and_are_counted():
 
 @unit
 @pytest.mark.parametrize("says", FAULTS)
-def test_checker_fires(monkeypatch, says):
-    assert_ = properties.Assert
-    monkeypatch.setattr(properties, "Assert", lambda fact, text:
-                        assert_(fact if text == says else Const(1), text))
-    dut = Tampered(FAULTS[says])
+def test_checker_fires(only, says):
+    only(says, properties)
+    dut = Tampered(NetworkInterface(**TINY), override(FAULTS[says]))
     with pytest.raises(AssertionError, match=f"^Assertion violated: {re.escape(says)}$"):
         run_bench(dut, busy(dut, offset=30 if "none" in says else 3),
                   properties.InterfaceCheck(dut))

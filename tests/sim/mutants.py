@@ -12,6 +12,7 @@ import types
 from dataclasses import dataclass
 
 from cyclebound.sim.block import Block, Make
+from kit.faults import replace_once
 
 __all__ = ["DRAM", "EQUIVALENT", "MUTANTS", "Mutant", "component_of", "with_fault"]
 
@@ -47,11 +48,10 @@ class Mutant:
 
     def edit(self, source: str) -> str:
         """The source with its fault."""
-        found = source.count(self.old)
-        if found != 1:
-            raise ValueError(f"mutant {self}: the text to edit must occur once, not {found} "
-                             f"times: {self.old!r}")
-        return source.replace(self.old, self.new)
+        try:
+            return replace_once(source, self.old, self.new)
+        except ValueError as error:
+            raise ValueError(f"mutant {self}: {error}") from None
 
 
 def component_of(block: Block, mutant: Mutant | None) -> Make:
@@ -211,5 +211,7 @@ RESET = (  # kept over a reset in mid-run
            "self.within = Signal(), Signal(), Signal()",
            "self.within = Signal(), Signal(), Signal(reset_less=True)",
            "within a request"),
+    Mutant("dram.buffer_table", "stage is not reset", "self.stage = Signal(6)",
+           "self.stage = Signal(6, reset_less=True)"),
 )
 """What survives unless reset comes in mid-run."""

@@ -74,7 +74,7 @@ def test_references_within_a_block_exist(block):
     for observed in block.bounds:
         assert set(observed.proved_by) <= claims
         assert not observed.exhaustive or any(
-            configuration.domain for configuration in block.configurations.values())
+            configuration.values for configuration in block.configurations.values())
     for bench in block.testbenches:
         assert set(bench.configurations or ()) <= set(block.configurations)
     for picture in block.pictures:
@@ -135,10 +135,10 @@ def test_bounds_cover_the_domain(block):
     """Where a bound claims exhaustive runs, it speaks of the least corner of the domain at least,
     and of whatever else it does as of whole cycles."""
     for configuration in block.configurations.values():
-        if not configuration.domain:
+        if not configuration.values:
             continue
         corners = [{}]
-        for name, values in configuration.domain.items():
+        for name, values in configuration.values.items():
             corners = [{**corner, name: value} for corner in corners
                        for value in (values[0], values[-1])]
         for observed in (each for each in block.bounds if each.exhaustive):

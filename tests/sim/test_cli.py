@@ -1,21 +1,28 @@
 """What the command line says; above all, to somebody who made a mistake."""
 
+import io
 import json
 import os
 import re
 import subprocess
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 from cyclebound.sim import cli
+from cyclebound.sim.print_table import LEAST_COLUMNS, print_table
 
 pytestmark = [pytest.mark.system,
               pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]
 
 WRONG = {
     "nonsense": r"No such command 'nonsense'. See `cyclebound --help`.",
-    "list --bogus": r"No such option: --bogus.* See `cyclebound --help`.",
-    "bound": r"Missing argument 'BLOCK'. See `cyclebound --help`.",
+    "regress --bogus": r"No such option: --bogus.* See `cyclebound regress --help`.",
+    "run noc.arbiter --test nothing": r"no test of noc.arbiter's testbench cycle 'nothing'; known "
+                                      r"are all_always_ask, random_requests_and_stalls",
+    "list --bogus": r"No such option: --bogus.* See `cyclebound list --help`.",
+    "bound": r"Missing argument 'BLOCK'. See `cyclebound bound --help`.",
     "bound noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "run noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "regress noc.arbiter noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
@@ -40,8 +47,8 @@ WRONG = {
         r"noc.arbiter: Requester count must be at least 1, not 0",
     "regress --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
     "run arbiter --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
-    "regress -j 0": r"Invalid value for '-j': .* See `cyclebound --help`.",
-    "regress --seed one": r"Invalid value for '--seed': .* See `cyclebound --help`.",
+    "regress -j 0": r"Invalid value for '-j': .* See `cyclebound regress --help`.",
+    "regress --seed one": r"Invalid value for '--seed': .* See `cyclebound regress --help`.",
     "regress --resume nowhere": r"nowhere holds no run: there is no results.sqlite in it",
     "regress --resume a -o b": r"--resume names the folder already; leave out --output",
     "compare nowhere": r"nowhere holds no run: there is no results.sqlite in it",
@@ -84,15 +91,18 @@ COMMANDS = {
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
             "--wall-limit", "--output", "--set", "--part"],
     "compare": ["--json", "--markdown"],
+    "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
+    "new": ["--output", "-o"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
-    "report": ["--output"],
+    "report": ["--output", "--since"],
     "dataflow": [],
     "dram": [],
     "gpu": [],
     "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
     "simd": [],
     "systolic": [],
-    "verilog": ["--output", "-o", "--configuration", "--set"],
+    "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
+                "--litex", "--check"],
     "prove": ["-j", "--set", "--part", "--json"],
     "fpga": ["--configuration", "--target", "--set", "--seed", "--json"],
 }
@@ -167,7 +177,7 @@ def test_bound(call):
     assert row["parameters"] == {"requesters": 11, "word_bytes": 8, "transaction_bytes": 21}
     text = call("bound", "sram.banked_memory", "-c", "paper", *settings).stdout
     for shown in ("33", "ceil(s_trans / w) * N_req", "memory-composition, Eq. 1",
-                  "transaction_bytes  = 21 length of the transaction, in bytes: at least 1",
+                  "--set transaction_bytes=  = 21 length of the transaction, in bytes: at least 1",
                   "the other requesters of the bank may ask in any cycle"):
         assert shown in text
     assert "Duration of a transaction" not in text
@@ -243,3 +253,46 @@ def test_a_log_has_a_line_a_minute(capsys):
         report("building", done, 9)
     assert capsys.readouterr().err == "[  1:01] building: 2 of 9\n[  2:05] building: 4 of 9\n"
 
+
+
+def test_version(call):
+    said = call("--version")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert re.match(r"cyclebound [\d.]+\namaranth [\d.]+\ncocotb [\d.]+\n", said.stdout)
+
+
+def test_list_is_sorted_and_says_what_is_the_default(call):
+    blocks = json.loads(call("list", "--json").stdout)
+    names = [block["block"] for block in blocks]
+    assert names == sorted(names)
+    assert all(block["default"] in block["configurations"] for block in blocks)
+    assert any(block["pictures"] for block in blocks)
+    assert "four (default): count=4" in call("list", "noc.arbiter").stdout
+
+
+def test_bound_has_values_without_options(call):
+    [row] = json.loads(call("bound", "noc.arbiter", "--json").stdout)
+    assert row["unit"] == "grants"
+    assert [(each["configuration"], each["value"]) for each in row["values"]] == [
+        ("four", 4), ("paper", 11)]
+    text = call("bound", "noc.arbiter").stdout
+    assert "11 grants, requesters 11" in text
+    assert "--set requesters=" in text
+
+
+def test_narrow_terminals_get_lists():
+    table = Table("block", "says", title="What")
+    table.add_row("noc.arbiter", "four [4]")
+    table.add_row("noc.mesh", "")
+    for width, wanted in ((LEAST_COLUMNS - 1, True), (LEAST_COLUMNS, False)):
+        out = io.StringIO()
+        print_table(table, Console(file=out, width=width, markup=False))
+        assert ("What\nnoc.arbiter\n  says: four [4]" in out.getvalue()) == wanted, out.getvalue()
+        assert ("┃ block" in out.getvalue()) != wanted
+
+
+def test_columns_of_the_environment_count(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert cli.console().width == 60
+    monkeypatch.delenv("COLUMNS")
+    assert cli.console().width == 200

@@ -39,7 +39,8 @@ def test_says_what_it_says(text, expected):
 
 
 @pytest.mark.parametrize(("text", "column", "what"), [
-    ("a &", 1, "invalid syntax"), ("a and b", 1, "'a and b' is none of names"),
+    ("a &", 4, "ends too early"), ("any(a for i in", 15, "ends too early"),
+    ("a and b", 1, "'a and b' is none of names"),
     ("a[0:2:1]", 1, "'a[0:2:1]' is none of names"), ("1 < a < 2", 1, "is none of"),
     ("a[b:]", 1, "is none of"), ("past(a for i in x)", 5, "is none of"),
     ("any(a for i in x if a)", 4, "is none of"), ("any(a for i in x[0])", 4, "is none of"),
@@ -69,9 +70,9 @@ def test_an_index_that_is_no_number_known():
 
 @pytest.mark.parametrize(("text", "what"), [
     ("a & any(p[i].x for i in rows)", "there is no rows"),
-    ("a & any(p[i].x for i in none)", "none must be a number of at least 1, not 0"),
-    ("a & any(p[i].x for i in 0)", "0 must be a number of at least 1, not 0"),
-    ("a & any(p[i].x for i in word)", "word must be a number of at least 1, not 'x'"),
+    ("a & any(p[i].x for i in none)", "none must be a number from 1 to 65,536, not 0"),
+    ("a & any(p[i].x for i in 0)", "0 must be a number from 1 to 65,536, not 0"),
+    ("a & any(p[i].x for i in word)", "word must be a number from 1 to 65,536, not 'x'"),
 ])
 def test_several_of_what_there_is_not(text, what):
     known = {"a": 1, "p": [{"x": 7}]}

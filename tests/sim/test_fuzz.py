@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from cyclebound.golden.csv_rows import read_rows
-from cyclebound.golden.dram import index_table, index_witnesses
+from cyclebound.golden.dram import index_table
 from cyclebound.golden.dram.part_file import load_part
 from cyclebound.golden.dram.timing import TIMINGS
 from cyclebound.sim import catalogue, cli
@@ -31,6 +31,7 @@ from cyclebound.sim.results import FILE, Results
 from cyclebound.sim.table import differences, print_run, read, write_junit
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform import render, sample, signals_of
+from cyclebound.tools.dram import index_witnesses
 
 from .test_block_check import GOOD, VALUES, places
 
@@ -301,8 +302,8 @@ def test_command_lines(run, tmp_path, monkeypatch, rounds):
                  "regress.prove_blocks", "fpga.place_and_route", "fpga.area_of_parts"):
         monkeypatch.setattr(f"cyclebound.sim.{name}", stub)
     monkeypatch.setattr("cyclebound.golden.dram.worst_case.worst_issue_delay", stub)
-    monkeypatch.setattr("cyclebound.golden.dram.index_search.longest_order", stub)
-    monkeypatch.setattr("cyclebound.golden.dram.index_exact.longest_request", stub)
+    monkeypatch.setattr("cyclebound.tools.dram.index_search.longest_order", stub)
+    monkeypatch.setattr("cyclebound.tools.dram.index_exact.longest_request", stub)
     monkeypatch.setattr("cyclebound.sim.drawing.figure_of", stub)
     for seed in rounds:
         shutil.copytree(run, tmp_path / "run", dirs_exist_ok=True)

@@ -13,7 +13,7 @@ from amaranth.sim import Simulator
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.tb.expression import ExpressionError
-from cyclebound.tb.probe import Probe, ProbeCounter, _value, counters_of
+from cyclebound.tb.probe import FollowedCounter, Probe, ProbeCounter, _value, counters_of
 
 pytestmark = pytest.mark.unit
 
@@ -46,6 +46,47 @@ def counted(events, **options):
 def closed(seen):
     return [(cycle, age, lasted) for cycle, (_, closes, age, lasted, *_) in enumerate(seen)
             if closes]
+
+
+@pytest.mark.parametrize("in_flight", [2, 3, 8])
+def test_the_request_that_is_followed_has_the_age_that_the_queue_has(in_flight):
+    """Whichever is picked, if it is the oldest: then both counters speak of it."""
+    rng = random.Random(in_flight)
+    start, end, pick, tick = (Signal(name=name) for name in ("start", "end", "pick", "tick"))
+    queue = ProbeCounter(start, end, tick=tick, in_flight=in_flight, width=16)
+    one = FollowedCounter(start, end, tick=tick, in_flight=in_flight, width=16, pick=pick)
+    m = Module()
+    m.submodules += [queue, one]
+    seen = []
+
+    async def bench(ctx):
+        under_way, followed = 0, None  # the place in the queue of the one that is followed
+        for _ in range(3000):
+            starts = under_way < in_flight and rng.random() < 0.5
+            ends = (under_way or starts) and rng.random() < 0.4
+            picks = rng.random() < 0.5
+            for signal, value in ((start, starts), (end, ends), (pick, picks),
+                                  (tick, rng.random() < 0.7)):
+                ctx.set(signal, int(value))
+            if followed is None and starts and picks:
+                followed = under_way
+            assert ctx.get(one.waiting) == (followed is not None)
+            assert ctx.get(one.level) == under_way
+            if followed == 0:
+                assert ctx.get(one.age) == ctx.get(queue.age)
+                if ends:
+                    seen.append(ctx.get(one.age))
+            under_way += starts - bool(ends)
+            if ends and followed is not None:
+                followed = followed - 1 if followed else None
+            await ctx.tick()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert len(seen) > 100
+    assert len(set(seen)) > 3
 
 
 def test_both_ends_count():
@@ -110,6 +151,18 @@ def test_any_traffic_by_name(seed):
     assert [(cycle, lasted) for cycle, _, lasted in closed(seen)] == expected
     assert expected
     assert not any(overflow or spurious for *_, overflow, spurious in seen)
+
+
+@pytest.mark.parametrize(("second", "overflows"), [
+    ({"start": 1, "start_id": 3, "end_id": 3}, True),  # the end's name, but no end
+    ({"start": 1, "start_id": 3, "end": 1, "end_id": 5}, True),  # another one's end
+    ({"start": 1, "start_id": 3, "end": 1, "end_id": 3}, False),
+    ({"start": 1, "start_id": 4}, False),
+])
+def test_a_name_is_in_use_until_its_own_end(second, overflows):
+    seen = counted([{"start": 1, "start_id": 5}, {"start": 1, "start_id": 3}, second],
+                   by_id=True)
+    assert [bool(overflow) for *_, overflow, _ in seen] == [False, False, overflows]
 
 
 @pytest.mark.parametrize("ahead", [0, 2])
@@ -291,7 +344,7 @@ def test_lines_that_are_no_requests(tmp_path):
     top = FlatTop(Ports(), probes={"move": ASK})
     path = tmp_path / "probes.txt"
     path.write_text("warning\n@probe 0 1 12 3\n@probe. 0 1 12 15 4\n@probe. 0 0 12 1")
-    seen, others = read_requests(path, top)
+    seen, others = read_requests(path, top.printed())
     assert others == ["warning\n"]
     assert [(one.at, one.began.tolist(), one.ended.tolist()) for one in seen] == [
         ({"r": 0}, [], []), ({"r": 1}, [[12, 3]], [[12, 15, 4]])]

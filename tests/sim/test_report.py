@@ -2,6 +2,7 @@
 
 import base64
 import html
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -145,14 +146,14 @@ def test_proofs_that_show_too_little_are_problems(page):
 def test_verdict_rows(page):
     rows = [_plain(row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", page, re.DOTALL)]
     assert [rows[n].strip() for n in (1, 5, 8)] == ["noc.arbiter", "dram.front", "gpu.wide"]
-    assert all(row.startswith(" paper ") for row in rows[3:5])
+    assert all(row.startswith(" noc.arbiter paper ") for row in rows[3:5])
     reached = next(row for row in rows if "exact for 3 of 10 kinds" in row)
     for text in ("paper ≤ held exact for 3", "grant within wait",
                  "ceil(s / w) * N_req · memory-composition, Eq. 1",
                  "231 231", "1.00", "exhaustive requesters 1..11, size 1..25", "1,234,567",
                  "4,000"):
         assert text in reached
-    violated = next(row for row in rows if row.startswith(" tiny "))
+    violated = next(row for row in rows if row.startswith(" dram.front tiny "))
     assert "> violated" in violated
     assert "13 11 1.18" in violated
     unobserved = next(row for row in rows if "∅ unobserved" in row)
@@ -160,8 +161,55 @@ def test_verdict_rows(page):
 
 
 def test_everything_is_escaped(page):
-    assert "<script" not in page
+    assert page.count("<script") == 1  # the page's own, the only one of the policy's hash
     assert EVIL in _plain(page)
+
+
+def test_what_changed_since_an_earlier_run(tmp_path):
+    for name, worst, verdict in (("old", 4, "exact"), ("new", 3, "held")):
+        results = Results(tmp_path / name, create=True)
+        results.verdict(Verdict("a.b", "c", f"bound{EVIL}", "w", "N", "here", verdict=verdict,
+                                worst=worst, allowed=4))
+        results.close()
+    page = write_report(tmp_path / "new", since=tmp_path / "old").read_text()
+    assert (f"a.b c bound{EVIL} verdict exact, worst 4 verdict held, worst 3"
+            in _plain(page[page.index('id="changed"'):]))
+    assert page.count("<script") == 1
+    same = write_report(tmp_path / "new", since=tmp_path / "new").read_text()
+    assert "Nothing." in same
+    assert "What changed" not in write_report(tmp_path / "new").read_text()
+
+
+def test_one_latency_is_a_sentence(page):
+    assert "Each of the 5 requests with requesters 11 took 90 cycles." in _plain(page)
+    assert page.count("aria-label=\"Histogram\"") == 3
+
+
+def test_kinds_have_a_scatter(tmp_path):
+    results = Results(tmp_path, create=True)
+    points = [[limit, limit - limit % 3] for limit in range(10, 40)]
+    for number, shown in enumerate((points, points[:2])):
+        results.verdict(Verdict("a.b", f"c{number}", "bound", "w", "N", "here", verdict="held",
+                                worst=36, allowed=36, kinds=30, kinds_reached=10,
+                                ratios=[0.8, 0.95, 1.0], points=shown, unit="grants"))
+    results.close()
+    page = write_report(tmp_path).read_text()
+    assert page.count('aria-label="Measured against bound"') == 1
+    assert "Bound against worst measured of 30 kinds of request" in page
+    assert page.count("h0") == 30
+    assert "0.80 / 0.95 / 1.00" in page
+    assert "bound, grants</text>" in page
+    assert 'stroke="var(--bad)"' not in page
+
+
+@pytest.mark.parametrize("points", ['[["<b>", 1]]', "[[1]]", "[1]"])
+def test_points_that_are_none_are_refused(tmp_path, points):
+    results = Results(tmp_path, create=True)
+    results.verdict(Verdict("a.b", "c", "bound", "w", "N", "here", verdict="held",
+                            points=json.loads(points)))
+    results.close()
+    with pytest.raises(UserError, match="points of"):
+        write_report(tmp_path)
 
 
 def test_fetches_nothing(page):
@@ -218,19 +266,17 @@ def _extent(group):
 
 
 def test_histograms_are_drawings(page):
-    four, paper, single, violated = _charts(page)
+    four, paper, violated = _charts(page)
     assert _bars(four) == ["1: 130 requests", "2: 90 requests", "3: 120 requests",
                            "4: 660 requests"]
     assert "bound 4" in "|".join(four.itertext()).split("|")
     assert "requests, log scale" in paper.itertext()
     assert "requests, log scale" not in four.itertext()
     assert "requests" in four.itertext()
-    assert _bars(single) == ["90: 5 requests"]
     assert _bars(violated, "within") == ["9: 40 requests", "11: 30 requests"]
     assert _bars(violated, "over") == ["12: 4 requests", "13: 3 requests"]
     assert violated.get("role") == "img"
     assert violated.get("aria-label") == "Histogram: 4 latencies from 9 to 13, bound 11"
-    assert single.get("aria-label") == "Histogram: every latency is 90, bound 100"
 
 
 def test_histograms_take_their_colours_from_the_page(page):
@@ -240,8 +286,8 @@ def test_histograms_take_their_colours_from_the_page(page):
             "none", "var(--ink)", "var(--soft)", "var(--line)", "var(--bar)", "var(--bad)"}
         assert "<style" not in chart  # it would be that of the whole page
         assert "metadata" not in chart
-    assert "var(--bad)" in drawn[3]
-    assert not any("var(--bad)" in chart for chart in drawn[:3])
+    assert "var(--bad)" in drawn[2]
+    assert not any("var(--bad)" in chart for chart in drawn[:2])
 
 
 def test_no_id_is_used_twice(page):
@@ -301,8 +347,9 @@ def _judged(folder, histograms, verdict="held"):
 
 
 def test_zero_latencies_and_large_ones_have_a_histogram(tmp_path):
-    histograms = (([(0, 3)], 0), ([(0, 1), (10 ** 9, 10 ** 12)], 10 ** 9), ([(5, 1)], 10 ** 6),
-                  ([(1, 1), (2, 51)], 2), ([(7, 10)], None), ([(100, 3), (250, 1)], 11),
+    histograms = (([(0, 3), (1, 1)], 1), ([(0, 1), (10 ** 9, 10 ** 12)], 10 ** 9),
+                  ([(5, 1), (6, 1)], 10 ** 6),
+                  ([(1, 1), (2, 51)], 2), ([(7, 10), (8, 1)], None), ([(100, 3), (250, 1)], 11),
                   ([(n, 10) for n in range(300)], 200))
     charts = _charts(write_report(_judged(tmp_path, histograms)).read_text())
     assert len(charts) == len(histograms)

@@ -50,7 +50,7 @@ def reports(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("run", "width", "scheme"), [
-    ("full", 400, "dark"),
+    ("full", 390, "dark"),
     *(pytest.param(*each, marks=pytest.mark.thorough) for each in (
         ("full", 1280, "light"), ("full", 1280, "dark"), ("full", 400, "light"),
         ("aborted", 1280, "light"), ("aborted", 1280, "dark"), ("aborted", 400, "light"),
@@ -89,6 +89,55 @@ def test_report_in_a_browser(browser, reports, tmp_path, run, width, scheme):
     page.screenshot(path=picture, full_page=True)
     assert picture.stat().st_size > 5_000
     context.close()
+
+
+def test_search_filters_and_sorting(browser, reports):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(reports["full"].as_uri())
+
+    def seen():
+        return [row.get_attribute("data-card") for row in
+                page.locator("tr[data-verdict]").all() if row.is_visible()]
+
+    everything = seen()
+    assert len(everything) == 6
+    page.fill("#filters input", "paper wait")
+    assert seen() == ["bound-2"]
+    assert page.locator("#filters output").inner_text() == "1 of 6 claims"
+    assert not page.locator("#bound-1").is_visible()
+    assert page.locator("#bound-2").is_visible()
+    page.fill("#filters input", "")
+    page.select_option("#filters select[name=verdict]", "held")
+    assert seen() == ["bound-2", "bound-3"]
+    page.select_option("#filters select[name=family]", "dram")
+    assert seen() == []
+    page.select_option("#filters select[name=verdict]", "")
+    page.select_option("#filters select[name=family]", "")
+    assert seen() == everything
+    page.locator("table.verdicts thead th", has_text="worst").click()
+    assert seen()[0] == "bound-2"  # 231, the most
+    page.locator("table.verdicts thead th", has_text="worst").press("Enter")
+    assert seen()[-1] == "bound-2"
+    page.locator("#filters button").click()
+    assert seen() == everything
+    assert said == []
+    page.close()
+
+
+def test_a_script_of_the_data_does_not_run(browser, reports, tmp_path):
+    text = reports["full"].read_text().replace("</main>", "</main><script>alert(1)</script>")
+    (tmp_path / "evil.html").write_text(text)
+    page = browser.new_page()
+    said, alerts = [], []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
+    page.goto((tmp_path / "evil.html").as_uri())
+    assert alerts == []
+    assert any("Content Security Policy" in line for line in said)
+    page.close()
 
 
 def test_report_prints(browser, reports, tmp_path):

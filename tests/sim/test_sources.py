@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +56,13 @@ def test_a_file_that_cannot_be_read(page, tmp_path, monkeypatch):
                                         r"or below them: Permission denied$"):
         hashed(name)
     assert name in sys.modules
+
+
+def test_every_folder_that_a_result_may_depend_on_is_hashed(page, monkeypatch):
+    """`tools` too: a testbench that compiles a kernel depends on the compiler."""
+    read, real = set(), Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.add(path) or real(path))
+    hashed(page("page_that_is_empty"))
+    root = Path(hashing.__file__).parents[1]
+    assert {path.relative_to(root).parts[0] for path in read if root in path.parents} == {
+        "golden", "hdl", "sim", "tb", "tools"}

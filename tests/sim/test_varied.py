@@ -89,6 +89,17 @@ def refusing(count):
 
 
 @unit
+@pytest.mark.parametrize(("wrong", "says"), [
+    ({"least": {"count": 4}}, "it needs count to be at least 4, not 3"),
+    ({"fixed": ("count",)}, "its models know count 4 only, not 3")])
+def test_a_testbench_says_what_it_takes(wrong, says):
+    block = load().find("noc.arbiter")
+    bench = Testbench("around", "m", configurations=("four",), **wrong)
+    found = possible(dataclasses.replace(block, testbenches=(*block.testbenches, bench)), THREE)
+    assert found.refused == (f"noc.arbiter: testbench around cannot run on four+count=3: {says}",)
+
+
+@unit
 def test_a_testbench_that_cannot_run_is_left_out():
     block = load().find("noc.arbiter")
     bench = Testbench("around", "m", top=refusing)

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclebound.golden.bound import NotCovered, bound
+from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim.block import Block, Configuration, Observed, Property, Testbench
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
+from cyclebound.sim.variant import variant
 from cyclebound.sim.verdict import FAILURES, judge
 
 pytestmark = pytest.mark.unit
@@ -168,6 +170,19 @@ def test_of_equals_one_whose_waveform_can_be_seen():
         assert row.histogram == [(3, 51)]
 
 
+def test_the_longest_is_shown_though_another_has_a_waveform():
+    counted = ("j/c/t/2", Group("move", {"size": 3}, 7, 50, 0, 0, ""))
+    for observed in ([counted, group(1, 3)], [group(1, 3), counted]):
+        row = one(*observed)
+        assert (row.worst, row.allowed, row.parameters, row.test) == (7, 7, {"size": 3}, "")
+
+
+def test_points_are_bound_and_worst_of_each_kind():
+    row = one(group(1, 3), group(1, 2), group(2, 4), group(3, 6))
+    assert row.points == [[3, 3], [5, 4], [7, 6]]
+    assert row.unit == "cycles"
+
+
 # -- evidence --------------------------------------------------------------------------------------
 
 
@@ -210,6 +225,18 @@ def test_exhaustive_counts_cases_and_not_kinds():
     row = seen(*every[:-1])
     assert (row.evidence, row.kinds) == ("sampled", 2)
     assert row.detail == "not exhaustive: 1 of 5 cases were not observed"
+
+
+def test_a_domain_that_depends_on_the_block_s_parameters():
+    """A user's parameters have their own cases, not those of the configuration they came from."""
+    base = Configuration({"lanes": 1}, domain=lambda parameters: {
+        "size": range(1, parameters["lanes"] + 1)})
+    block, name = variant(dataclasses.replace(
+        BLOCK, component=lambda lanes: RoundRobinArbiter(count=lanes),
+        configurations={"base": base}), "base", {"lanes": 3})
+    assert one(group(1, 3), name=name, block=block).evidence == "sampled"
+    row = one(*(group(size, 3) for size in (1, 2, 3)), name=name, block=block)
+    assert (row.evidence, row.domain) == ("exhaustive", "3 cases: size 1..3")
 
 
 def test_searched_by_a_testbench_that_says_so():

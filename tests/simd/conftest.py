@@ -3,8 +3,6 @@
 import random
 
 import pytest
-from amaranth.hdl import Module
-from amaranth.lib import wiring
 
 from cyclebound.golden.simd.isa import (
     TABLE,
@@ -18,8 +16,9 @@ from cyclebound.golden.simd.isa import (
 )
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.sim.verdict import judge
+from kit.faults import Tampered
+from kit.run_bench import run_bench
 
 from ..sim.mutants import with_fault
 
@@ -66,33 +65,10 @@ def instruction():
 LIMIT = 30_000  # cycles of a test
 
 
-class _Tampered(wiring.Component):
-    """A component with a fault: ``fault(m, inner, outer)`` overrides some connections."""
-
-    def __init__(self, inner, fault):
-        self.inner, self.fault = inner, fault
-        for name in ("stages", "machine"):  # what checkers read
-            if hasattr(inner, name):
-                setattr(self, name, getattr(inner, name))
-        super().__init__(inner.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.inner = self.inner
-        for name, member in self.signature.members.items():
-            outer, inner = getattr(self, name), getattr(self.inner, name)
-            if not member.is_port:
-                wiring.connect(m, wiring.flipped(outer), inner)
-            else:
-                m.d.comb += inner.eq(outer) if member.flow == wiring.In else outer.eq(inner)
-        self.fault(m, self.inner, self)
-        return m
-
-
 @pytest.fixture
 def tampered():
     """``tampered(component, fault)``: the component with some of its connections overridden."""
-    return _Tampered
+    return Tampered
 
 
 @pytest.fixture

@@ -172,3 +172,37 @@ def test_cycles_beside_the_paper(call):
     assert said.returncode == 0, said.stderr
     assert said.stdout.splitlines()[2].startswith("| `compute_phi_mag` | 2048 x 1 | 1,291 | 1,3")
     assert call("simd", "table", "compute_phi").returncode == 2
+
+
+def test_published_analysis_and_its_scope(call):
+    said = call("simd", "published", "compute_phi_mag")
+    assert "| 1,669 | 1,777 | 1,687 | 1,687 | 49 |" in said.stdout
+    said = call("simd", "published", "stencil")
+    assert said.returncode == 1
+    assert said.stdout == ("outside the published scope: stencil: line 27, instruction 16: either "
+                           "ldglin in line 30 or stglin in line 63 may come next, by data\n")
+    found = json.loads(call("simd", "published", "stencil", "--unchecked", "--json").stdout)
+    assert found["outside"]
+    assert found["compute"] == 825407
+
+
+def test_table_5(call, tmp_path):
+    said = call("simd", "table5", "compute_phi_mag", "--chart", "figure.svg")
+    assert "| 1,669 | 1,777 | 1,687 | 1,687 | 1,669 | 1,777 | 1,687 | 1,687 |" in said.stdout
+    assert "this project, access" in (tmp_path / "figure.svg").read_text()
+    said = call("simd", "table5", "nothing")
+    assert said.returncode == 2
+
+
+@pytest.mark.parametrize("analysis", ["own", "hold", "published"])
+def test_adversary(call, analysis):
+    said = call("simd", "adversary", "--count", "3", "--analysis", analysis)
+    assert said.returncode == 0, said.stdout
+    assert "3 kernels with a bound, 0 without" in said.stdout
+    assert "0 violations" in said.stdout
+
+
+def test_adversary_of_no_analysis(call):
+    said = call("simd", "adversary", "--analysis", "mine")
+    assert said.returncode == 2
+    assert "known are hold, own, published" in said.stderr

@@ -37,7 +37,7 @@ def starts(found, resource):
     ("sldsp s0, 0", (11, 11))])
 def test_scratchpad_accesses_back_to_back(text, cycles):
     """Sim-D's model measures 30, 30, 30 and 11; ours waits for an edge of the other clock."""
-    began = starts(timed("\n".join([text] * 9)), "compute")
+    began = starts(timed("\n".join([text] * 9), machine=PAPER), "compute")
     for first, second in itertools.pairwise(began):
         assert cycles[0] <= second - first <= cycles[1]
 
@@ -46,7 +46,8 @@ def test_scratchpad_accesses_back_to_back(text, cycles):
     ("ldglin v0, 0", 207.4), ("stglin v0, 0", 227.4), ("sldg s0, 0", 56)])
 def test_dram_accesses_back_to_back(text, measured):
     """As measured on Sim-D's model, if the front end takes as long as its."""
-    found = timed("\n".join([text] * 21), timeline=DramTimeline(PART, lookup=0, lead=2))
+    found = timed("\n".join([text] * 21), machine=PAPER,
+                  timeline=DramTimeline(PART, lookup=0, lead=2))
     began = starts(found, "compute")
     assert (began[20] - began[1]) / 19 == pytest.approx(measured, abs=2.2)
 
@@ -114,6 +115,35 @@ def test_work_groups_come_in_pairs_and_pairs_are_counted():
     assert timed(text, 8 * 1024).cycles <= found.cycles
 
 
+EXITS_LATE = """
+        smov s0, sc.wg_off_x
+        sand s0, s0, 1024
+        sicj.nz long, s0
+        stglin v0, 1
+        exit
+    long:
+        smov s1, 6
+    again:
+        sisub s1, s1, 1
+        sicj.nz again, s1
+        exit"""
+
+
+def test_the_slot_that_is_free_first_gets_the_next_work_group():
+    """The second work-group ends before the first one's last store, which was committed earlier."""
+    found = timed(EXITS_LATE, 4 * 1024)
+    store = next(phase for phase in found.phases if phase.resource == "dram")
+    ends = next(phase.end for phase in found.phases
+                if phase.resource == "compute" and phase.work_group == 1)
+    first = {}
+    for phase in found.phases:
+        first.setdefault(phase.work_group, phase)
+    assert store.work_group == 0
+    assert ends < store.end
+    assert (first[2].slot, first[2].start) == (1, ends + 1)
+    assert (first[3].slot, first[3].start > store.end) == (0, True)
+
+
 def test_a_kernel_that_masks_every_lane_at_once_ends():
     found = timed("mov v0, vc.one\nitest.g p0, v0\nexit p0", 4096)
     assert [phase.resource for phase in found.phases] == ["compute"] * 4
@@ -127,8 +157,8 @@ def test_phi_mag_is_as_fast_as_the_paper_says():
     found = CycleModel(program, grid, memory_of(program), policy=Policy.UNCONSTRAINED, part=PART,
                        timeline=DramTimeline(PART, lookup=0, lead=2)).run()
     assert abs(found.cycles - 1291) <= 8
-    ours = CycleModel(program, grid, memory_of(program), policy=Policy.UNCONSTRAINED,
-                      part=PART).run()
+    ours = CycleModel(program, Grid(2048, 1, PAPER), memory_of(program),
+                      policy=Policy.UNCONSTRAINED, part=PART).run()
     assert found.cycles < ours.cycles < found.cycles + 30
 
 

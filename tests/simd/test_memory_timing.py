@@ -98,6 +98,32 @@ def test_indexes(share, reach):
         cycle = done + rng.choice([1, 300])
 
 
+def test_indexes_that_wait_for_another_request():
+    """With few lanes: a request starts shortly before the banks are closed, and its first index
+    comes long after that."""
+    controller, timeline = Controller(), DramTimeline(PART)
+    tile = BufferRequest(0, 0, 0, 600, 40, pitch=600, destination=Destination.SCRATCHPAD)
+    elements = [None] * 50 + [Element(70, 50)] + [None] * 13 + [Element(end=True)]
+    indexed = BufferRequest(0, indexed=True, destination=Destination.REGISTERS)
+    taken, offers, coming, done = [], [tile, indexed], [], []
+    while len(done) < 2:
+        more = {"request": offers[0]} if offers else {}
+        if coming:
+            more["element"] = coming.pop(0)
+        shown = controller._step(**{key: value for key, value in more.items() if value is not None})
+        if offers and shown.takes_request:
+            taken.append(controller.cycle - 1)
+            offers.pop(0)
+        if shown.started and len(taken) == 2:
+            coming = list(elements)
+        if shown.completion is not None:
+            done.append(controller.cycle - 1)
+    access = Access("dram", False, 0, 600, X, 40, X * Y, nothing)
+    assert timeline.tile(taken[0], access) == done[0]
+    access = Access("dram", False, 0, 0, 0, 0, X * Y, nothing, (70,))
+    assert timeline.indexed(taken[1], access, [50], 64) == done[1]
+
+
 def test_indexes_that_are_all_beyond_the_buffer():
     controller, timeline = Controller(), DramTimeline(PART)
     request = BufferRequest(0, indexed=True, destination=Destination.REGISTERS)

@@ -52,6 +52,7 @@ class Interpreter:
         self.v = np.array([kinds[number % 4] for number in range(8)])
         self.sp = np.zeros(items, np.uint32)
         self.lanes = np.flatnonzero(lid + offset < WORDS)
+        self.count = None
         self.sp[self.lanes] = self.v[0][self.lanes]
         self.tile(self.lanes, 0, 0)
         self.tile(self.lanes, 4, 1)
@@ -73,13 +74,17 @@ class Interpreter:
         lanes = self.lanes
         for node in tree:
             lanes = self.without(lanes, node) if isinstance(node, made.Exit) else lanes
-            if len(lanes) == 0:
+            if len(lanes) == 0 or (isinstance(node, made.Leave) and self.decided(node)):
                 return
             self.statement(node, lanes)
         total = np.zeros(SMALL.items, np.uint32)
         for values in self.v:
             total ^= values
         self.memory[made.DATA][0][self.offset + lanes] = total[lanes]
+
+    def decided(self, node):
+        place = self.offset // SMALL.items + (self.count or 0)
+        return int(self.memory[made.PATHS][0, node.word]) >> place % 32 & 1
 
     def block(self, nodes, lanes):
         for node in nodes:
@@ -98,9 +103,14 @@ class Interpreter:
             self.block(node.body, np.setdiff1d(lanes, other))
             self.block(node.other, other)
         elif isinstance(node, made.Loop):
-            for _ in range(node.times):
+            around = self.count
+            for number in range(node.times):
                 lanes = self.without(lanes, node) if node.condition else lanes
+                self.count = node.times - number
                 self.block(node.body, lanes)
+            self.count = around
+        elif isinstance(node, made.Branch):
+            self.block(node.body if self.decided(node) else node.other, lanes)
         elif isinstance(node, made.Call):
             self.block(node.first, lanes)
             self.block(node.then, self.without(lanes, node))
@@ -130,12 +140,12 @@ class Interpreter:
             value[lanes[legal]] = self.sp[there[legal]]
 
 
-def compare(seed, policies):
-    kernel = made.random_kernel(seed, SMALL, WORDS)
+def compare(seed, policies, mix=None):
+    kernel = made.random_kernel(seed, SMALL, WORDS, mix)
     program = assemble(kernel.text)
     memory = memory_of(program)
     rng = np.random.default_rng(seed)
-    for number in (made.SOURCE, made.TABLE):
+    for number in set(memory) - {made.DATA, made.INDEXED}:
         words = rng.integers(0, 1 << 32, memory[number].shape, dtype=np.uint32)
         floats = rng.standard_normal(words.shape).astype(np.float32).view(np.uint32)
         memory[number][...] = np.where(rng.random(words.shape) < 0.5, words, floats)
@@ -164,15 +174,15 @@ def compare_all(seeds):
 
 
 @settings(max_examples=25, deadline=None, database=None, derandomize=True)
-@given(st.integers(0, 1 << 32))
-def test_models_agree_with_the_tree(seed):
-    compare(seed, [list(Policy)[seed % 4]])
+@given(st.integers(0, 1 << 32), st.booleans())
+def test_models_agree_with_the_tree(seed, branches):
+    compare(seed, [list(Policy)[seed % 4]], made.Mix(branches=branches))
 
 
 @pytest.mark.thorough
 def test_models_agree_with_many_trees():
     for seed in range(5000):
-        compare(seed, Policy)
+        compare(seed, Policy, made.Mix(branches=seed % 2 == 1))
 
 
 def test_kernels_are_of_all_kinds():
@@ -180,6 +190,28 @@ def test_kernels_are_of_all_kinds():
     for word in ("bra", "call", "ret", "brk", "cmask", "exit p", "stgidxit", "ldgidxit", "ldgbidx",
                  "ldspbidx", "stsplin", "rsqrt", "#bound"):
         assert word in text
+
+
+def test_kernels_with_branches_and_without_conditional_moves():
+    kernels = [made.random_kernel(seed, SMALL, WORDS, made.Mix(True, False, False))
+               for seed in range(60)]
+    text = "".join(kernel.text for kernel in kernels)
+    assert "sicj.ez" in text
+    assert "exit\nl" in text
+    assert "call" not in text
+
+    def moves(nodes, conditional=False):
+        for node in nodes:
+            if isinstance(node, made.Move):
+                yield conditional
+            else:
+                inner = conditional or not isinstance(node, made.Loop) or bool(node.condition)
+                for part in ("body", "other", "first", "then"):
+                    yield from moves(getattr(node, part, ()), inner)
+
+    found = [each for kernel in kernels for each in moves(kernel.tree)]
+    assert found
+    assert not any(found)
 
 
 def test_the_interpreter_notices_a_wrong_mask(monkeypatch):

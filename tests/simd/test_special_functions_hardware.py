@@ -16,12 +16,12 @@ from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.hdl.simd.step_pipeline import registered_after
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.simd import execute
 from cyclebound.tb.simd.special_functions import NAMES, SIGN, SPECIAL
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsRangeCheck,
 )
+from kit.run_bench import run_bench
 
 from ..sim.mutants import Mutant, component_of
 

@@ -7,17 +7,16 @@ import re
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Const, Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import flipped
+from amaranth.hdl import Const
 
 from cyclebound.golden.sram.banked_memory import Access, BankModel
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram.banked_memory import BankedMemory, SramBank
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import prove
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.sram import banked_memory_properties as properties
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 proof = pytest.mark.proof
@@ -134,54 +133,31 @@ def test_model_writes_only_the_bytes_that_are_enabled():
 
 # The checkers fire
 
-class Tampered(wiring.Component):
-    """A memory with a fault: ``fault(memory, ports, cycle)`` overrides some connections."""
-
-    def __init__(self, fault):
-        self.memory = BankedMemory(**SMALL)
-        self.banks, self.requesters = self.memory.banks, self.memory.requesters
-        self.words, self.word_bytes = self.memory.words, self.memory.word_bytes
-        self.srams = self.memory.srams
-        self.fault = fault
-        super().__init__(self.memory.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.memory = self.memory
-        for outer, inner in zip(self.ports, self.memory.ports, strict=True):
-            for path, below in zip(outer, inner, strict=True):
-                wiring.connect(m, flipped(path), below)
-        cycle = Signal(16)
-        m.d.sync += cycle.eq(cycle + 1)
-        m.d.comb += self.fault(self.memory, self.ports, cycle)
-        return m
-
-
 def grants(who, value, bank=1):
     """What requester ``who`` is told in ``bank``."""
-    return lambda memory, ports, cycle: ports[who][bank].request.ready.eq(
-        value(memory.ports, ports, cycle))
+    return lambda memory, outer, cycle: outer.ports[who][bank].request.ready.eq(
+        value(memory.ports, outer.ports, cycle))
 
 
 def answers(who, value):
     """Whether requester ``who`` is answered in bank 1."""
-    return lambda memory, ports, cycle: ports[who][1].response.valid.eq(
+    return lambda memory, outer, cycle: outer.ports[who][1].response.valid.eq(
         value(memory.ports[who][1].response.valid, cycle))
 
 
-def priority(memory, ports, cycle):
+def priority(memory, outer, cycle):
     """Bank 1 serves the lowest number: never idle, one at a time, and not fair."""
-    asks = [paths[1].request.valid for paths in ports]
+    asks = [paths[1].request.valid for paths in outer.ports]
     return [paths[1].request.ready.eq(asks[who] & ~sum(asks[:who], Const(0, 2)).any())
-            for who, paths in enumerate(ports)]
+            for who, paths in enumerate(outer.ports)]
 
 
-def nobody(memory, ports, cycle):
-    return [paths[1].request.ready.eq(0) for paths in ports]
+def none_granted(memory, outer, cycle):
+    return [paths[1].request.ready.eq(0) for paths in outer.ports]
 
 
-def wrong_data(memory, ports, cycle):
-    return ports[2][1].response.data.eq(memory.ports[2][1].response.data ^ 0x8001)
+def wrong_data(memory, outer, cycle):
+    return outer.ports[2][1].response.data.eq(memory.ports[2][1].response.data ^ 0x8001)
 
 
 CHECK, DATA = properties.BankedMemoryCheck, properties.BankedMemoryDataCheck
@@ -190,10 +166,10 @@ FAULTS = [  # fault, load, checker, what it says
      "bank 1: more than one grant"),
     (grants(0, lambda inner, ports, cycle: cycle[3]), 0.2, CHECK,
      "bank 1: grant without a request"),
-    (nobody, 0.2, CHECK, "bank 1: idle while somebody asks"),
+    (none_granted, 0.2, CHECK, "bank 1: idle while there is a request"),
     (priority, 1, CHECK, "bank 1: overtaken twice by one requester"),
     (priority, 1, CHECK, "bank 1: not granted within 3 cycles"),
-    (nobody, 0.2, CHECK, "bank 1: not granted within 3 cycles"),
+    (none_granted, 0.2, CHECK, "bank 1: not granted within 3 cycles"),
     (answers(1, lambda valid, cycle: valid | (cycle == 7)), 0.5, CHECK,
      "bank 1: response without a read"),
     (answers(1, lambda valid, cycle: valid & cycle[4]), 0.5, CHECK, "bank 1: response is missing"),
@@ -201,18 +177,12 @@ FAULTS = [  # fault, load, checker, what it says
 ]
 
 
-def only(monkeypatch, says):
-    """Leave one assertion in force, so that no other can fire in its place."""
-    monkeypatch.setattr(properties, "Assert", lambda fact, text:
-                        Assert(fact if text == says else Const(1), text))
-
-
 @unit
 @pytest.mark.parametrize(("fault", "load", "checker", "says"), FAULTS,
                          ids=[fault[-1] for fault in FAULTS])
-def test_checker_fires(monkeypatch, fault, load, checker, says):
-    only(monkeypatch, says)
-    dut = Tampered(fault)
+def test_checker_fires(only, fault, load, checker, says):
+    only(says, properties)
+    dut = Tampered(BankedMemory(**SMALL), override(fault))
     with pytest.raises(AssertionError) as caught:
         run_bench(dut, traffic(dut, says, 200, load), checker(dut))
     assert str(caught.value) == f"Assertion violated: {says}"
@@ -296,13 +266,14 @@ def test_arbitration_is_to_be_proved_for_every_configuration():
 
 @proof
 @pytest.mark.parametrize(("name", "fault", "says"), [
-    pytest.param("arbitration", lambda memory, ports, cycle: ports[0][1].response.valid.eq(0),
+    pytest.param("arbitration", lambda memory, outer, cycle: outer.ports[0][1].response.valid.eq(0),
                  "bank 1: response is missing in cycle 1", marks=pytest.mark.thorough),
     ("data", wrong_data, "bank 1: requester 2 reads what was not written in cycle 2"),
 ])
 def test_a_fault_has_a_counterexample(tmp_path, name, fault, says):
     block, said = claim(name)
-    block = dataclasses.replace(block, component=lambda: Tampered(fault))
+    block = dataclasses.replace(block, component=lambda: Tampered(
+        BankedMemory(**SMALL), override(fault)))
     found = prove(block, said, {}, folder=tmp_path)
     assert (found.status, found.detail) == ("failed", says)
     assert (tmp_path / "counterexample.vcd").stat().st_size > 100

@@ -1,19 +1,18 @@
 # amaranth: UnusedElaboratable=no
 """Harness of the banked memory: what it measures, and that each of its checks fires."""
 
-from functools import partial
 
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
 
 from cyclebound.golden.harness.faults import BANKED_MEMORY
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram import banked_memory_harness
 from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.run_bench import run_bench
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -23,55 +22,29 @@ LATE = 150       # a cycle in the middle of the first measurement
 LIMIT = 20_000   # cycles after which a run counts as stuck
 
 
-class Tampered(wiring.Component):
-    """The memory, with ``fault`` between it and the harness.
-
-    ``fault(memory, ports, cycle)`` returns assignments that replace the connections it names;
-    ``cycle`` counts from reset.
-    """
-
-    def __init__(self, fault, **parameters):
-        self.memory = BankedMemory(**parameters)
-        self.fault = fault
-        for name in ("banks", "requesters", "words", "word_bytes"):
-            setattr(self, name, getattr(self.memory, name))
-        super().__init__(self.memory.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.memory = self.memory
-        for outer, inner in zip(self.ports, self.memory.ports, strict=True):
-            for mine, its in zip(outer, inner, strict=True):
-                wiring.connect(m, wiring.flipped(mine), its)
-        cycle = Signal(16)
-        m.d.sync += cycle.eq(cycle + 1)
-        m.d.comb += self.fault(self.memory, self.ports, cycle)
-        return m
-
-
-def wrong_word(memory, ports, cycle):
+def wrong_word(memory, outer, cycle):
     inner = memory.ports[0][0].response.data
-    return [port[0].response.data.eq(inner ^ Mux(cycle >= LATE, 1 << 7, 0)) for port in ports]
+    return [port[0].response.data.eq(inner ^ Mux(cycle >= LATE, 1 << 7, 0)) for port in outer.ports]
 
 
-def missing_answer(memory, ports, cycle):
-    return ports[0][0].response.valid.eq(memory.ports[0][0].response.valid & (cycle < LATE))
+def missing_answer(memory, outer, cycle):
+    return outer.ports[0][0].response.valid.eq(memory.ports[0][0].response.valid & (cycle < LATE))
 
 
-def answer_for_nobody(memory, ports, cycle):
-    return ports[2][0].response.valid.eq(memory.ports[2][0].response.valid | (cycle >= LATE))
+def answer_for_nobody(memory, outer, cycle):
+    return outer.ports[2][0].response.valid.eq(memory.ports[2][0].response.valid | (cycle >= LATE))
 
 
-def another_address(memory, ports, cycle):
-    outer = ports[0][0].request.payload
-    return memory.ports[0][0].request.payload.address.eq(outer.address ^ (cycle >= LATE))
+def another_address(memory, outer, cycle):
+    address = outer.ports[0][0].request.payload.address
+    return memory.ports[0][0].request.payload.address.eq(address ^ (cycle >= LATE))
 
 
-def unheard(memory, ports, cycle):
+def unheard(memory, outer, cycle):
     """A cycle in which requester 0 is not heard, now and then."""
-    outer, inner = ports[0][0].request, memory.ports[0][0].request
-    heard = cycle[:5] != 0
-    return [inner.valid.eq(outer.valid & heard), outer.ready.eq(inner.ready & heard)]
+    asks, heard = outer.ports[0][0].request, memory.ports[0][0].request
+    now = cycle[:5] != 0
+    return [heard.valid.eq(asks.valid & now), asks.ready.eq(heard.ready & now)]
 
 
 def run(harness, *settings, restart=False):
@@ -162,7 +135,8 @@ def test_answers_are_counted():
 ])
 def test_planted_fault_is_found(monkeypatch, fault, says):
     assert run(small(), against(6))[0]["faults"] == []
-    monkeypatch.setattr(banked_memory_harness, "BankedMemory", partial(Tampered, fault))
+    monkeypatch.setattr(banked_memory_harness, "BankedMemory", lambda **parameters: Tampered(
+        BankedMemory(**parameters), override(fault)))
     assert run(small(), against(6))[0]["faults"] == says
 
 

@@ -9,7 +9,7 @@ from cyclebound.golden.systolic.input_stationary import tiles_of
 from cyclebound.golden.systolic.stationary_bounds import input_completion
 from cyclebound.golden.systolic.weight_stationary import assemble
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

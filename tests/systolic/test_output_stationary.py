@@ -7,18 +7,17 @@ import random
 import numpy as np
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, ClockDomain, Const, Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import flipped
+from amaranth.hdl import ClockDomain, Const, Module
 
 from cyclebound.golden.systolic import output_stationary as golden
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.prove import run_tool, yosys_environment
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.systolic import output_stationary_properties as properties
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 SHAPES = [(2, 3), (3, 3), (1, 1), (1, 4), (4, 1)]
@@ -235,27 +234,8 @@ def test_extreme_sums_wrap_around(width, expected):
 
 # The checkers fire
 
-class Tampered(wiring.Component):
-    """An array with a fault: ``fault(array, ports, cycle)`` overrides some of the connections."""
-
-    def __init__(self, rows, columns, fault):
-        self.array = OutputStationaryArray(rows=rows, columns=columns)
-        self.fault = fault
-        super().__init__(self.array.signature)
-
-    def __getattr__(self, name):  # what the checkers ask of an array
-        if name in self.array.signature.members:
-            raise AttributeError(name)
-        return getattr(self.array, name)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.array = self.array
-        wiring.connect(m, flipped(self), self.array)
-        cycle = Signal(32)
-        m.d.sync += cycle.eq(cycle + 1)
-        m.d.comb += self.fault(self.array, self, cycle)
-        return m
+def tampered(rows, columns, fault):
+    return Tampered(OutputStationaryArray(rows=rows, columns=columns), override(fault))
 
 
 def ready_for(left, top):
@@ -310,11 +290,10 @@ FAULTS = [  # (rows, columns), fault, chance that the sink is ready, checker, wh
 @unit
 @pytest.mark.parametrize(("shape", "fault", "ready", "checker", "says"), FAULTS,
                          ids=[fault[-1] for fault in FAULTS])
-def test_checker_fires(monkeypatch, shape, fault, ready, checker, says):
+def test_checker_fires(only, shape, fault, ready, checker, says):
     """Each assertion by itself, so that no other can fire in its place."""
-    monkeypatch.setattr(properties, "Assert", lambda fact, text:
-                        Assert(fact if text == says else Const(1), text))
-    dut = Tampered(*shape, fault)
+    only(says, properties)
+    dut = tampered(*shape, fault)
     bench = traffic(dut, random_steps(says, *shape, 1), 60, sink=coin(says, ready))
     with pytest.raises(AssertionError) as caught:
         run_bench(dut, bench, checker(dut))
@@ -379,5 +358,5 @@ def test_timing_is_proved_for_other_shapes(tmp_path, rows, columns):
 @pytest.mark.proof
 @pytest.mark.parametrize("fault", [ready_for(1, 0), taken_at_once, results_are(0)])
 def test_a_fault_is_not_proved(tmp_path, fault):
-    dut = Tampered(2, 3, fault)
+    dut = tampered(2, 3, fault)
     assert not induction(tmp_path, dut, properties.OutputStationaryProof(dut))

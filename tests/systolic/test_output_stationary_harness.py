@@ -1,18 +1,17 @@
 # amaranth: UnusedElaboratable=no
 """Harness of the output-stationary array: what it measures, and that each of its checks fires."""
 
-from functools import partial
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Mux, Signal
 
 from cyclebound.golden.harness.faults import SYSTOLIC_ARRAY
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.hdl.systolic.output_stationary_harness import OutputStationaryHarness
-from cyclebound.sim.run_bench import run_bench
+from kit.faults import Tampered
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -22,28 +21,15 @@ LATE = BINS + 80  # a cycle in the middle of a measurement
 LIMIT = 20_000    # cycles after which a run counts as stuck
 
 
-class Tampered(wiring.Component):
-    """A 2 x 3 array, with ``fault`` between it and the harness.
-
-    ``fault(m, array, ports, late)`` adds statements that replace connections; ``late`` is set from
-    the middle of the first measurement on.
-    """
-
-    def __init__(self, fault, **parameters):
-        self.array = OutputStationaryArray(**parameters)
-        self.fault = fault
-        for name in ("rows", "columns", "operand_width", "accumulator_width"):
-            setattr(self, name, getattr(self.array, name))
-        super().__init__(self.array.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.array = self.array
-        wiring.connect(m, wiring.flipped(self), self.array)
+def late(fault):
+    """``fault(m, array, ports, late)`` adds statements; ``late`` is set from the middle of the
+    first measurement on."""
+    def planted(m, array, ports):
         cycle = Signal(16)
         m.d.sync += cycle.eq(cycle + 1)
-        self.fault(m, self.array, self, cycle >= LATE)
-        return m
+        fault(m, array, ports, cycle >= LATE)
+
+    return planted
 
 
 def wrong_result(m, array, ports, late):
@@ -190,7 +176,8 @@ def test_planted_fault_is_found(monkeypatch, fault, says):
     if fault is not deaf:
         settings |= {"limit": 0, "macs_limit": 0}
     assert run(small(), settings)[0]["faults"] == []
-    monkeypatch.setattr(OutputStationaryHarness, "_make", partial(Tampered, fault))
+    monkeypatch.setattr(OutputStationaryHarness, "_make", lambda _, **parameters: Tampered(
+        OutputStationaryArray(**parameters), late(fault)))
     seen, = run(small(), settings)
     assert says <= set(seen["faults"])
     assert seen["done"], "a fault must end the measurement"

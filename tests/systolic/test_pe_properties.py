@@ -4,13 +4,13 @@
 import random
 
 import pytest
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Signal
 
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryPE
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryPE
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck, WeightStationaryPECheck
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -19,22 +19,10 @@ INPUTS = {OutputStationaryPE: ("load", "left", "top", "execute", "accumulate", "
 WIDTHS = {"operand_width": 3, "accumulator_width": 8}
 
 
-class Tampered(wiring.Component):
-    """An element whose port or attribute ``name`` is wrong from the middle of a run on."""
-
-    def __init__(self, element, name):
-        self.element, self.name = element, name
-        super().__init__(element.signature)
-        for inside in vars(element).keys() - vars(self).keys():  # what a checker reads
-            setattr(self, inside, getattr(element, inside))
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.element = self.element
-        wiring.connect(m, wiring.flipped(self), self.element)
-        if self.name:
-            m.d.comb += getattr(self, self.name).eq(getattr(self.element, self.name) ^ 1)
-        return m
+def wrong(name):
+    """A fault in the lowest bit of an output; none without a name."""
+    return override(lambda inner, outer, cycle:
+                    [getattr(outer, name).eq(getattr(inner, name) ^ 1)] if name else [])
 
 
 def play(dut, checker, kind, *, least=False):
@@ -59,7 +47,7 @@ def play(dut, checker, kind, *, least=False):
     (None, None), ("right", "an operand was lost"), ("bottom", "an operand was lost"),
     ("product", "not the product of the operands"), ("sum", "the sum overflows")])
 def test_output_stationary(name, says):
-    dut = Tampered(OutputStationaryPE(**WIDTHS), name)
+    dut = Tampered(OutputStationaryPE(**WIDTHS), wrong(name))
     if says is None:
         play(dut, OutputStationaryPECheck, OutputStationaryPE)
         return
@@ -76,7 +64,7 @@ def test_the_limit_is_the_greatest():
             self.count = Signal(range(self.limit + 1))
 
     for checker, says in ((OutputStationaryPECheck, "Assumption"), (Bolder, "the sum overflows")):
-        dut = Tampered(OutputStationaryPE(**WIDTHS), None)
+        dut = OutputStationaryPE(**WIDTHS)
         with pytest.raises(AssertionError, match=says):
             play(dut, checker, OutputStationaryPE, least=True)
 
@@ -87,7 +75,7 @@ def test_the_limit_is_the_greatest():
 def test_weight_stationary(name, says, double_buffer):
     element = WeightStationaryPE(operand_width=3, above_width=8, sum_width=8,
                                  double_buffer=double_buffer)
-    dut = Tampered(element, name)
+    dut = Tampered(element, wrong(name))
     if says is None:
         play(dut, WeightStationaryPECheck, WeightStationaryPE)
         return

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cyclebound.golden.systolic.comparison import compare, markdown
 from cyclebound.golden.systolic.layers import (
     LENET_5,
     Convolution,
@@ -15,6 +14,7 @@ from cyclebound.golden.systolic.layers import (
 from cyclebound.golden.systolic.matmul import matmul_cycles
 from cyclebound.golden.systolic.planner import Machine, plan, split
 from cyclebound.golden.systolic.row_stationary import row_completion
+from cyclebound.tools.systolic.comparison import compare, markdown
 
 pytestmark = pytest.mark.unit
 

@@ -13,7 +13,7 @@ from cyclebound.golden.systolic import weight_stationary as golden
 from cyclebound.golden.systolic.stationary_bounds import weight_completion
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray, WeightStationaryPE
-from cyclebound.sim.run_bench import run_bench
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

@@ -4,13 +4,11 @@
 import random
 
 import pytest
-from amaranth.hdl import Assert, Const, Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import flipped
 
 from cyclebound.hdl.systolic.weight_stationary import WeightStationaryArray
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.systolic import weight_stationary_properties as properties
+from kit.faults import Tampered, override
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 
@@ -18,25 +16,8 @@ TIMING, VALUES = properties.WeightStationaryCheck, properties.WeightStationaryPr
 ROWS, COLUMNS = 2, 3
 
 
-class Tampered(wiring.Component):
-    """An array with a fault: ``fault(ports, array, cycle)`` overrides some of the connections."""
-
-    def __init__(self, fault, double_buffer):
-        self.array = WeightStationaryArray(rows=ROWS, columns=COLUMNS, double_buffer=double_buffer)
-        self.fault = fault
-        for name in ("rows", "columns", "operand_width", "accumulator_width", "double_buffer"):
-            setattr(self, name, getattr(self.array, name))
-        super().__init__(self.array.signature)
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.array = self.array
-        wiring.connect(m, flipped(self), self.array)
-        cycle = Signal(16)
-        m.d.sync += cycle.eq(cycle + 1)
-        if self.fault:
-            m.d.comb += self.fault(self, self.array, cycle)
-        return m
+def array(double_buffer):
+    return WeightStationaryArray(rows=ROWS, columns=COLUMNS, double_buffer=double_buffer)
 
 
 def play(dut, checker, *, ready=1.0, cycles=80, seed=1):
@@ -73,24 +54,24 @@ def play(dut, checker, *, ready=1.0, cycles=80, seed=1):
 @pytest.mark.parametrize("checker", [TIMING, VALUES])
 @pytest.mark.parametrize("ready", [1, 0.4])
 def test_nothing_fires_on_the_array(checker, double_buffer, ready):
-    dut = Tampered(None, double_buffer)
+    dut = array(double_buffer)
     assert play(dut, checker(dut), ready=ready, cycles=150) > 15
 
 
 FAULTS = [  # fault, chance that the sink is ready, checker, what it says
-    (lambda ports, array, cycle: ports.weights.ready.eq(1), 1, TIMING,
+    (lambda array, ports, cycle: ports.weights.ready.eq(1), 1, TIMING,
      "weights out of turn, or refused"),
-    (lambda ports, array, cycle: ports.left.ready.eq(0), 1, TIMING,
+    (lambda array, ports, cycle: ports.left.ready.eq(0), 1, TIMING,
      "operands out of turn, or refused"),
-    (lambda ports, array, cycle: ports.results.valid.eq(1), 1, TIMING,
+    (lambda array, ports, cycle: ports.results.valid.eq(1), 1, TIMING,
      "sums are missing, or of no operands"),
-    (lambda ports, array, cycle: ports.active[-1].eq(0), 1, TIMING,
+    (lambda array, ports, cycle: ports.active[-1].eq(0), 1, TIMING,
      "active PEs are not the wavefront"),
-    (lambda ports, array, cycle: ports.results.valid.eq(array.results.valid & cycle[0]), 0,
+    (lambda array, ports, cycle: ports.results.valid.eq(array.results.valid & cycle[0]), 0,
      TIMING, "results withdrawn before it was taken"),
-    (lambda ports, array, cycle: ports.results.payload[0].eq(cycle), 0,
+    (lambda array, ports, cycle: ports.results.payload[0].eq(cycle), 0,
      TIMING, "results changed before it was taken"),
-    (lambda ports, array, cycle: ports.results.payload[2].eq(array.results.payload[2] ^ 1), 1,
+    (lambda array, ports, cycle: ports.results.payload[2].eq(array.results.payload[2] ^ 1), 1,
      VALUES, "sum is not the product"),
 ]
 
@@ -98,11 +79,10 @@ FAULTS = [  # fault, chance that the sink is ready, checker, what it says
 @pytest.mark.parametrize(("fault", "ready", "checker", "says"), FAULTS,
                          ids=[fault[-1] for fault in FAULTS])
 @pytest.mark.parametrize("double_buffer", [True, False])
-def test_checker_fires(monkeypatch, fault, ready, checker, says, double_buffer):
+def test_checker_fires(only, fault, ready, checker, says, double_buffer):
     """Each assertion by itself, so that no other can fire in its place."""
-    monkeypatch.setattr(properties, "Assert", lambda fact, text:
-                        Assert(fact if text == says else Const(1), text))
-    dut = Tampered(fault, double_buffer)
+    only(says, properties)
+    dut = Tampered(array(double_buffer), override(fault))
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
         play(dut, checker(dut), ready=ready)
 

@@ -35,7 +35,7 @@
 
     [[resource]]
     name = "simd"
-    kind = "simd"             # has no analysis yet: left out, with a message
+    kind = "simd"             # machine, part
 
     [[resource]]
     name = "other"
@@ -61,11 +61,13 @@ from cyclebound.golden.gpu.heterogeneous import (
     Transfer,
 )
 from cyclebound.golden.gpu.safe_bound import Machine
+from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
 from cyclebound.golden.systolic.accelerator_plan import Device
 from cyclebound.golden.systolic.layers import Convolution, Product
 from cyclebound.tools.gpu.toml_text import Reader, load_toml
+from cyclebound.tools.simd.layer_kernel import layer_wcet
 
 __all__ = ["LAYER_EXAMPLE", "System", "parse_system"]
 
@@ -75,7 +77,7 @@ _PRODUCT = ("rows", "inputs", "outputs")
 _MOST_SIZE = 1 << 20
 _KINDS = {"systolic": ("size", "delay", "interval"),
           "gpu": ("capability", "sms", "threads", "global_latency", "sectors_per_cycle"),
-          "cpu": ("links",), "simd": (), "given": ("cycles", "evidence")}
+          "cpu": ("links",), "simd": ("machine", "part"), "given": ("cycles", "evidence")}
 
 LAYER_EXAMPLE = """# A small network on four resources
 [[layer]]
@@ -240,5 +242,17 @@ def _given(reader: Reader, path: list, table: Mapping, name: str) -> Given:
     return Given(name, found, 1, reader.text([*path, "evidence"], table))
 
 
-_MAKERS = {"systolic": _systolic, "gpu": _gpu, "cpu": _cpu, "given": _given,
-           "simd": lambda reader, path, table, name: SimD(name)}
+def _simd(reader: Reader, path: list, table: Mapping, name: str) -> SimD:
+    chosen = reader.text([*path, "machine"], table, tuple(MACHINES), "paper")
+    device = reader.text([*path, "part"], table, None, "ddr4-3200aa-x16")
+    part = reader.at([*path, "part"], part_named, device)
+    clock = reader.number([*path, "clock_ps"], table, MACHINES[chosen].compute_ps)
+    if clock < 1:
+        raise reader.refuse([*path, "clock_ps"], "1 to 1000000000", clock)
+    machine = replace(MACHINES[chosen], compute_ps=clock)
+    return SimD(name, layer_wcet(machine, part), clock, evidence=(
+        "the WCET analysis of a kernel made of the layer, under the better of two policies; the "
+        "cycle model keeps it, and no RTL of the machine ran it"))
+
+
+_MAKERS = {"systolic": _systolic, "gpu": _gpu, "cpu": _cpu, "given": _given, "simd": _simd}

@@ -1,4 +1,5 @@
-"""Valid kernels at random: loops, divergence, calls, scratchpads, indexed transfers.
+"""Valid kernels at random: loops, divergence, calls, scratchpads, indexed transfers, and branches
+of whole work-groups, whose directions are data.
 
 A kernel is made as a tree of statements, and its source is written from the tree (`source_of`), so
 that a check may follow the tree without masks or a control stack. Work-groups do not depend on each
@@ -10,11 +11,16 @@ from dataclasses import dataclass
 
 from cyclebound.golden.simd.machine import Machine
 
-__all__ = ["CONDITIONS", "DATA", "INDEXED", "SOURCE", "TABLE", "Call", "Exit", "If", "Loop", "Move",
-           "Node", "Op", "RandomKernel", "random_kernel", "source_of"]
+__all__ = ["CONDITIONS", "DATA", "DECISIONS", "INDEXED", "PATHS", "SOURCE", "TABLE", "Branch",
+           "Call", "Exit", "If", "Leave", "Loop", "Mix", "Move", "Node", "Op", "RandomKernel",
+           "random_kernel", "source_of"]
 
-SOURCE, TABLE, DATA, INDEXED = range(4)
-"""Buffers: a tile's source, a table for indexes, the results by tile, and by index."""
+SOURCE, TABLE, DATA, INDEXED, PATHS = range(5)
+"""Buffers: a tile's source, a table for indexes, the results by tile, and by index; and, of kernels
+with branches of whole work-groups, the words that decide them."""
+
+DECISIONS = 4
+"""Words of `PATHS`. Bit (work-group + count of the innermost loop) mod 32 of one decides."""
 
 _VALUES = 8       # v0 to v7; v8 and v9 are for the writer, v10 is 0
 _FIRST_MARK = 11  # v11 and on: which lanes ran the first side of a condition, by level
@@ -92,7 +98,25 @@ class Mark:
     depth: int
 
 
-Node = Op | If | Loop | Call | Exit | Move
+@dataclass(frozen=True)
+class Branch:
+    """``body`` if the work-group's bit of word ``word`` is set, else ``other``: by a jump, or, with
+    ``masked``, with all lanes off."""
+
+    word: int
+    body: tuple
+    other: tuple = ()
+    masked: bool = False
+
+
+@dataclass(frozen=True)
+class Leave:
+    """The work-group ends at once if its bit of word ``word`` is set."""
+
+    word: int
+
+
+Node = Op | If | Loop | Call | Exit | Move | Branch | Leave
 
 _WAYS = ("load", "store", "snoop", "gather", "scatter", "put", "get", "pick")
 # tile from SOURCE, to DATA; snoopy from TABLE, index by index; index by index to INDEXED; to the
@@ -108,34 +132,69 @@ class RandomKernel:
     table: int  # words of TABLE, a power of two
 
 
+@dataclass(frozen=True)
+class Mix:
+    """What kernels have besides operations and transfers that every lane comes to.
+
+    Attributes
+    ----------
+    branches : bool
+        Branches of whole work-groups by data, and early ends.
+    calls : bool
+        Functions.
+    conditional_moves : bool
+        Transfers that some path does not come to.
+    """
+
+    branches: bool = False
+    calls: bool = True
+    conditional_moves: bool = True
+
+
 class _Maker:
-    def __init__(self, rng: random.Random) -> None:
-        self._rng = rng
+    def __init__(self, rng: random.Random, mix: Mix) -> None:
+        self._rng, self._mix = rng, mix
+        self._conditional = 0  # statements around, by which a path may go
 
     def block(self, depth: int, most: int = 4) -> tuple[Node, ...]:
         return tuple(self._node(depth) for _ in range(self._rng.randint(1, most)))
 
     def _node(self, depth: int) -> Node:
         rng = self._rng
-        kinds = ["op"] * 5 + ["move"] * 2
+        kinds = ["op"] * 5
+        if self._mix.conditional_moves or not self._conditional:
+            kinds += ["move"] * 2
         if depth < _DEEPEST:
             kinds += ["if", "if", "loop"]
+            kinds += ["branch"] * 3 if self._mix.branches else []
         if depth == 0:
-            kinds += ["call", "exit"]
+            kinds += ["call"] * self._mix.calls + ["exit"] + ["leave"] * self._mix.branches
         kind = rng.choice(kinds)
         value, condition = rng.randrange(_VALUES), rng.choice(CONDITIONS)
         if kind == "move":
             return Move(rng.choice(_WAYS), value, rng.randrange(_VALUES), rng.randint(-70, 70))
         if kind == "if":
-            other = self.block(depth + 1, 3) if rng.random() < 0.5 else ()
-            return If(condition, value, self.block(depth + 1, 3), other)
+            other = self._inside(depth + 1, 3) if rng.random() < 0.5 else ()
+            return If(condition, value, self._inside(depth + 1, 3), other)
         if kind == "loop":
             divergent = rng.random() < 0.6
-            return Loop(rng.randint(1, 4), self.block(depth + 1, 3), condition if divergent else "",
-                        value)
+            return Loop(rng.randint(1, 4), self._inside(depth + 1, 3, divergent),
+                        condition if divergent else "", value)
         if kind == "call":
-            return Call(self.block(1, 2), condition, value, self.block(1, 2))
+            return Call(self._inside(1, 2), condition, value, self._inside(1, 2))
+        if kind == "branch":
+            word, masked = rng.randrange(DECISIONS), rng.random() < 0.3
+            other = self._inside(depth + 1, 3) if not masked and rng.random() < 0.6 else ()
+            return Branch(word, self._inside(depth + 1, 3), other, masked)
+        if kind == "leave":
+            return Leave(rng.randrange(DECISIONS))
         return Exit(condition, value) if kind == "exit" else self._op()
+
+    def _inside(self, depth: int, most: int, conditional: bool = True) -> tuple[Node, ...]:
+        self._conditional += conditional
+        made = self.block(depth, most)
+        self._conditional -= conditional
+        return made
 
     def _op(self) -> Op:
         rng = self._rng
@@ -158,6 +217,7 @@ class _Writer:
         self.lines: list[str] = []
         self.functions: list[tuple[str, Call]] = []
         self._labels = 0
+        self._counts: list[int] = []  # registers with the counts of the loops around
 
     def _say(self, *lines: str) -> None:
         self.lines.extend(lines)
@@ -207,7 +267,9 @@ class _Writer:
         self._say(f"smov s{8 + depth}, {node.times}", f"{again}:")
         if node.condition:
             self._say(f"itest.{node.condition} p{depth}, v{node.value}", f"brk p{depth}")
+        self._counts.append(8 + depth)
         self.block(node.body, depth + 1)
+        self._counts.pop()
         self._say(f"sisub s{8 + depth}, s{8 + depth}, 1",
                   f"#bound branchcycle {node.times - 1} 1", f"sicj.g {again}, s{8 + depth}")
         if node.condition:
@@ -220,6 +282,35 @@ class _Writer:
 
     def _exit(self, node: Exit, depth: int) -> None:
         self._say(f"itest.{node.condition} p0, v{node.value}", "exit p0")
+
+    def _decide(self, word: int) -> None:
+        """The work-group's bit, to s21."""
+        place = "s20"
+        if self._counts:
+            place = "s21"
+            self._say(f"siadd s21, s20, s{self._counts[-1]}")
+        self._say(f"sshr s21, s{16 + word}, {place}", "sand s21, s21, 1")
+
+    def _branch(self, node: Branch, depth: int) -> None:
+        end, other = self._label(), self._label()
+        self._decide(node.word)
+        if node.masked:  # cmask takes lanes out where its predicate is set
+            self._say("mov v8, 1", "isub v8, v8, s21", f"itest.nz p{depth}, v8")
+            self._masked(node.body, depth)
+            return
+        self._say(f"sicj.ez {other}, s21")
+        self.block(node.body, depth + 1)
+        if node.other:
+            self._say(f"j {end}")
+        self._say(f"{other}:")
+        self.block(node.other, depth + 1)
+        if node.other:
+            self._say(f"{end}:")
+
+    def _leave(self, node: Leave, depth: int) -> None:
+        stay = self._label()
+        self._decide(node.word)
+        self._say(f"sicj.ez {stay}, s21", "exit", f"{stay}:")
 
     def _move(self, node: Move, depth: int) -> None:
         index, value = f"v{node.index}", f"v{node.value}"
@@ -241,8 +332,10 @@ class _Writer:
                         "pick": ("ldspbidx 0", f"mov {value}, vc.mem_data")}[node.way])
 
 
-def source_of(tree: tuple[Node, ...], machine: Machine, words: int, table: int) -> str:
-    """The source of a kernel; ``words`` of its grid, ``table`` of the table.
+def source_of(tree: tuple[Node, ...], machine: Machine, words: int, table: int,
+              branches: bool = False) -> str:
+    """The source of a kernel; ``words`` of its grid, ``table`` of the table; with `PATHS` if it has
+    ``branches``.
 
     In the end every lane's values are combined and stored. If the grid does not fill its
     work-groups, the scratchpad has words that nothing has written.
@@ -253,6 +346,9 @@ def source_of(tree: tuple[Node, ...], machine: Machine, words: int, table: int) 
                 "smov s3, sc.wg_off_x", "mov v10, vc.zero")
     for number in range(_VALUES):
         writer._say(f"mov v{number}, vc.{('lid_x', 'tid_x', 'one', 'zero')[number % 4]}")
+    if branches:
+        writer._say(f"sldg s16, {PATHS}, {DECISIONS}", "smov s20, sc.wg_off_x",
+                    f"sshr s20, s20, {items.bit_length() - 1}")
     # What the scratchpad holds at first is not defined.
     writer._say("stsplin v0, 0", f"ldglin v0, {SOURCE}", f"ldglin v4, {SOURCE}, 1")
     writer.block(tree, 0)
@@ -270,13 +366,15 @@ def source_of(tree: tuple[Node, ...], machine: Machine, words: int, table: int) 
         writer._say("cpop")
     size = 1 << 16
     buffers = [f"{number} {number * size:#x} {length} 1" for number, length in
-               enumerate((words, table, words, -(-words // items) * items))]
+               enumerate((words, table, words, -(-words // items) * items,
+                          *[DECISIONS] * branches))]
     return "\n".join([".data", *buffers, ".sp_data", f"0 0 {items} 1", ".text", *writer.lines, ""])
 
 
-def random_kernel(seed: int, machine: Machine, words: int) -> RandomKernel:
-    """A kernel for a grid of ``words`` items in one line; the same for the same seed."""
-    rng = random.Random(seed)
-    tree = _Maker(rng).block(0, 8)
+def random_kernel(seed: int, machine: Machine, words: int, mix: Mix | None = None
+                  ) -> RandomKernel:
+    """A kernel for a grid of ``words`` items in one line; the same for the same seed and mix."""
+    rng, mix = random.Random(seed), mix or Mix()
+    tree = _Maker(rng, mix).block(0, 8)
     table = rng.choice((16, 64, 128))
-    return RandomKernel(source_of(tree, machine, words, table), tree, table)
+    return RandomKernel(source_of(tree, machine, words, table, mix.branches), tree, table)

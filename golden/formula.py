@@ -1,0 +1,139 @@
+"""A bound as a formula in a line, such as ``width + 2`` or ``(n - 1) * burst + 5``."""
+
+import ast
+import inspect
+import operator
+from collections.abc import Callable, Iterator, Mapping
+
+from cyclebound.golden.bound import Bound, NotCovered
+
+__all__ = ["FormulaError", "as_bound", "formula_bound"]
+
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+              ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
+_FUNCTIONS = {"min": min, "max": max}
+_LARGEST = 1 << 63
+
+
+class FormulaError(ValueError):
+    """A formula that cannot be read.
+
+    Attributes
+    ----------
+    text, column
+        The formula, and where in it, from 1.
+    """
+
+    def __init__(self, what: str, text: str, column: int) -> None:
+        super().__init__(f"column {column} of {text!r}: {what}")
+        self.what, self.text, self.column = what, text, column
+
+
+def formula_bound(text: str) -> Bound:
+    """The bound that a formula says: whole numbers, names, ``+ - * // %``, ``min`` and ``max``.
+
+    Its names are its arguments. Raises `FormulaError`.
+    """
+    text = text.strip()
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise FormulaError(error.msg, text, error.offset or 1) from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise FormulaError(str(error) or "it is too deep", text[:60], 1) from None
+    try:
+        names = tuple(dict.fromkeys(_names(tree, text)))
+        value = _compiled(tree)
+    except RecursionError:
+        raise FormulaError("it is too deep", text[:60], 1) from None
+
+    def function(**known: int) -> int:
+        if missing := [name for name in names if name not in known]:
+            raise NotCovered(f"the formula {text} needs {', '.join(missing)}")
+        found = value(known)
+        if not -_LARGEST < found < _LARGEST:
+            raise NotCovered(f"the formula {text} gives more than 64 bits")
+        return found
+
+    return _Formula(text, text, "given on the command line", function, names=names)
+
+
+def as_bound(claim: object, source: str = "a plain function") -> Bound:
+    """A bound, from what may stand for one: a number, a formula, or a function with its parameters
+    as arguments.
+
+    Raises `FormulaError`; ValueError for a function whose arguments have no names, and for a rate;
+    TypeError for anything else.
+    """
+    if isinstance(claim, int | str) and not isinstance(claim, bool):
+        return formula_bound(str(claim))
+    if isinstance(claim, Bound):
+        if claim.kind == "rate":
+            raise ValueError(f"{claim.name} is a rate, which is no latency; name a bound or a "
+                             "prediction")
+        return claim
+    if not callable(claim):
+        raise TypeError(f"Bound must be a number, a formula or a function, not {claim!r}")
+    arguments = inspect.signature(claim).parameters
+    if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL, each.VAR_KEYWORD)
+           for each in arguments.values()):
+        raise ValueError(f"{claim.__name__}: its arguments must have names, not * or **")
+    return Bound(claim.__name__, f"{claim.__name__}({', '.join(arguments)})", source, claim)
+
+
+class _Formula(Bound):
+    """A bound whose arguments are the formula's names."""
+
+    def __init__(self, *fields: object, names: tuple[str, ...]) -> None:
+        super().__init__(*fields)
+        object.__setattr__(self, "_names", names)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return self._names
+
+    def required(self) -> set[str]:
+        return set(self._names)
+
+    def _arguments(self, known: Mapping[str, object]) -> dict[str, object]:
+        return {name: known[name] for name in self._names if name in known}
+
+
+def _names(node: ast.expr, text: str) -> Iterator[str]:
+    """The names in a formula; raises for what is none."""
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool) and (
+                number < _LARGEST):
+            return
+        case ast.Name(id=name):
+            yield name
+        case ast.BinOp() if type(node.op) in _OPERATORS:
+            yield from _names(node.left, text)
+            yield from _names(node.right, text)
+        case ast.UnaryOp(op=ast.USub()):
+            yield from _names(node.operand, text)
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS and node.args:
+            for each in node.args:
+                yield from _names(each, text)
+        case _:
+            before = text.encode()[:node.col_offset].decode(errors="replace")
+            raise FormulaError(f"{ast.unparse(node)[:40]!r} is none of whole numbers, names, "
+                               "+ - * // %, min(...) and max(...)", text, len(before) + 1)
+
+
+def _compiled(node: ast.expr) -> Callable[[Mapping[str, int]], int]:
+    match node:
+        case ast.Constant(value=value):
+            return lambda known: value
+        case ast.Name(id=name):
+            return lambda known: known[name]
+        case ast.UnaryOp(operand=inner):
+            negated = _compiled(inner)
+            return lambda known: -negated(known)
+        case ast.BinOp(left=left, op=sign, right=right):
+            apply, one, other = _OPERATORS[type(sign)], _compiled(left), _compiled(right)
+            return lambda known: apply(one(known), other(known))
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            choose, inside = _FUNCTIONS[name], [_compiled(each) for each in arguments]
+            return lambda known: choose(each(known) for each in inside)
+    raise AssertionError(node)

@@ -1,0 +1,34 @@
+"""Prediction and bound of scratchpad transfers, in DRAM clocks."""
+
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound, prediction
+from cyclebound.golden.simd.memory_timing import bus_lines_of
+
+__all__ = ["scratchpad_tile", "scratchpad_transfer"]
+
+Words = Annotated[int, Range(1, says="of a line")]
+Lines = Annotated[int, Range(1, says="of the tile")]
+Gap = Annotated[int, Range(0, says="words between two lines")]
+Bus = Annotated[int, Range(1, says="words that move in a clock")]
+
+
+@prediction(formula="lines of the bus with a word of the tile + 1", source="Sim-D, section 3.3")
+def scratchpad_transfer(*, words: Words, gap: Gap, count: Lines, bus: Bus) -> int:
+    """DRAM clocks from a transfer's first to its last, both included.
+
+    In each clock the scratchpad serves a line of ``bus`` words. Lines are counted from the tile's
+    first word, which need not be aligned; those without a word of the tile are skipped and take no
+    clock. A word reaches the registers, or is written, in the clock after its line was served.
+    """
+    return bus_lines_of(words, words + gap, count, bus) + 1
+
+
+@bound(formula="count * (1 + ceil(words / bus)) + 1, or ceil(all / bus) + 1 if lines follow each "
+               "other at less than bus words", source="this project",
+       environment="the tile is in the scratchpad")
+def scratchpad_tile(*, words: Words, gap: Gap, count: Lines, bus: Bus) -> int:
+    """The same without a walk over the tile: each line of the tile touches one line of the bus more
+    than it fills, at most; and never more than from the tile's first word to its last."""
+    whole = -(-((count - 1) * (words + gap) + words) // bus)
+    return min(count * (1 + -(-words // bus)), whole) + 1

@@ -1,0 +1,242 @@
+"""What an access moves: its tile, clipped to its buffer, or the fault that it is.
+
+Ref: Sim-D, section 3.2.4; golden/simd/transfers.py says the same of whole accesses.
+"""
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, TARGET_BITS, Destination
+from cyclebound.golden.simd.isa import OPCODES
+from cyclebound.golden.simd.machine import SCALARS, machine_named
+from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
+from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.simd.interfaces import AccessLayout, GridLayout
+
+__all__ = ["AccessSetup", "BufferSize", "JobLayout", "ScratchpadBuffer"]
+
+_SIGNED = 34  # an offset of 32 bits with a sign, times four
+_CHIP = SCRATCHPAD_WORDS.bit_length()
+
+
+class BufferSize(data.Struct):
+    """Words in a line of a DRAM buffer, and lines; none, if it is not mapped."""
+
+    x: COUNT_BITS
+    y: COUNT_BITS
+
+
+class ScratchpadBuffer(data.Struct):
+    """A buffer in a scratchpad: ``y`` lines of ``x`` words from word ``address`` on."""
+
+    address: _CHIP
+    x: _CHIP
+    y: _CHIP
+
+
+class JobLayout(data.Struct):
+    """An access, ready for its memory.
+
+    ``scratchpad``, ``write``: as in `AccessLayout`. ``x, y, words, count``: the tile in its DRAM
+    buffer; ``address, period``: of the scratchpad. ``base, pitch, transform``: targets, as in
+    `TileRequest`. ``scalars``: they are scalar registers. ``register``: the first. ``cam``:
+    `mem_data` by `mem_idx`. ``split``: line by line, as words of two lines may meet in one beat
+    that have no place there. ``fault``: it leaves its buffer, and nothing moves.
+    """
+
+    scratchpad: 1
+    write: 1
+    buffer: 5
+    x: COUNT_BITS
+    y: COUNT_BITS
+    words: COUNT_BITS
+    count: COUNT_BITS
+    address: _CHIP
+    period: _CHIP
+    base: TARGET_BITS
+    pitch: TARGET_BITS
+    transform: 2
+    destination: 2
+    indexed: 1
+    scalars: 1
+    cam: 1
+    register: 7
+    split: 1
+    fault: 1
+
+
+class AccessSetup(wiring.Component):
+    """Works out an access in four cycles.
+
+    Latency: ``job`` follows ``access`` by four cycles. Throughput: one in a cycle.
+
+    Parameters
+    ----------
+    machine : Machine or str
+        Sizes.
+
+    Members
+    -------
+    access : In(Strobe(AccessLayout))
+        An access.
+    grid : In(GridLayout)
+        The kernel's.
+    buffer : In(BufferSize)
+        Dimensions of the DRAM buffer that ``access`` names.
+    chip : In(ScratchpadBuffer)
+        The scratchpad buffer that it names: ``buffer`` of an access to the scratchpad, ``target``
+        of a tile.
+    job : Out(Strobe(JobLayout))
+        The same access, clipped.
+    slot : Out(1)
+        With ``job``: whose.
+    """
+
+    def __init__(self, *, machine):
+        self.machine = machine_named(machine)
+        super().__init__({
+            "access": In(Strobe(AccessLayout())), "grid": In(GridLayout(machine=self.machine)),
+            "buffer": In(data.Layout.cast(BufferSize)),
+            "chip": In(data.Layout.cast(ScratchpadBuffer)),
+            "job": Out(Strobe(data.Layout.cast(JobLayout))), "slot": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        access, grid, machine = self.access.payload, self.grid, self.machine
+
+        def named(*names):
+            return access.opcode.matches(*(OPCODES[name] for name in names))
+
+        def later(value, cycles, name):
+            for number in range(cycles):
+                kept = Signal(value.shape() if hasattr(value, "shape") else len(value),
+                              name=f"{name}_{number}", reset_less=name != "valid")
+                m.d.sync += kept.eq(value)
+                value = kept
+            return value
+
+        # 1: the tile as it is wanted, in its buffer.
+        tile = named("ldg2sptile", "stg2sptile")
+        linear = named("ldglin", "stglin")
+        local = named("ldsplin", "stsplin")
+        some = named("ldgcidx", "stgcidx")
+        whole = named("ldgbidx", "stgbidx", "ldspbidx", "stspbidx")
+        indexed = named("ldgidxit", "stgidxit")
+        few = named("sldg", "sldsp")
+        shape = Signal(data.StructLayout({
+            "left": signed(_SIGNED), "top": signed(_SIGNED), "words": 32, "count": 32,
+            "limit_x": COUNT_BITS, "limit_y": COUNT_BITS, "pitch": TARGET_BITS, "shift": 4,
+            "from_chip": 1}))
+        lines = self.grid.y - access.group_y
+        height = (machine.items >> grid.width)
+        m.d.sync += [
+            shape.left.eq(access.x), shape.top.eq(access.y),
+            shape.limit_x.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x)),
+            shape.limit_y.eq(Mux(access.scratchpad, self.chip.y, self.buffer.y)),
+            shape.words.eq(1 << grid.width), shape.count.eq(height),
+            shape.pitch.eq(1 << (grid.width + access.width)),
+            shape.shift.eq(grid.width + access.width), shape.from_chip.eq(tile),
+        ]
+        with m.If(linear):
+            m.d.sync += [
+                shape.left.eq((access.x + access.group_x) << access.width),
+                shape.top.eq(access.y + access.group_y),
+                shape.words.eq(1 << (grid.width + access.width)),
+                shape.count.eq(Mux(lines < height, lines, height)),
+            ]
+        with m.If(tile):
+            m.d.sync += [shape.words.eq(self.chip.x), shape.count.eq(self.chip.y),
+                         shape.pitch.eq(self.chip.x)]
+        with m.If(whole):
+            m.d.sync += [shape.left.eq(0), shape.top.eq(0),
+                         shape.words.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x)),
+                         shape.count.eq(Mux(access.scratchpad, self.chip.y, self.buffer.y)),
+                         shape.pitch.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x))]
+        with m.If(few):
+            m.d.sync += [shape.words.eq(Mux(access.scratchpad, access.sd_words, access.count)),
+                         shape.count.eq(1), shape.pitch.eq(0)]
+        with m.If(some):
+            m.d.sync += [shape.words.eq(access.sd_words), shape.count.eq(access.sd_period_cnt)]
+
+        # 2: clipped; and what cannot be clipped.
+        cut = Signal(data.StructLayout({
+            "left": COUNT_BITS, "top": COUNT_BITS, "words": COUNT_BITS, "count": COUNT_BITS,
+            "over_x": COUNT_BITS, "over_y": COUNT_BITS, "fault": 1}))
+        left, right, top, bottom = (Signal(signed(_SIGNED + 2), name=name)
+                                    for name in ("left", "right", "top", "bottom"))
+        end_x, end_y = (Signal(signed(_SIGNED + 2), name=name) for name in ("end_x", "end_y"))
+        strict = later(few | some, 1, "strict")
+        kept = later(self.access.payload, 1, "kept")
+        m.d.comb += [
+            left.eq(Mux(shape.left < 0, 0, shape.left)), top.eq(Mux(shape.top < 0, 0, shape.top)),
+            end_x.eq(shape.left + shape.words), end_y.eq(shape.top + shape.count),
+            right.eq(Mux(end_x > shape.limit_x, shape.limit_x, end_x)),
+            bottom.eq(Mux(end_y > shape.limit_y, shape.limit_y, end_y)),
+        ]
+        empty = (left >= right) | (top >= bottom)
+        beyond = Signal()
+        m.d.comb += beyond.eq(strict & ((shape.left < 0) | (shape.top < 0) | (shape.words == 0)
+                                        | (end_x > shape.limit_x) | (end_y > shape.limit_y)))
+        with m.If(later(named("sldsp"), 1, "of_scalars")):
+            with m.If((kept.target + kept.sd_words) > SCALARS):
+                m.d.comb += beyond.eq(1)
+        with m.If(later(some, 1, "some")):
+            with m.If((shape.left != 0) | (shape.top != 0)
+                      | ((kept.sd_period != shape.limit_x) & (shape.count != 1))):
+                m.d.comb += beyond.eq(1)
+        m.d.sync += [
+            cut.left.eq(left), cut.top.eq(top),
+            cut.words.eq(Mux(empty, 0, right - left)), cut.count.eq(Mux(empty, 0, bottom - top)),
+            cut.over_x.eq(left - shape.left), cut.over_y.eq(top - shape.top),
+            cut.fault.eq(beyond),
+        ]
+        wanted = later(shape, 1, "wanted")
+
+        # 3: products, for scratchpads.
+        chip = later(self.chip, 2, "chip")
+        skipped, address = Signal(TARGET_BITS), Signal(_CHIP)
+        m.d.sync += [
+            skipped.eq(Mux(wanted.from_chip, (cut.over_y[:_CHIP] * chip.x)[:TARGET_BITS],
+                           cut.over_y << wanted.shift) + cut.over_x),
+            address.eq((cut.top[:_CHIP] * chip.x)[:_CHIP] + cut.left),
+        ]
+        cut_3, wanted_3 = later(cut, 1, "cut"), later(wanted, 1, "shape")
+
+        # 4: the job.
+        known = later(kept, 2, "known")
+        chip = later(chip, 1, "buffer")
+        kinds = {name: later(kind, 3, name) for name, kind in (
+            ("tile", tile), ("whole", whole), ("some", some), ("indexed", indexed), ("few", few),
+            ("local", local))}
+        job = self.job.payload
+        gap = wanted_3.limit_x - cut_3.words
+        apart = (cut_3.count > 1) & (cut_3.words != wanted_3.pitch)
+        cam = kinds["whole"] | kinds["some"]
+        contiguous = kinds["whole"] & known.scratchpad
+        m.d.sync += [
+            job.scratchpad.eq(known.scratchpad), job.write.eq(known.store),
+            job.buffer.eq(known.buffer), job.x.eq(cut_3.left), job.y.eq(cut_3.top),
+            job.words.eq(cut_3.words), job.count.eq(cut_3.count),
+            job.address.eq(chip.address + address), job.period.eq(chip.x),
+            job.base.eq(skipped), job.pitch.eq(wanted_3.pitch), job.transform.eq(known.width),
+            job.destination.eq(Destination.REGISTERS), job.indexed.eq(kinds["indexed"]),
+            job.scalars.eq(kinds["few"]), job.cam.eq(cam), job.register.eq(known.target),
+            job.split.eq(~known.scratchpad & ~cam & apart & (gap < BEAT_WORDS - 1)),
+            job.fault.eq(cut_3.fault | (kinds["local"] & apart & (gap < machine.scratchpad_bus))),
+        ]
+        with m.If(kinds["tile"]):
+            m.d.sync += [job.destination.eq(Destination.SCRATCHPAD),
+                         job.base.eq(chip.address + skipped), job.transform.eq(0)]
+        with m.If(kinds["few"]):
+            m.d.sync += [job.base.eq(known.target), job.transform.eq(0)]
+        with m.If(kinds["indexed"]):
+            m.d.sync += [job.base.eq(0), job.transform.eq(0)]
+        with m.If(cam):
+            m.d.sync += [job.destination.eq(Destination.CAM), job.base.eq(0)]
+        with m.If(contiguous):
+            m.d.sync += job.pitch.eq(chip.x)
+        m.d.comb += [self.job.valid.eq(later(self.access.valid, 4, "valid")),
+                     self.slot.eq(later(self.access.payload.slot, 4, "slot"))]
+        return m

@@ -1,0 +1,171 @@
+"""Register interface of the accelerator: AXI4-Lite.
+
+Ref: AMBA AXI Protocol Specification (IHI 0022), chapter B1; golden/simd/host.py has the registers.
+"""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from cyclebound.golden.simd.host import Register, Status
+from cyclebound.golden.simd.machine import machine_named
+from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
+from cyclebound.hdl.dram.layouts import Mapping, Strobe
+from cyclebound.hdl.simd.access_setup import ScratchpadBuffer
+from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout
+
+__all__ = ["HostInterface", "axi_lite_members"]
+
+_ADDRESS_BITS = 8
+_DIMENSION_BITS, _CHIP_BITS = 20, 14
+_CHIP = 8  # bit of MAP
+
+
+def axi_lite_members(*, prefix="s_axil"):
+    """The signals of an AXI4-Lite subordinate, each a member ``prefix_name``."""
+    address = {"addr": In(_ADDRESS_BITS), "prot": In(3), "valid": In(1), "ready": Out(1)}
+    channels = {
+        "aw": address,
+        "w": {"data": In(32), "strb": In(4), "valid": In(1), "ready": Out(1)},
+        "b": {"resp": Out(2), "valid": Out(1), "ready": In(1)},
+        "ar": address,
+        "r": {"data": Out(32), "resp": Out(2), "valid": Out(1), "ready": In(1)},
+    }
+    return {f"{prefix}_{channel}{name}": member for channel, members in channels.items()
+            for name, member in members.items()}
+
+
+class HostInterface(wiring.Component):
+    """Registers that start kernels, map buffers, and tell what became of it.
+
+    One write and one read at a time, each answered OKAY; only writes of whole words have an effect.
+    What may not be done is not, and STATUS says so. Bounds: ``golden.simd.host_bounds``.
+
+    Parameters
+    ----------
+    machine : Machine or str
+        Sizes.
+
+    Members
+    -------
+    s_axil_aw*, s_axil_w*, s_axil_b*, s_axil_ar*, s_axil_r*
+        See `axi_lite_members`.
+    mapping, chip, start, idle, loaded, cycles, fault
+        Of the accelerator, in its directions.
+    """
+
+    def __init__(self, *, machine):
+        self.machine = machine_named(machine)
+        super().__init__({
+            **axi_lite_members(),
+            "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
+            "chip": Out(Strobe(data.StructLayout({
+                "number": ceil_log2(BUFFERS), "buffer": data.Layout.cast(ScratchpadBuffer)}))),
+            "start": Out(Strobe(KernelLayout(machine=self.machine))), "idle": In(1),
+            "loaded": In(1), "cycles": In(40), "fault": In(Strobe(FaultLayout())),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        kept = {register: Signal(bits, name=register.name.lower()) for register, bits in (
+            (Register.PROGRAM, 30), (Register.INSTRUCTIONS, 32), (Register.GRID_X, 32),
+            (Register.GRID_Y, 32), (Register.WIDTH, 4), (Register.POLICY, 2),
+            (Register.ADDRESS, 30), (Register.SIZE_X, 32), (Register.SIZE_Y, 32))}
+        refused = Signal()
+
+        # -- writes: address and data are taken together, carried out, answered ----------------
+        address, word, whole = Signal(_ADDRESS_BITS), Signal(32), Signal()
+        acts, offers = Signal(), Signal()  # a write is carried out; a mapping waits
+        answers = Signal()
+        free = ~acts & ~offers & (~answers | self.s_axil_bready)
+        both = self.s_axil_awvalid & self.s_axil_wvalid & free
+        m.d.comb += [self.s_axil_awready.eq(both), self.s_axil_wready.eq(both),
+                     self.s_axil_bvalid.eq(answers)]
+        m.d.sync += acts.eq(both)
+        with m.If(both):
+            m.d.sync += [address.eq(self.s_axil_awaddr), word.eq(self.s_axil_wdata),
+                         whole.eq(self.s_axil_wstrb.all())]
+        with m.If(answers & self.s_axil_bready):
+            m.d.sync += answers.eq(0)
+
+        def large(register, bits):
+            return kept[register][bits:].any()
+
+        x, y = kept[Register.SIZE_X], kept[Register.SIZE_Y]
+        chip = word[_CHIP]
+        empty = ~(kept[Register.GRID_X].any() & kept[Register.GRID_Y].any()
+                  & kept[Register.INSTRUCTIONS].any())
+        vast = (large(Register.GRID_X, _DIMENSION_BITS) | large(Register.GRID_Y, _DIMENSION_BITS)
+                | (kept[Register.INSTRUCTIONS] > INSTRUCTIONS))
+        wide = Mux(chip, large(Register.SIZE_X, _CHIP_BITS) | large(Register.SIZE_Y, _CHIP_BITS)
+                   | large(Register.ADDRESS, _CHIP_BITS),
+                   large(Register.SIZE_X, _DIMENSION_BITS) | large(Register.SIZE_Y,
+                                                                   _DIMENSION_BITS))
+        maps, starts = Signal(), Signal()
+        m.d.comb += [
+            maps.eq(acts & whole & (address == Register.MAP)),
+            starts.eq(acts & whole & (address == Register.CONTROL) & word[0]),
+        ]
+        with m.If(acts & whole):
+            for register, signal in kept.items():
+                with m.If(address == register):
+                    m.d.sync += signal.eq(word)
+            with m.If((address == Register.STATUS) & (word & Status.REFUSED.value).any()):
+                m.d.sync += refused.eq(0)
+        widths = kept[Register.WIDTH].matches(*(width.bit_length() - 1
+                                                for width in self.machine.widths))
+        bad_map = ~self.idle | wide
+        bad_start = ~self.idle | empty | vast | ~widths | kept[Register.PROGRAM][:4].any()
+        with m.If((maps & bad_map) | (starts & bad_start)):
+            m.d.sync += refused.eq(1)
+        with m.If(maps & ~bad_map & ~chip):
+            m.d.sync += offers.eq(1)
+        with m.Elif(self.mapping.ready):
+            m.d.sync += offers.eq(0)
+        with m.If((acts & ~(maps & ~bad_map & ~chip)) | (offers & self.mapping.ready)):
+            m.d.sync += answers.eq(1)
+
+        # -- what leaves -----------------------------------------------------------------------
+        mapping, buffer = self.mapping.payload, self.chip.payload.buffer
+        kernel = self.start.payload
+        m.d.comb += [
+            self.mapping.valid.eq(offers), mapping.buffer.eq(word[:5]), mapping.valid.eq(1),
+            mapping.address.eq(kept[Register.ADDRESS]), mapping.x.eq(x), mapping.y.eq(y),
+            self.chip.valid.eq(maps & ~bad_map & chip), self.chip.payload.number.eq(word[:5]),
+            buffer.address.eq(kept[Register.ADDRESS]), buffer.x.eq(x), buffer.y.eq(y),
+            self.start.valid.eq(starts & ~bad_start),
+            kernel.address.eq(kept[Register.PROGRAM]),
+            kernel.instructions.eq(kept[Register.INSTRUCTIONS]),
+            kernel.grid.x.eq(kept[Register.GRID_X]), kernel.grid.y.eq(kept[Register.GRID_Y]),
+            kernel.grid.width.eq(kept[Register.WIDTH]),
+            kernel.policy.eq(kept[Register.POLICY]),
+        ]
+
+        # -- reads -----------------------------------------------------------------------------
+        wanted, looks, shows = Signal(_ADDRESS_BITS), Signal(), Signal()
+        idle = ~looks & (~shows | self.s_axil_rready)
+        m.d.comb += [self.s_axil_arready.eq(idle & self.s_axil_arvalid),
+                     self.s_axil_rvalid.eq(shows)]
+        m.d.sync += looks.eq(self.s_axil_arvalid & self.s_axil_arready)
+        with m.If(self.s_axil_arvalid & self.s_axil_arready):
+            m.d.sync += wanted.eq(self.s_axil_araddr)
+        with m.If(looks):
+            m.d.sync += shows.eq(1)
+        with m.Elif(self.s_axil_rready):
+            m.d.sync += shows.eq(0)
+        fault = self.fault.payload
+        status = Cat(self.idle, self.fault.valid, self.loaded, refused)
+        with m.If(looks):
+            m.d.sync += self.s_axil_rdata.eq(0)
+            with m.Switch(wanted):
+                for register, value in {
+                        **kept, Register.STATUS: status, Register.CYCLES_LOW: self.cycles[:32],
+                        Register.CYCLES_HIGH: self.cycles[32:],
+                        Register.FAULT: Cat(fault.cause, Const(0, 5), fault.slot, Const(0, 7),
+                                            fault.index),
+                        Register.GROUP_LOW: fault.number[:32],
+                        Register.GROUP_HIGH: fault.number[32:]}.items():
+                    with m.Case(register.value):
+                        m.d.sync += self.s_axil_rdata.eq(value)
+        return m

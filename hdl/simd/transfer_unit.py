@@ -1,0 +1,439 @@
+"""Transfer unit: between committed accesses, the memories and the registers.
+
+    access -> access setup -> job of a slot --> dram.controller     words --> registers of a slot
+                                            --> scratchpad of a slot      --> scratchpad of a slot
+
+A slot has one access under way. Its job is set up while the access may have to wait for its turn.
+DRAM serves requests in the order of their commits; words of a request come and go before its
+completion, and after that of the request before, so that the oldest request is the one whose words
+are under way.
+
+Ref: Sim-D, sections 3.2 and 3.3.
+"""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from cyclebound.golden.dram.request import (
+    BEAT_WORDS,
+    BUFFERS,
+    COUNT_BITS,
+    TARGET_BITS,
+    WORD_BITS,
+    Destination,
+    Refusal,
+)
+from cyclebound.golden.simd.machine import SLOTS, machine_named
+from cyclebound.hdl.dram.layouts import (
+    Beat,
+    BufferRequest,
+    FetchLayout,
+    IndexLayout,
+    StoreLayout,
+    Strobe,
+)
+from cyclebound.hdl.simd.access_setup import AccessSetup, BufferSize, JobLayout, ScratchpadBuffer
+from cyclebound.hdl.simd.interfaces import (
+    REGISTER_BANKS,
+    AccessLayout,
+    CompletionLayout,
+    GridLayout,
+    IndexWriteLayout,
+    Transfer,
+)
+from cyclebound.hdl.simd.scratchpad import Scratchpad
+
+__all__ = ["TransferUnit"]
+
+_AHEAD = 4  # requests that the controller has taken and not completed, at most
+
+
+class TransferUnit(wiring.Component):
+    """Moves the words of accesses, and says when they are over.
+
+    Latency: an access whose turn it is is with its memory five cycles after ``access``, both not
+    counted; its completion is shown from the cycle in which the memory is done until the compute
+    unit moves.
+
+    Parameters
+    ----------
+    machine : Machine or str
+        Sizes.
+    words : int
+        Positions of the transfer ports.
+
+    Members
+    -------
+    stall : In(1)
+        As of the compute unit, whose outputs and inputs stay while it is set.
+    access, completion, transfer, active, index_write
+        As of the compute unit, see `cyclebound.hdl.simd.interfaces`.
+    grid : In(GridLayout)
+        The kernel's.
+    begin : In(2)
+        Slots whose access need not wait.
+    buffer_write : In(Strobe): ``number``, ``size``
+        Dimensions of a DRAM buffer.
+    chip_write : In(Strobe): ``number``, ``buffer``
+        A scratchpad buffer.
+    request, indexes, completed, deliver, fetch, store, started
+        Of the DRAM controller, in its directions.
+    query : In(5), queried : Out(BufferSize)
+        Dimensions of a DRAM buffer.
+    quiet : Out(1)
+        No access is under way.
+    """
+
+    def __init__(self, *, machine, words):
+        self.machine = machine_named(machine)
+        self.words = words
+        self.setup = AccessSetup(machine=self.machine)
+        self.scratchpads = [Scratchpad(bus=self.machine.scratchpad_bus) for _ in range(SLOTS)]
+        number = ceil_log2(BUFFERS)
+        super().__init__({
+            "stall": In(1), "access": In(Strobe(AccessLayout())),
+            "completion": Out(Strobe(CompletionLayout())).array(SLOTS),
+            "transfer": Out(Transfer(machine=self.machine, words=words)).array(SLOTS),
+            "active": In(self.machine.items).array(SLOTS),
+            "index_write": In(Strobe(IndexWriteLayout(machine=self.machine))),
+            "grid": In(GridLayout(machine=self.machine)), "begin": In(SLOTS),
+            "buffer_write": In(Strobe(data.StructLayout({
+                "number": number, "size": data.Layout.cast(BufferSize)}))),
+            "chip_write": In(Strobe(data.StructLayout({
+                "number": number, "buffer": data.Layout.cast(ScratchpadBuffer)}))),
+            "request": Out(stream.Signature(data.Layout.cast(BufferRequest))),
+            "indexes": Out(stream.Signature(data.Layout.cast(IndexLayout))),
+            "completed": In(Strobe(unsigned(3))), "deliver": In(Strobe(Beat)),
+            "fetch": In(Strobe(FetchLayout)), "store": Out(data.Layout.cast(StoreLayout)),
+            "started": In(1), "query": In(number),
+            "queried": Out(data.Layout.cast(BufferSize)), "quiet": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.setup = setup = self.setup
+        for slot, scratchpad in enumerate(self.scratchpads):
+            m.submodules[f"scratchpad_{slot}"] = scratchpad
+
+        # -- an access is shown for a cycle of the compute clock: the first of ours counts ------
+        first = Signal(init=1)
+        m.d.sync += first.eq(~self.stall)
+        access = self.access.payload
+        m.d.comb += [setup.access.valid.eq(self.access.valid & first),
+                     setup.access.payload.eq(access), setup.grid.eq(self.grid)]
+        self._tables(m, setup, access)
+
+        # -- jobs ------------------------------------------------------------------------------
+        self._jobs = [Signal(JobLayout, name=f"job_{slot}") for slot in range(SLOTS)]
+        self._waits = Signal(SLOTS)      # with a job that has not begun
+        self._running = Signal(SLOTS)    # with one that has
+        self._older = Signal(range(SLOTS))  # the slot whose access was committed first
+        self._done, self._failed = Signal(SLOTS), Signal(SLOTS)
+        taken = setup.access.valid
+        coming = Signal(SLOTS)           # being set up
+        with m.If(taken):
+            m.d.sync += coming.bit_select(access.slot, 1).eq(1)
+            busy = (coming | self._waits | self._running) & ~self._done
+            m.d.sync += self._older.eq(Mux(busy.bit_select(~access.slot, 1), ~access.slot,
+                                           access.slot))
+        with m.Elif(self._done.any()):
+            m.d.sync += self._older.eq(Mux(self._done[0], 1, 0))
+        for slot in range(SLOTS):
+            with m.If(setup.job.valid & (setup.slot == slot)):
+                m.d.sync += [self._jobs[slot].eq(setup.job.payload), self._waits[slot].eq(1),
+                             coming[slot].eq(0)]
+        m.d.comb += self.quiet.eq(~(coming | self._waits | self._running).any() & ~taken)
+
+        self._dram(m)
+        self._chip(m, setup)
+        self._words(m)
+
+        # -- completions wait for the compute clock --------------------------------------------
+        for slot in range(SLOTS):
+            done, failed = self._done[slot], self._failed[slot]
+            kept, wrong = Signal(name=f"kept_{slot}"), Signal(name=f"wrong_{slot}")
+            completion = self.completion[slot]
+            m.d.comb += [completion.valid.eq(done | kept),
+                         completion.payload.fault.eq((done & failed) | (kept & wrong))]
+            m.d.sync += [kept.eq(completion.valid & self.stall),
+                         wrong.eq(completion.payload.fault)]
+        return m
+
+    def _tables(self, m, setup, access):
+        """Sizes of buffers, in registers: both are needed in the cycle of an access."""
+        sizes = Array(Signal(BufferSize, name=f"size_{number}") for number in range(BUFFERS))
+        chips = Array(Signal(ScratchpadBuffer, name=f"chip_{number}") for number in range(BUFFERS))
+        for table, write, field in ((sizes, self.buffer_write, "size"),
+                                    (chips, self.chip_write, "buffer")):
+            with m.If(write.valid):
+                for number, entry in enumerate(table):
+                    with m.If(write.payload.number == number):
+                        m.d.sync += entry.eq(write.payload[field])
+        m.d.comb += [
+            setup.buffer.eq(sizes[access.buffer]),
+            setup.chip.eq(chips[Mux(access.scratchpad, access.buffer,
+                                    access.target[:ceil_log2(BUFFERS)])]),
+        ]
+        m.d.comb += self.queried.eq(sizes[self.query])
+
+    # -- DRAM ----------------------------------------------------------------------------------
+
+    def _dram(self, m):
+        """Requests in the order of commits; which slot's words are under way."""
+        request = self.request
+        line = [Signal(COUNT_BITS, name=f"line_{slot}") for slot in range(SLOTS)]
+        of_dram = Cat(~job.scratchpad & ~job.fault for job in self._jobs)
+        wants, mine = self._waits & of_dram & self.begin, Signal(range(SLOTS))
+        asking, ask = Signal(), Signal(SLOTS)
+        # the younger one's may not pass an older one that is not with the controller yet
+        holds = Signal(SLOTS)
+        m.d.comb += [
+            holds.eq(Cat(self._waits[1] & (self._older == 1) & of_dram[1],
+                         self._waits[0] & (self._older == 0) & of_dram[0])),
+            ask.eq(wants & ~holds), mine.eq(~ask[0]), asking.eq(ask.any()),
+            request.valid.eq(asking),
+        ]
+        entered = request.valid & request.ready
+        owners = Array(Signal(range(SLOTS), name=f"owner_{number}") for number in range(_AHEAD))
+        ends = Array(Signal(name=f"ends_{number}") for number in range(_AHEAD))
+        head, tail = Signal(range(_AHEAD)), Signal(range(_AHEAD))
+        self._owner = Signal(range(SLOTS))
+        self._last = Signal(range(SLOTS))  # whose request the controller took last
+        m.d.comb += self._owner.eq(owners[head])
+        for slot, job in enumerate(self._jobs):
+            last = ~job.split | (line[slot] + 1 == job.count)
+            with m.If(mine == slot):
+                fields = {name: job[name] for name in (
+                    "buffer", "x", "words", "indexed", "write", "destination", "pitch",
+                    "transform")}
+                m.d.comb += [
+                    *(request.payload[name].eq(value) for name, value in fields.items()),
+                    request.payload.y.eq(job.y + line[slot]),
+                    request.payload.count.eq(Mux(job.split, 1, job.count)),
+                    request.payload.base.eq(job.base),
+                ]
+                with m.If(entered):
+                    m.d.sync += [owners[tail].eq(slot), ends[tail].eq(last), tail.eq(tail + 1),
+                                 self._last.eq(slot), line[slot].eq(line[slot] + 1),
+                                 job.base.eq(job.base + job.pitch)]
+                    with m.If(last):
+                        m.d.sync += [self._waits[slot].eq(0), self._running[slot].eq(1)]
+            with m.If(self._waits[slot] == 0):
+                m.d.sync += line[slot].eq(0)
+        completed, verdict = self.completed.valid, self.completed.payload
+        pending = Signal(range(_AHEAD + 1))
+        own = completed & (pending != 0)  # others' are the program's
+        m.d.sync += pending.eq(pending + entered - own)
+        self._far = Signal(SLOTS)  # an index has more bits than the controller's
+        with m.If(own):
+            m.d.sync += head.eq(head + 1)
+            for slot in range(SLOTS):
+                with m.If((self._owner == slot) & ends[head]):
+                    m.d.comb += [
+                        self._done[slot].eq(1),
+                        self._failed[slot].eq(~verdict.matches(Refusal.NONE, Refusal.EMPTY)
+                                              | self._far[slot]),
+                    ]
+                    m.d.sync += [self._running[slot].eq(0), self._far[slot].eq(0)]
+        self._index(m)
+
+    def _index(self, m):
+        """Lanes of the request that was started last, one in each cycle, active or not.
+
+        What the controller does not take at once waits in a queue, so that lanes are examined
+        without a pause.
+        """
+        items = self.machine.items
+        item, examining = Signal(range(items + 1)), Signal()
+        shown, shown_item = Signal(), Signal(range(items + 1))
+        last, job = self._last, Array(self._jobs)[self._last]
+        starts = self.started & job.indexed & self._running.bit_select(last, 1)
+        slot = Signal(range(SLOTS))  # kept: the controller takes the next request meanwhile
+        with m.If(starts):
+            m.d.sync += slot.eq(last)
+        m.d.comb += examining.eq(starts | (item != 0))
+        with m.If(examining):
+            m.d.sync += item.eq(Mux(item == items, 0, item + 1))
+        m.d.sync += [shown.eq(examining), shown_item.eq(item)]
+        # A copy of `mem_idx`, which only the pipeline writes: the registers' own would be in the
+        # way of the words that a store asks for meanwhile.
+        lanes = self.machine.lanes
+        indexes = []
+        write = self.index_write
+        for number in range(SLOTS):
+            m.submodules[f"copy_{number}"] = copy = Memory(
+                shape=data.ArrayLayout(unsigned(WORD_BITS), lanes), depth=self.machine.warps,
+                init=[])
+            into, read = copy.write_port(granularity=1), copy.read_port()
+            m.d.comb += [into.addr.eq(write.payload.warp), into.data.eq(write.payload.item),
+                         into.en.eq(Mux(write.valid & ~write.payload.is_data
+                                        & (write.payload.slot == number),
+                                        write.payload.enable, 0)),
+                         read.addr.eq(item >> ceil_log2(lanes))]
+            indexes.append(read.data)
+        index = Signal(WORD_BITS)
+        m.d.comb += index.eq(Array(indexes)[slot][shown_item[:ceil_log2(lanes)]])
+        active = Array(self.active)[slot].bit_select(shown_item[:ceil_log2(items)], 1)
+        element = Signal(IndexLayout)
+        far, valid, end = index[COUNT_BITS:30].any(), Signal(), shown_item == items
+        m.d.comb += [valid.eq(shown & (end | (active & ~far))), element.index.eq(index),
+                     element.target.eq(shown_item), element.end.eq(end)]
+        with m.If(shown & ~end & active & far):
+            m.d.sync += self._far.bit_select(slot, 1).eq(1)
+
+        m.submodules.queue = queue = Memory(shape=IndexLayout, depth=items, init=[])
+        write, read = queue.write_port(), queue.read_port(domain="comb")
+        head, tail, count = Signal(range(items)), Signal(range(items)), Signal(range(items + 1))
+        direct = count == 0
+        leaves, enters = Signal(), Signal()
+        m.d.comb += [
+            self.indexes.valid.eq(valid | ~direct),
+            self.indexes.payload.eq(Mux(direct, element, read.data)),
+            leaves.eq(self.indexes.valid & self.indexes.ready),
+            enters.eq(valid & ~(direct & self.indexes.ready)),
+            write.addr.eq(tail), write.data.eq(element), write.en.eq(enters), read.addr.eq(head),
+        ]
+        m.d.sync += [tail.eq(tail + enters), head.eq(head + (leaves & ~direct)),
+                     count.eq(count + enters - (leaves & ~direct))]
+
+    # -- scratchpads ---------------------------------------------------------------------------
+
+    def _chip(self, m, setup):
+        """A slot's own scratchpad: it begins when it is its turn."""
+        for slot, (scratchpad, job) in enumerate(zip(self.scratchpads, self._jobs, strict=True)):
+            fresh = setup.job.valid & (setup.slot == slot)
+            ready = Signal(name=f"prepared_{slot}")
+            tile, offered = scratchpad.tile, setup.job.payload
+            chosen = Signal(JobLayout, name=f"tile_of_{slot}")
+            m.d.comb += [
+                chosen.eq(Mux(fresh, offered, job)), scratchpad.prepare.eq(fresh),
+                *(tile[name].eq(chosen[name]) for name in ("address", "words", "period", "count",
+                                                           "base", "pitch", "write")),
+            ]
+            goes = Signal(name=f"goes_{slot}")
+            m.d.comb += [
+                goes.eq(self._waits[slot] & (job.scratchpad | job.fault) & self.begin[slot]),
+                scratchpad.go.eq(goes & ~job.fault),
+                ready.eq(goes),
+            ]
+            with m.If(goes):
+                m.d.sync += [self._waits[slot].eq(0), self._running[slot].eq(1)]
+            with m.If(scratchpad.done | (goes & job.fault)):
+                m.d.comb += [self._done[slot].eq(1), self._failed[slot].eq(job.fault)]
+                m.d.sync += [self._running[slot].eq(0)]
+
+    # -- words ---------------------------------------------------------------------------------
+
+    def _words(self, m):
+        """Words between DRAM or scratchpads and registers."""
+        owner, deliver, fetch = self._owner, self.deliver, self.fetch
+        beats = []
+        for slot, (port, scratchpad, job) in enumerate(zip(self.transfer, self.scratchpads,
+                                                           self._jobs, strict=True)):
+            mine = owner == slot
+            loads = deliver.valid & mine & ~job.scratchpad
+            stores = fetch.valid & mine & ~job.scratchpad
+            to_chip = job.destination == Destination.SCRATCHPAD
+            for side, valid, stream_ in ((scratchpad.store, loads, deliver),
+                                         (scratchpad.fetch, stores, fetch)):
+                m.d.comb += [side.valid.eq(valid & to_chip),
+                             side.payload.enable.eq(stream_.payload.enable),
+                             side.payload.targets.eq(stream_.payload.targets)]
+            m.d.comb += scratchpad.store.payload.words.eq(deliver.payload.words)
+
+            # into registers
+            words = [(loads & ~to_chip & deliver.payload.enable[word],
+                      deliver.payload.targets[word], deliver.payload.words[word])
+                     for word in range(BEAT_WORDS)]
+            self._load(m, f"dram_{slot}", port, job, self.active[slot], words, job.transform)
+            given = scratchpad.deliver
+            self._load(m, f"chip_{slot}", port, job, self.active[slot], [
+                (given.valid & job.scratchpad & given.payload.enable[word],
+                 given.payload.targets[word], given.payload.words[word])
+                for word in range(scratchpad.bus)], 0)
+
+            # out of registers
+            wanted = [(stores & fetch.payload.enable[word], fetch.payload.targets[word])
+                      for word in range(BEAT_WORDS)]
+            beats.append(self._fetch(m, f"beat_{slot}", port, job, self.active[slot], wanted,
+                                     job.transform))
+            wanted = [(scratchpad.ask.valid & scratchpad.ask.payload.enable[word],
+                       scratchpad.ask.payload.targets[word]) for word in range(scratchpad.bus)]
+            found = self._fetch(m, f"line_{slot}", port, job, self.active[slot], wanted, 0)
+            m.d.comb += [scratchpad.answer.enable.eq(Cat(enable for enable, _ in found)),
+                         *(word.eq(value) for word, (_, value) in
+                           zip(scratchpad.answer.words, found, strict=True))]
+
+        # The answer to DRAM, a register after the words.
+        chosen = Signal(range(SLOTS))
+        of_chip = Signal()
+        m.d.sync += [chosen.eq(owner)]
+        later, chip_later = Signal(range(SLOTS)), Signal()
+        m.d.sync += [later.eq(chosen), of_chip.eq(
+            Array(self._jobs)[owner].destination == Destination.SCRATCHPAD), chip_later.eq(of_chip)]
+        kept = Signal(StoreLayout)
+        for word in range(BEAT_WORDS):
+            m.d.sync += [
+                kept.words[word].eq(Array(beat[word][1] for beat in beats)[chosen]),
+                kept.enable[word].eq(Array(beat[word][0] for beat in beats)[chosen]),
+            ]
+        m.d.comb += self.store.eq(kept)
+        with m.If(chip_later):
+            m.d.comb += [self.store.words.eq(Array(
+                scratchpad.fetched for scratchpad in self.scratchpads)[later]),
+                self.store.enable.eq(-1)]
+
+    def _place(self, m, name, job, target, transform):
+        """Item and register of a target: bank, row, position, group, item."""
+        item = Signal(TARGET_BITS, name=f"{name}_item")
+        register = Signal(7, name=f"{name}_register")
+        part = Signal(2, name=f"{name}_part")
+        m.d.comb += [item.eq(target >> transform),
+                     part.eq(target[:2] & ((1 << transform) - 1)[:2] if not isinstance(
+                         transform, int) else 0),
+                     register.eq(job.register + part)]
+        low = ceil_log2(self.words)
+        return register[:2], register[2:], item[:low], item[low:], item
+
+    def _load(self, m, name, port, job, active, words, transform):
+        for number, (valid, target, value) in enumerate(words):
+            bank, row, position, group, item = self._place(m, f"{name}_{number}", job, target,
+                                                           transform)
+            with m.If(valid & job.scalars):
+                for scalar, entry in enumerate(port.scalars):
+                    with m.If(target[:len(port.scalars).bit_length() - 1] == scalar):
+                        m.d.comb += [entry.enable.eq(1), entry.data.eq(value)]
+            with m.Elif(valid & active.bit_select(item[:ceil_log2(self.machine.items)], 1)):
+                for b in range(REGISTER_BANKS):
+                    for p in range(self.words):
+                        entry = port.write[b][p]
+                        with m.If((bank == b) & (position == p)):
+                            m.d.comb += [entry.enable.eq(1), entry.row.eq(row),
+                                         entry.group.eq(group), entry.data.eq(value)]
+
+    def _ask(self, m, name, port, job, valid, target, transform):
+        bank, row, position, group, item = self._place(m, name, job, target, transform)
+        with m.If(valid):
+            for b in range(REGISTER_BANKS):
+                for p in range(self.words):
+                    with m.If((bank == b) & (position == p)):
+                        m.d.comb += [port.read[b][p].row.eq(row), port.read[b][p].group.eq(group)]
+        return bank, position, item
+
+    def _fetch(self, m, name, port, job, active, words, transform):
+        """Ask for words; whether each is there, and it, in the cycle after."""
+        found = []
+        for number, (valid, target) in enumerate(words):
+            label = f"{name}_{number}"
+            bank, position, item = self._ask(m, label, port, job, valid, target, transform)
+            which = Signal(len(bank) + len(position), name=f"{label}_which")
+            there = Signal(name=f"{label}_there")
+            m.d.sync += [which.eq(Cat(position, bank)), there.eq(
+                valid & active.bit_select(item[:ceil_log2(self.machine.items)], 1))]
+            every = Array(word for row in port.answer for word in row)
+            found.append((there, every[which]))
+        return found
+

@@ -1,0 +1,220 @@
+"""Commands for hardware of one's own: recorded waveforms, new blocks."""
+
+import json
+import math
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cyclebound.sim.cli import AsJson, app, console, status
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.lazy import lazy
+from cyclebound.sim.shape import cleaned
+
+checks = lazy("cyclebound.sim.check")
+new_blocks = lazy("cyclebound.sim.new_block")
+probes = lazy("cyclebound.tb.probe")
+tallies = lazy("cyclebound.tb.tally")
+traces = lazy("cyclebound.sim.trace")
+
+
+@app.command()
+def check(
+    trace: Annotated[Path, typer.Argument(
+        metavar="TRACE", help="A .vcd, .fst or .ghw file of any simulator or logic analyser; or a "
+        ".csv file, whose first line names the signals and each further line is a cycle.")],
+    start: Annotated[str, typer.Option(
+        metavar="EXPR", help="True in the first cycle of a request, e.g. 'req.valid & req.ready'.")
+    ],
+    end: Annotated[str, typer.Option(metavar="EXPR", help="True in the last cycle of a request.")],
+    bound: Annotated[str, typer.Option(
+        metavar="BOUND", help="FILE:FUNCTION (with @bound, or any function that gives cycles), "
+        "module:function, a number, or a formula such as '(n - 1) * burst + 5'.")],
+    clock: Annotated[str, typer.Option(
+        metavar="SIGNAL", help="The clock; the default is the outermost signal called clk or the "
+        "like. In a .csv file the default is that each line is a cycle.")] = "",
+    reset: Annotated[str, typer.Option(
+        metavar="EXPR", help="True in cycles of reset: nothing is under way after one.")] = "",
+    settings: Annotated[list[str] | None, typer.Option(
+        "--set", metavar="NAME=VALUE", help="A parameter of the bound that is the same for all "
+        "requests; expressions know it, too. May be repeated.")] = None,
+    request: Annotated[list[str] | None, typer.Option(
+        metavar="NAME=EXPR", help="A parameter of the bound that signals show when a request "
+        "begins. May be repeated.")] = None,
+    in_flight: Annotated[int, typer.Option(
+        metavar="N", min=1, help="How many requests may be under way; they end in the order in "
+        "which they began, unless there is an --id.")] = 1,
+    identity: Annotated[str, typer.Option(
+        "--id", metavar="EXPR", help="What tells requests apart that are under way together.")
+    ] = "",
+    end_identity: Annotated[str, typer.Option(
+        "--end-id", metavar="EXPR", help="The same where they end; the default is as --id.")] = "",
+    starts: Annotated[str, typer.Option(
+        metavar="EXPR", help="How many starts a request has, read at the first.")] = "1",
+    ends: Annotated[str, typer.Option(
+        metavar="EXPR", help="How many ends a request has, read when it begins: a burst of four "
+        "words ends with the fourth.")] = "1",
+    each: Annotated[list[str] | None, typer.Option(
+        metavar="LETTER=N", help="As many probes, with LETTER from 0 to N - 1 in all expressions: "
+        "--each r=4 --start 'req[r]'. N is a number, or a signal with so many bits.")] = None,
+    ticks: Annotated[str, typer.Option(
+        metavar="EXPR", help="Count the cycles in which this is true, instead of all.")] = "",
+    in_turn: Annotated[bool, typer.Option(
+        "--in-turn", help="Requests are served one after the other; each counts from the cycle "
+        "after the end of the one before, if that is later than its start.")] = False,
+    ahead: Annotated[str, typer.Option(
+        metavar="EXPR", help="With --in-turn: so many cycles earlier.")] = "0",
+    midway: Annotated[bool, typer.Option(
+        "--midway", help="The trace begins while requests are under way: ends before the first "
+        "start are theirs.")] = False,
+    names: Annotated[list[str] | None, typer.Option(
+        "--name", metavar="NAME=SIGNAL", help="A name for a signal whose own no expression can "
+        "hold. May be repeated.")] = None,
+    scope: Annotated[str, typer.Option(
+        metavar="PATH", help="Look for signals below this path first, e.g. top.dut.")] = "",
+    picture: Annotated[Path | None, typer.Option(
+        metavar="FILE", help="Draw the worst request, as .svg.")] = None,
+    signals: Annotated[list[str] | None, typer.Option(
+        "--signal", metavar="SIGNAL", help="Show this one in the picture, too.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Latencies of any recorded trace against a bound.
+
+    A request begins in the cycle in which --start is true and ends in that in which --end is;
+    both count. What a signal is in a cycle is its value just before the rising edge that ends the
+    cycle, as a flip-flop would take it.
+
+    Expressions have signals by path (the beginning may be left out where that is clear), bits
+    (data[4:8] is what Verilog calls data[7:4]), whole numbers, & | ^ ~ + -, one comparison,
+    past(x), any(x), count(x), first(x, y), held(x, y), nth(x, n), every(n), and
+    any(port[p].valid for p in 4).
+
+    Example: cyclebound check dump.fst --start 'req & ~past(req & ~ack)' --end 'req & ack'
+    --reset rst --bound 12
+
+    Exit status 0: the bound holds for all requests. 1: it does not, or there was no request, or
+    the signals are no sequence of requests. 2: a mistake in the call, or a broken trace.
+    """
+    known = {name: _whole(name, text) for name, text in _pairs("--set", settings)}
+    wanted = checks.Check(
+        _probe(start=start, end=end, request=dict(_pairs("--request", request)), starts=starts,
+               ends=ends, in_flight=in_flight, id=identity, end_id=end_identity, ticks=ticks,
+               each={letter: int(many) if many.isdecimal() else many
+                     for letter, many in _pairs("--each", each)},
+               in_turn=in_turn, ahead=ahead),
+        checks.bound_named(bound), known, clock, reset, midway)
+    if picture is not None and picture.suffix != ".svg":
+        raise UserError(f"--picture takes a file that ends in .svg, not {str(picture)!r}")
+    with traces.open_trace(trace) as opened:
+        _prepare(opened, scope, names)
+        with status(f"reading {trace}"):
+            found = checks.check(opened, wanted)
+    if picture is not None and found.finding.worst is not None:
+        with traces.open_trace(trace) as opened:
+            _prepare(opened, scope, names)
+            drawn = checks.picture(opened, found, signals or [])
+        try:
+            picture.write_text(drawn)
+        except OSError as error:
+            raise UserError(f"cannot write {picture}: {error.strerror}") from error
+    if as_json:
+        print(json.dumps({
+            "trace": str(trace), "clock": found.clock, "cycles": found.cycles,
+            "changes": found.changes, "cut_off": found.cut_off, "problems": found.problems,
+            "signals": found.signals, **_finite(found.finding.as_dict())}, indent=2))
+    else:
+        _print(trace, found, opened.unit)
+        if picture is not None and found.finding.worst is not None:
+            console().print(f"picture: {picture}", soft_wrap=True)
+    return 1 if found.finding.failed else 0
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(
+        metavar="NAME", help="The block's name: small letters, digits and _.")],
+    output: Annotated[Path, typer.Option(
+        "--output", "-o", metavar="DIR", help="Where its files go.")] = Path("."),
+) -> None:
+    """Write the four files of a block of your own: a small one that passes, to be changed.
+
+    NAME.py is the hardware, NAME_model.py its golden model and bound, NAME_tb.py the testbench and
+    NAME_page.py the catalogue page. docs/your-own-block.md goes through such files one by one.
+    """
+    for path in new_blocks.new_block(name, output):
+        print(path)
+    where = "" if output == Path(".") else f"cd {shlex.quote(str(output))}; "
+    console().print(f"next: {where}cyclebound --catalogue {name}_page regress own.{name}",
+                    soft_wrap=True)
+
+
+def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
+    """``NAME=VALUE`` of an option that may be repeated. Raises `UserError`."""
+    found: dict[str, str] = {}
+    for each in given or ():
+        name, equals, text = each.partition("=")
+        if not equals or not name.isidentifier() or not text.strip():
+            raise UserError(f"{option} takes NAME=VALUE with a name of letters, digits and _, "
+                            f"not {each!r}")
+        if name in found:
+            raise UserError(f"{option} {name} is there twice")
+        found[name] = text
+    return list(found.items())
+
+
+def _whole(name: str, text: str) -> int:
+    try:
+        value = int(text, 0)
+    except ValueError:
+        raise UserError(f"--set {name} takes a whole number, not {text!r}") from None
+    if not -1 << 62 <= value < 1 << 62:
+        raise UserError(f"--set {name} takes a number of 62 bits, not {text[:40]!r}")
+    return value
+
+
+def _probe(**fields: object) -> "probes.Probe":
+    try:
+        return probes.Probe(**fields)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def _finite(row: dict[str, object]) -> dict[str, object]:
+    """Without infinite ratios, which JSON has not."""
+    return {**row, "ratios": [ratio if math.isfinite(ratio) else None for ratio in row["ratios"]]}
+
+
+def _prepare(trace: "traces.Trace", scope: str, names: list[str] | None) -> None:
+    trace.scope = scope
+    for name, signal in _pairs("--name", names):
+        try:
+            trace.aliases[name] = trace.find_name(signal)
+        except LookupError as error:
+            raise UserError(f"--name {name}: {error.args[0]}") from None
+
+
+def _print(trace: Path, found: "checks.Checked", unit: str) -> None:
+    row, out = found.finding, console()
+    clock = f" of {found.clock}" if found.clock else ""
+    out.print(f"{trace}: {found.cycles:,} cycles{clock}, {found.changes:,} changes of the "
+              f"{len(found.signals)} signals read", soft_wrap=True)
+    out.print(tallies.table([row]))
+    if row.worst is not None:
+        name, _, number = unit.partition(" ")
+        times = " to ".join(f"{time * int(name):,} {number}" if unit else f"{time:,}"
+                            for time in row.times)
+        what = ", ".join(f"{key} {value}" for key, value in row.parameters.items())
+        out.print(f"closest to its bound{f' ({what})' if what else ''}: cycles {row.first:,} to "
+                  f"{row.last:,}, which end at {times}", soft_wrap=True)
+    for line in tallies.histogram_lines(row):
+        out.print(f"  {line}", soft_wrap=True)
+    for count, says in ((row.unfinished, "had not ended with the trace"),
+                        (found.cut_off, "were ended by a reset")):
+        if count:
+            out.print(f"{count:,} requests {says}", soft_wrap=True)
+    if row.failed:
+        out.print(cleaned(f"{row.verdict}: {row.detail}"), style="bold red", soft_wrap=True)
+        for line in found.problems[1:] if row.detail in found.problems else found.problems:
+            out.print(cleaned(line), style="red", soft_wrap=True)

@@ -1,0 +1,213 @@
+"""Commands about the published WCET analysis of the SIMD accelerator, and the adversary."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.references import REFERENCES
+from cyclebound.sim.cli import AsJson, progress_bars
+from cyclebound.sim.drawing import FORMATS, write
+from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.simd_files import load_program
+from cyclebound.sim.simd_published import ANALYSES, compared, markdown
+from cyclebound.sim.simd_run import grid_of
+from cyclebound.tools.simd.kernels import KERNELS
+from cyclebound.tools.simd.published import witnesses
+from cyclebound.tools.simd.published.analysis import OutsideScope, published_wcet
+from cyclebound.tools.simd.random_kernels import Mix
+from cyclebound.tools.simd.wcet_adversary import POLICIES, Bench, attack, histogram
+
+__all__ = ["adversary", "errata", "published", "table_5"]
+
+PartName = Annotated[str, typer.Option("--part", metavar="PART", help="The DRAM "
+                                       "(`cyclebound dram parts`).")]
+MachineName = Annotated[str, typer.Option("--machine", "-m", metavar="MACHINE",
+                                          help="paper or small.")]
+
+
+def published(
+    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help="A .sas file, or the name of an "
+                                          "installed kernel.")],
+    grid: Annotated[str | None, typer.Option("--grid", "-g", metavar="X,Y",
+                                             help="Items.")] = None,
+    width: Annotated[int | None, typer.Option("--width", metavar="ITEMS",
+                                              help="Of a work-group.")] = None,
+    machine: MachineName = "paper",
+    part: PartName = "ddr4-3200aa-x16",
+    unchecked: Annotated[bool, typer.Option(
+        "--unchecked", help="Print what the authors' tool would for a kernel outside the paper's "
+        "scope. That is no bound.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The WCET of a kernel by Sim-D's published analysis, for its authors' machine.
+
+    cyclebound simd published compute_phi_mag
+
+    Refuses kernels outside the paper's scope, with line and reason (exit status 1), which the
+    authors' tool does not. docs/simd_wcet_published.md has what of it is unsafe even in scope.
+    """
+    program = load_program(kernel)
+    items = grid_of(program, grid, width, machine)
+    try:
+        found = published_wcet(program, items, part_named(part), unchecked=unchecked)
+    except OutsideScope as outside:
+        for reason in outside.reasons:
+            print(f"outside the published scope: {reason}")
+        raise typer.Exit(1) from None
+    except (NotCovered, ValueError) as error:
+        raise UserError(str(error)) from None
+    if as_json:
+        print(json.dumps(asdict(found), indent=2))
+        return
+    for reason in found.outside:
+        print(f"no bound: {reason}")
+    print(markdown(("lower bound", "upper bound", "WCET, access", "WCET, compute", "load"),
+                   [(found.lower, found.upper, found.access, found.compute, found.load)]))
+    print()
+    lines = program.lines
+    print(markdown(("phase", "resource", "cycles", "line"), (
+        (number, phase.resource, phase.cycles,
+         None if phase.instruction is None else lines[phase.instruction])
+        for number, phase in enumerate(found.phases["access"], 1))))
+
+
+def errata(as_json: AsJson = False) -> None:
+    """What is wrong in Sim-D's published WCET analysis, each with its smallest kernel, run anew.
+
+    Exit status 1: a witness does not exceed the analysis any more, or a point that holds fails.
+    """
+    found = [witnesses.find(each) for each in witnesses.WITNESSES]
+    with progress_bars() as tell:
+        safe = []
+        for number, each in enumerate(witnesses.SAFE):
+            tell("points that hold", number, len(witnesses.SAFE))
+            safe.append((each, *each.check()))
+    if as_json:
+        print(json.dumps({
+            "witnesses": [{**asdict(each.witness), "policy": each.witness.policy.value,
+                           "measured": each.measured, "published": each.published,
+                           "refused": each.refused} for each in found],
+            "safe": [{"name": each.name, "place": each.place, "says": each.says, "cases": cases,
+                      "left": left} for each, cases, left in safe]}, indent=2))
+    else:
+        print(markdown(("witness", "Sim-D", "work-groups", "measured", "published", "ratio",
+                        "in scope"), (
+            (f"`{each.witness.name}`", each.witness.place, each.witness.work_groups,
+             each.measured, each.published, f"{each.measured / each.published:.3f}",
+             "yes" if each.witness.in_scope else "no: refused") for each in found)))
+        print()
+        for each in witnesses.WITNESSES:
+            print(f"* `{each.name}`: {each.says}\n  *Instead:* {each.corrected}")
+        print()
+        print(markdown(("point that holds", "Sim-D", "cases", "left in the closest"), (
+            (f"`{each.name}`", each.place, cases, left) for each, cases, left in safe)))
+        print()
+        for each in witnesses.SAFE:
+            print(f"* `{each.name}`: {each.says}")
+    if not all(each.exceeded for each in found) or any(left < 0 for _, _, left in safe):
+        raise typer.Exit(1)
+
+
+def table_5(
+    names: Annotated[list[str] | None, typer.Argument(
+        metavar="[KERNEL]...", help="Installed kernels; the default is all of Table 4.")] = None,
+    part: PartName = "ddr4-3200aa-x16",
+    measure: Annotated[bool, typer.Option(
+        "--measure", help="Run them on the cycle model, too, which takes minutes.")] = False,
+    chart: Annotated[Path | None, typer.Option(
+        "--chart", metavar="FILE", help="Draw Figure 8: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Sim-D's Table 5 and Figure 8 anew: the paper's numbers, by its formula, and ours.
+
+    cyclebound simd table5 --chart figure8.svg
+    """
+    if chart is not None and chart.suffix not in FORMATS:
+        raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
+    for name in names or ():
+        if name not in KERNELS:
+            raise unknown("kernel", name, KERNELS)
+    chosen = names or [name for name in KERNELS if REFERENCES[name].cycles]
+    with progress_bars() as tell:
+        rows = [compared(name, part, measure=measure, tell=tell) for name in chosen]
+    access, compute = POLICIES
+    heads = ["kernel", "paper: lower", "paper: upper", "paper: access", "paper: compute",
+             "formula: lower", "formula: upper", "formula: access", "formula: compute",
+             "ours: access", "ours: compute", "ours: hold"]
+    heads += ["measured: access", "measured: compute"] * measure
+    print(markdown(heads, (
+        (f"`{each.kernel}`{' (*)' if each.outside else ''}",
+         *((each.printed.lower, each.printed.upper, each.printed.access, each.printed.compute)
+           if each.printed else (None,) * 4),
+         each.published.lower, each.published.upper, each.published.access,
+         each.published.compute, each.own[access], each.own[compute], each.held,
+         *((each.measured[access], each.measured[compute]) if measure else ()))
+        for each in rows)))
+    if any(each.outside for each in rows):
+        print("\n(*) outside the published scope: what its formula says is no bound")
+    if chart is not None:
+        from cyclebound.sim.pictures.simd_wcet import figure  # matplotlib takes a second
+
+        write(figure(rows), chart, "--chart")
+
+
+def adversary(
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="Random kernels.")] = 200,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The first one's.")] = 0,
+    analysis: Annotated[str, typer.Option(
+        "--analysis", metavar="NAME", help="own; hold: ours of the scheduler that holds the "
+        "compute unit; or published: in its scope only.")] = "own",
+    machine: MachineName = "small",
+    part: PartName = "ddr4-3200aa-x16",
+    as_json: AsJson = False,
+) -> None:
+    """Random kernels against a WCET analysis, with data that drives each to its worst path.
+
+    cyclebound simd adversary --count 10000
+
+    Exit status 1: a kernel takes longer on the cycle model than the analysis says. It is printed.
+    """
+    if analysis not in ANALYSES:
+        raise unknown("analysis", analysis, ANALYSES)
+    if machine not in MACHINES:
+        raise unknown("machine", machine, MACHINES)
+    try:
+        device = part_named(part)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    own = analysis != "published"
+    bench = Bench(MACHINES[machine], device, Mix(True, own, own), hold=analysis == "hold",
+                  **({} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
+    found = []
+    with progress_bars() as tell:
+        for number in range(count):
+            tell("kernels", number, count)
+            found.append(attack(ANALYSES[analysis], seed + number, bench))
+    worst = [each for each in found if each.violated]
+    left = Counter(each.said for each in found if each.bound is None)
+    classes = histogram(found)
+    if as_json:
+        print(json.dumps({
+            "analysis": analysis, "part": part, "machine": machine, "kernels": count,
+            "histogram": classes, "left_out": left,
+            "violations": [{**asdict(each), "policy": each.policy.value} for each in worst]},
+            indent=2))
+    else:
+        most = max(classes.values(), default=1)
+        for edge, number in classes.items():
+            print(f"{edge:5.2f}  {number:6,}  {'#' * -(-60 * number // most)}")
+        print(f"{sum(classes.values()):,} kernels with a bound, {sum(left.values()):,} without; "
+              f"closest {max((each.ratio for each in found), default=0):.4f}; "
+              f"{len(worst)} violations")
+        for each in worst:
+            print(f"\n{each}\n{each.text}")
+    if worst:
+        raise typer.Exit(1)
+    if not classes:
+        raise UserError("no kernel had a bound: nothing was tried")

@@ -1,0 +1,247 @@
+"""Commands that bound a kernel's time."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.sim.cli import AsJson, console
+from cyclebound.sim.drawing import FORMATS, write
+from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.simd_files import load_memory, load_program
+from cyclebound.sim.simd_options import KernelFile, sizes_of
+from cyclebound.sim.simd_run import grid_of, run_kernel
+from cyclebound.sim.simd_trace import phase_trace
+from cyclebound.tools.simd.disassembler import text_of
+from cyclebound.tools.simd.kernel_cases import case, fill
+from cyclebound.tools.simd.kernels import KERNELS
+from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.chains import STARTS, Chained
+from cyclebound.tools.simd.wcet.graph import WcetError
+
+__all__ = ["tightness", "wcet"]
+
+POLICIES = ("access", "compute")
+TIMINGS = ("rtl",)
+_DRAWN = 120  # phases of a chart, if nothing else is asked for
+
+
+def wcet(
+    kernel: KernelFile,
+    grid: Annotated[str | None, typer.Option(
+        "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own."
+        )] = None,
+    width: Annotated[int | None, typer.Option(
+        "--width", metavar="W", help="Of a work-group, in items; the default is the widest that is "
+        "no wider than the grid.")] = None,
+    sizes: Annotated[list[str] | None, typer.Option(
+        "--size", metavar="BUFFER=X,Y", help="Another size than the source's; all buffers are then "
+        "laid out anew.")] = None,
+    policies: Annotated[list[str] | None, typer.Option(
+        "--policy", "-p", metavar="POLICY", help="access (scratchpads count as DRAM), compute (as "
+        "compute), pairwise (kernels without scratchpad accesses). The default is access and "
+        "compute.")] = None,
+    machine: Annotated[str, typer.Option(
+        "--machine", metavar="NAME", help="paper: 128 lanes, 1,024 items. small: 8 and 64."
+        )] = "paper",
+    part: Annotated[str, typer.Option(
+        "--part", metavar="PART", help="The DRAM (`cyclebound dram parts`).")] = "ddr4-3200aa-x16",
+    timing: Annotated[str, typer.Option(
+        "--timing", metavar="MODEL", help=f"Constants and formulas: {', '.join(TIMINGS)}."
+        )] = "rtl",
+    start: Annotated[str, typer.Option(
+        "--start", metavar="STATE", help="What is known of DRAM refreshes when the kernel starts: "
+        "reset (the timer starts as well), idle (nothing, but no transfer is under way), busy "
+        "(eight refreshes are owed besides).")] = "idle",
+    listing: Annotated[bool, typer.Option(
+        "--listing", help="The route of the greatest sum, line by line, with cycles.")] = False,
+    chart: Annotated[Path | None, typer.Option(
+        "--chart", metavar="FILE", help="Draw the worst schedule of the better policy: .svg, .png "
+        "or .pdf.")] = None,
+    until: Annotated[int | None, typer.Option(
+        "--until", metavar="CYCLE", min=1, help="The last cycle of the chart; the default shows "
+        f"{_DRAWN} phases.")] = None,
+    trace: Annotated[Path | None, typer.Option(
+        "--trace", metavar="FILE", help="Write that schedule for Perfetto (ui.perfetto.dev): .json."
+        )] = None,
+    fail_over: Annotated[int | None, typer.Option(
+        "--fail-over", metavar="CYCLES", min=0, help="Exit with status 1 if a policy's bound is "
+        "greater.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bound a kernel's time: no content of its buffers makes it run longer.
+
+    cyclebound simd wcet saxpy --listing
+
+    Loops need a bound: a counter that follows from immediates and dimensions, or #bound
+    branchcycle. Exit status 1: over --fail-over; 2: there is no bound, and why.
+    """
+    if timing not in TIMINGS:
+        raise unknown("timing", timing, TIMINGS)
+    if start not in STARTS:
+        raise unknown("start", start, STARTS)
+    chosen = policies or list(POLICIES)
+    for policy in chosen:
+        if policy not in (*POLICIES, "pairwise"):
+            raise unknown("policy", policy, (*POLICIES, "pairwise"))
+    if chart is not None and chart.suffix not in FORMATS:
+        raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
+    program = load_program(kernel)
+    try:
+        if sizes:
+            program = program.with_sizes(sizes_of(sizes))
+        device = part_named(part)
+        found = Analysis(program, grid_of(program, grid, width, machine), device, start)
+        bounds = {policy: found.wcet(Policy(policy)) for policy in chosen}
+    except (WcetError, ValueError) as error:
+        raise UserError(str(error)) from None
+    better = min(bounds, key=lambda policy: bounds[policy].cycles)
+    written = _drawn(found, Policy(better), chart, until, trace)
+    if as_json:
+        print(json.dumps(_record(found, bounds, better, timing, machine, part, written), indent=2))
+    else:
+        _say(found, bounds, better, written)
+        if listing:
+            _list(found)
+    over = [policy for policy in bounds
+            if fail_over is not None and bounds[policy].cycles > fail_over]
+    if over:
+        raise typer.Exit(1)
+
+
+def _microseconds(found: Analysis, cycles: int) -> float:
+    return cycles * found.grid.machine.compute_ps / 1e6
+
+
+def _shares(found: Analysis, bound: Chained) -> dict[str, float]:
+    """The part of the time in which each resource is occupied on worst routes, and refreshes."""
+    refreshing = bound.refreshes * found.part.nRFC * found.part.tck_ps
+    cycles = {**found.sums, "refresh": refreshing / found.grid.machine.compute_ps}
+    return {name: taken / bound.cycles for name, taken in cycles.items()}
+
+
+def _drawn(found: Analysis, policy: Policy, chart: Path | None, until: int | None,
+           trace: Path | None) -> list[str]:
+    """Write chart and trace of the worst schedule; the files that were written."""
+    written = []
+    if chart is not None:
+        from cyclebound.sim.pictures.simd_occupation import figure  # matplotlib takes a second
+
+        phases, end = found.schedule(policy, 1 << 40 if until else _DRAWN)
+        write(figure(phases, min(until or end, end),
+                     f"{found.program.name}, worst schedule, policy {policy.value}"), chart,
+              "--chart")
+        written.append(str(chart))
+    if trace is not None:
+        phases, _ = found.schedule(policy, 1 << 16)
+        try:
+            trace.write_text(json.dumps(phase_trace(phases, found.grid.machine.compute_ps)))
+        except OSError as error:
+            raise UserError(f"cannot write {trace}: {error.strerror}") from None
+        written.append(str(trace))
+    return written
+
+
+def _loops(found: Analysis) -> list[dict[str, object]]:
+    return [{"line": found.program.lines[loop.header.index], "rounds": bound.most + 1,
+             "inferred": bound.inferred, "exact": bound.exact}
+            for loop in found.loops.loops for bound in [found.loops.bounds[loop]]]
+
+
+def _record(found: Analysis, bounds: dict[str, Chained], better: str, timing: str, machine: str,
+            part: str, written: list[str]) -> dict[str, object]:
+    return {
+        "kernel": found.program.name, "timing": timing, "machine": machine, "part": part,
+        "start": found.start, "grid": [found.grid.x, found.grid.y], "width": found.grid.width,
+        "work_groups": len(found.kinds), "better": better,
+        "policies": {policy: {
+            "cycles": bound.cycles, "microseconds": _microseconds(found, bound.cycles),
+            "refreshes": bound.refreshes, "without_refreshes": bound.bare,
+            "shares": _shares(found, bound)} for policy, bound in bounds.items()},
+        "lower": found.lower, "upper": found.upper, "load": found.load, "loops": _loops(found),
+        "lines": [{"line": found.program.lines[index], "times": cost.times,
+                   "compute": cost.compute, "access": cost.access}
+                  for index, cost in sorted(_line_costs(found).items())],
+        "written": written}
+
+
+def _line_costs(found: Analysis):
+    """Of a work-group of the first kind, which is a whole one."""
+    return found.routes[found.kinds[0]].lines(found.edge_costs)
+
+
+def _say(found: Analysis, bounds: dict[str, Chained], better: str, written: list[str]) -> None:
+    screen = console()
+
+    def line(text: str, **style: str) -> None:
+        screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
+
+    grid = found.grid
+    line(f"{found.program.name}: {grid.x} x {grid.y} items in {len(found.kinds)} work-groups of "
+         f"{grid.width} x {grid.height}; {found.part.name}")
+    for policy, bound in bounds.items():
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in _shares(found, bound).items())
+        mark = "  (the better one)" if policy == better and len(bounds) > 1 else ""
+        line(f"{policy:9} {bound.cycles:>14,} cycles  {_microseconds(found, bound.cycles):>12,.2f} "
+             f"us{mark}")
+        line(f"{'':9} occupied: {shares}; {bound.refreshes} refreshes at most")
+    line(f"any policy: {found.lower:,} to {found.upper:,} cycles on the route of the greatest sum")
+    for each in _loops(found):
+        how = "inferred" if each["inferred"] else "annotated"
+        exactly = "" if each["exact"] else "at most "
+        line(f"loop at line {each['line']}: {exactly}{each['rounds']} rounds, {how}")
+    for path in written:
+        line(f"written: {path}")
+
+
+def _list(found: Analysis) -> None:
+    """A line for each instruction: executions on the worst route, cycles, and its text."""
+    costs = _line_costs(found)
+    print(f"\n{'line':>5} {'times':>9} {'compute':>10} {'access':>10}")
+    for index, instruction in enumerate(found.program.instructions):
+        cost = costs.get(index)
+        numbers = (f"{cost.times:>9,} {cost.compute:>10,} {cost.access or '':>10}" if cost
+                   else f"{'-':>9} {'':>10} {'':>10}")
+        print(f"{found.program.lines[index]:>5} {numbers}  {text_of(instruction)}")
+
+
+def tightness(
+    names: Annotated[list[str] | None, typer.Argument(
+        metavar="[KERNEL]...", help="Installed kernels; the default is all of them.")] = None,
+    machine: Annotated[str, typer.Option(
+        "--machine", metavar="NAME", help="paper: at full size, which takes minutes to hours. "
+        "small: a reduced case of each.")] = "paper",
+    start: Annotated[str, typer.Option(
+        "--start", metavar="STATE", help="As of `wcet`.")] = "idle",
+) -> None:
+    """Bounds of installed kernels beside their cycles on the cycle model, on random content."""
+    if machine not in MACHINES:
+        raise unknown("machine", machine, MACHINES)
+    print("| kernel | work-groups | policy | measured | bound | measured / bound | s |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name in names or KERNELS:
+        if machine == "paper":
+            program = load_program(name)
+            grid = grid_of(program, None, None, machine)
+            memory = load_memory(program, {})
+            fill(name, memory, grid, np.random.default_rng(1))
+        else:
+            found = case(name, MACHINES[machine])
+            program, grid, memory = found.program, found.grid, found.memory
+        for policy in POLICIES:
+            begun = time.process_time()
+            bound = Analysis(program, grid, part_named("ddr4-3200aa-x16"), start).wcet(
+                Policy(policy))
+            took = time.process_time() - begun
+            copied = {number: words.copy() for number, words in memory.items()}
+            timed = run_kernel(program, grid, copied, model="cycle", policy=policy,
+                               keep=False).timed
+            assert timed is not None
+            print(f"| `{name}` | {grid.count} | {policy} | {timed.cycles:,} | {bound.cycles:,} | "
+                  f"{timed.cycles / bound.cycles:.3f} | {took:.2f} |", flush=True)

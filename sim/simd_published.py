@@ -1,0 +1,141 @@
+"""What the commands about the published WCET analysis and the adversary print."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.sim.simd_files import load_memory, load_program
+from cyclebound.sim.simd_run import grid_of, run_kernel
+from cyclebound.tools.simd.kernel_cases import fill
+from cyclebound.tools.simd.published.analysis import Published, published_wcet
+from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.graph import WcetError
+from cyclebound.tools.simd.wcet.held import HeldAnalysis
+from cyclebound.tools.simd.wcet_adversary import POLICIES
+
+__all__ = ["ANALYSES", "TABLE_5", "Compared", "Printed", "compared", "held_cycles", "markdown",
+           "own_cycles", "published_cycles"]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A row of the paper's Table 5: average and WCET by policy, bounds of any scheduler."""
+
+    lower: int
+    upper: int
+    access: int
+    compute: int
+    access_average: int
+    compute_average: int
+
+
+TABLE_5 = {
+    "track": Printed(91111265, 92146915, 91744883, 91488533, 7249308, 7042173),
+    "compute_phi_mag": Printed(1669, 1777, 1687, 1687, 1291, 1291),
+    "srad2": Printed(11814286, 11890837, 11814605, 11814605, 1653467, 1653467),
+    "srad": Printed(23199814, 23413990, 23252862, 23238710, 1737462, 1725240),
+}
+"""Sim-D, Table 5, by the installed kernels' names."""
+
+
+def published_cycles(program: Program, grid: Grid, part: Part, policy: Policy) -> int:
+    """The published WCET. Raises `NotCovered` outside its scope."""
+    found = published_wcet(program, grid, part)
+    return found.access if policy is Policy.ACCESS else found.compute
+
+
+def own_cycles(program: Program, grid: Grid, part: Part, policy: Policy, start: str = "idle"
+               ) -> int:
+    """The project's WCET, with refreshes that fall due at any time. Raises `NotCovered`."""
+    try:
+        return Analysis(program, grid, part, start).wcet(policy).cycles
+    except WcetError as error:
+        raise NotCovered(str(error)) from error
+
+
+def held_cycles(program: Program, grid: Grid, part: Part, policy: Policy) -> int:
+    """The project's WCET with the scheduler that holds the compute unit. Raises `NotCovered`."""
+    try:
+        return HeldAnalysis(program, grid, part).cycles
+    except WcetError as error:
+        raise NotCovered(str(error)) from error
+
+
+ANALYSES: dict[str, Callable[[Program, Grid, Part, Policy], int]] = {
+    "own": own_cycles, "hold": held_cycles, "published": published_cycles}
+"""What the adversary attacks."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A kernel at its full grid, in compute cycles; None: not asked for, or no bound.
+
+    ``published`` is unchecked: ``outside`` says why it is no bound. ``own`` and ``measured`` are by
+    policy; ``held`` is ours with the scheduler that holds the compute unit.
+    """
+
+    kernel: str
+    published: Published
+    own: dict[Policy, int | None]
+    held: int | None
+    measured: dict[Policy, int]
+
+    @property
+    def outside(self) -> str:
+        return self.published.outside[0] if self.published.outside else ""
+
+    @property
+    def printed(self) -> Printed | None:
+        """The paper's numbers, if it prints them for this kernel."""
+        return TABLE_5.get(self.kernel)
+
+
+def compared(name: str, part: str, *, measure: bool, tell: Callable[[str, int, int], None]
+             ) -> Compared:
+    """An installed kernel by both analyses, and, if asked, on the cycle model."""
+    program = load_program(name)
+    grid = grid_of(program, None, None, "paper")
+    device = part_named(part)
+    own = {policy: _or_none(own_cycles, program, grid, device, policy) for policy in POLICIES}
+    measured = {}
+    for policy in POLICIES:
+        if measure:
+            memory = load_memory(program, {})
+            fill(name, memory, grid, np.random.default_rng(1))
+            ran = run_kernel(program, grid, memory, model="cycle", policy=policy.value, part=part,
+                             keep=False, tell=partial(_told, tell, f"{name}, {policy.value}"))
+            assert ran.timed is not None
+            measured[policy] = ran.timed.cycles
+    return Compared(name, published_wcet(program, grid, device, unchecked=True), own,
+                    _or_none(held_cycles, program, grid, device, Policy.COMPUTE), measured)
+
+
+def _or_none(analysis: Callable[[Program, Grid, Part, Policy], int], program: Program, grid: Grid,
+             part: Part, policy: Policy) -> int | None:
+    try:
+        return analysis(program, grid, part, policy)
+    except NotCovered:
+        return None
+
+
+def _told(tell: Callable[[str, int, int], None], head: str, step: str, done: int, total: int
+          ) -> None:
+    tell(head, done, total)
+
+
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for a page; numbers with commas, nothing for None."""
+    def cell(value: object) -> str:
+        if value is None:
+            return ""
+        return f"{value:,}" if isinstance(value, int) else str(value)
+
+    lines = [columns, ["---"] * len(columns), *([cell(each) for each in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,258 @@
+"""Runs the simulator of a job in the job's folder, and reads what it has left there.
+
+What comes out depends on the simulator, on the folder's ``job.json``, on the testbench, and on this
+file: `cyclebound.sim.outcomes` keeps it by just these.
+"""
+
+import ctypes
+import functools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import cocotb_tools.config
+import find_libpython
+import numpy as np
+
+from cyclebound.sim.folders import fresh
+from cyclebound.sim.observations import Seen, grouped, read_requests
+from cyclebound.tb import reads
+from cyclebound.tb.probe import PRINTED
+
+__all__ = ["Group", "Outcome", "Task", "die_with_parent", "job_environment", "outcome_of",
+           "reason_of", "run"]
+
+
+class Task(Protocol):
+    """What there is to know of a job here; see `cyclebound.sim.job.Job`."""
+
+    name: str
+    test: str
+    seed: int
+    simulator: str
+    wall_limit: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Requests of one kind, with equal parameters and equal latency; one of them by its cycles.
+
+    ``first`` and ``last`` count from the start of ``test``, so that they hold for a run of that
+    test alone. Requests that hardware counted have no such witness; ``test`` is empty then.
+    """
+
+    what: str
+    parameters: dict[str, int]
+    latency: int
+    count: int
+    first: int
+    last: int
+    test: str
+
+
+@dataclass
+class Outcome:
+    """What became of a job.
+
+    Attributes
+    ----------
+    ran : str
+        If it was kept from an earlier run, when it ran.
+    content : str
+        Stands for all that it depends on; empty if that is not known.
+    """
+
+    name: str
+    passed: bool
+    reason: str = ""
+    groups: list[Group] = field(default_factory=list)
+    compared: int = 0
+    cycles: int = 0
+    build_seconds: float = 0.0
+    run_seconds: float = 0.0
+    cached: bool = False
+    waveform: str | None = None
+    tests: list[tuple[str, bool]] = field(default_factory=list)
+    starts: dict[str, int] = field(default_factory=dict)
+    ran: str = ""
+    content: str = ""
+
+
+def library_path() -> dict[str, str]:
+    """The environment in which a simulator finds cocotb's libraries, wherever they are installed.
+
+    A path in the executable would tie it to one environment; without, all share the cache.
+    """
+    name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
+    before = [path for path in [os.environ.get(name)] if path]
+    return {name: os.pathsep.join([str(cocotb_tools.config.libs_dir), *before])}
+
+
+def job_environment(job: Task, folder: Path, module: str) -> dict[str, str]:
+    """The environment in which a simulator runs the testbench ``module``.
+
+    ``folder`` is for what it leaves.
+    """
+    return {
+        **os.environ, **library_path(),
+        "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
+        "COCOTB_TOPLEVEL": "top", "TOPLEVEL_LANG": "verilog",
+        "COCOTB_TEST_MODULES": f"{reads.__name__},{module}",
+        **({"COCOTB_TEST_FILTER": rf"\.{job.test}$"} if job.test else {}),
+        "COCOTB_RESULTS_FILE": str((folder / "cocotb.xml").resolve()),
+        "COCOTB_RANDOM_SEED": str(job.seed),
+        # Verilator applies writes at once, which saves a phase; with Icarus they would race.
+        "COCOTB_TRUST_INERTIAL_WRITES": "1" if job.simulator == "verilator" else "0",
+        # Icarus knows X. Where a testbench does not look it may be there; where it looks, a random
+        # value is not the one expected.
+        "COCOTB_RESOLVE_X": "random",
+        "COCOTB_ANSI_OUTPUT": "0",
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "GPI_USERS": f"{find_libpython.find_libpython()};{cocotb_tools.config.pygpi_entry_point()}",
+    }
+
+
+def run(job: Task, command: Sequence[str], folder: Path, module: str) -> Outcome:
+    """Run the simulator that ``command`` starts; ``folder`` has the job's ``job.json``."""
+    results = folder / "cocotb.xml"
+    printed = folder / PRINTED
+    for written in (results, printed, folder / "log.txt", folder / reads.FILE):
+        written.unlink(missing_ok=True)  # a link would be written through
+    started = time.monotonic()
+    with (folder / "log.txt").open("w") as log, printed.open("w") as requests:
+        # cocotb imports from the current folder first: an empty one, whatever lies in the job's
+        process = subprocess.Popen(command, cwd=fresh(folder / "cwd"), stdout=log,
+                                   stderr=requests, stdin=subprocess.DEVNULL,
+                                   env=job_environment(job, folder, module),
+                                   start_new_session=True,
+                                   preexec_fn=functools.partial(die_with_parent, os.getpid()))
+        try:
+            status = process.wait(job.wall_limit)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:  # also on Ctrl-C
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    outcome = outcome_of(job, folder, status)
+    outcome.run_seconds = time.monotonic() - started
+    return outcome
+
+
+def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
+    """What a simulator left in ``folder``, and whether the job has passed.
+
+    ``status`` is that of its process, None if it was stopped after the job's limit.
+    """
+    outcome = Outcome(job.name, True)
+    asked = json.loads((folder / "job.json").read_text())
+    seen, others = read_requests(folder / PRINTED, asked["printed"])
+    with (folder / "log.txt").open("a") as log:
+        log.writelines(others)
+    _read_observed(folder, outcome, seen)
+    _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
+           observes=asked["observes"])
+    return outcome
+
+
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # not to be loaded after a fork
+
+
+def die_with_parent(parent: int) -> None:
+    """Let the kernel stop this process when ``parent``, which started it, is gone (Linux only)."""
+    if _LIBC is not None:
+        _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:  # gone already
+            os._exit(1)
+
+
+def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> None:
+    for path in sorted(folder.glob("observed-*.json")):
+        meta = json.loads(path.read_text())
+        outcome.compared += meta["compared"]
+        outcome.cycles += meta["cycles"]
+        outcome.starts[meta["test"]] = meta["start"]
+        outcome.groups += [Group(*row, 0, 0, "") for row in meta["counted"]]
+        outcome.groups += [Group(*row, meta["test"]) for row in grouped(seen, meta)]
+        with np.load(path.with_suffix(".npz")) as arrays:
+            for number, (what, parameters) in enumerate(meta["kinds"]):
+                first, last, latencies = arrays[f"kind_{number}"]
+                latency, index, count = np.unique(latencies, return_index=True,
+                                                  return_counts=True)
+                outcome.groups += [
+                    Group(what, parameters, int(lat), int(n), int(first[i]), int(last[i]),
+                          meta["test"])
+                    for lat, i, n in zip(latency, index, count, strict=True)]
+
+
+# what Verilator prints where an `Assert` or `Assume` does not hold: message, time in ps, module
+_ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)", re.MULTILINE)
+
+
+def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
+           observes: bool) -> None:
+    """Fill in whether the job passed, and if not, why."""
+    text = log.read_text(errors="replace")
+    reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
+               f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
+    asserted = bool(reasons)
+    if status is None:
+        reasons.append(f"the simulator still ran after {limit:g} s, and was stopped")
+    try:
+        cases = ElementTree.parse(results).getroot().iter("testcase")
+    except (OSError, ElementTree.ParseError):
+        cases = iter(())
+    for case in cases:
+        problem = next((child for child in case if child.tag in ("failure", "error")), None)
+        outcome.tests.append((case.get("name", "?"), problem is None))
+        if problem is not None and not asserted:  # an assertion ends this test and all after it
+            said = problem.get("error_msg") or problem.get("message") or problem.text or ""
+            reasons.append(f"{case.get('name')}: {reason_of(said)}")
+    if asserted:
+        failed = next((name for name, passed in outcome.tests if not passed), None)
+        reasons[0] = f"{failed}: {reasons[0]}" if failed else reasons[0]
+    if not reasons and (status or not outcome.tests):
+        ended = f"ended with status {status}" if status is None or status >= 0 else \
+            f"was ended by {signal.Signals(-status).name}"
+        raised = "" if outcome.tests else _raised(text)
+        reasons.append(f"{raised or f'the simulator {ended}'}"
+                       f"{'' if outcome.tests or raised else ' and reported no test'}; see {log}")
+    if not reasons:
+        reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
+    if not reasons and not outcome.groups and (observes or not outcome.compared):
+        reasons.append("0 requests observed" if observes else "0 cycles compared")
+    outcome.reason = "; ".join(reasons)
+    outcome.passed = not reasons
+
+
+def reason_of(said: str) -> str:
+    """What a failed test said, in a line.
+
+    Of an ``assert`` its message, which stands before the comparison that pytest writes out; of
+    anything else the last line.
+    """
+    lines = said.strip().splitlines() or ["failed"]
+    compared = next((n for n, line in enumerate(lines) if line.startswith("assert ")), None)
+    return lines[-1] if compared is None else lines[max(compared - 1, 0)]
+
+
+def _raised(text: str) -> str:
+    """The exception with which a testbench failed to import: the last that a log tells of."""
+    told = text.rpartition("Traceback (most recent call last):\n")[2] if "Traceback" in text else ""
+    found = re.search(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", told,
+                      re.MULTILINE)
+    where = re.findall(r'^ *File "([^"]+)", line (\d+)', told, re.MULTILINE)
+    if not found or not where:
+        return ""
+    path, line = where[-1]
+    return f"the testbench does not import: {Path(path).name}:{line}: {found[1].strip()[:300]}"

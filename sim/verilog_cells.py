@@ -1,0 +1,234 @@
+"""RTLIL whose cells have operands as wide as they are taken to be, so that its Verilog has too.
+
+Verilog extends a narrower operand by rules that depend on the context, and cuts what is wider than
+its target. yosys relies on these rules; a linter reports each place. Here an operand is extended
+with zeros or copies of its sign, as RTLIL defines the cell, and a result that loses bits gets a
+wire for all of them. Equivalence with what was given is checked by `tests/sim/test_verilog.py`.
+
+Source: yosys manual, "Internal cell library" (word-level cells).
+"""
+
+import re
+from dataclasses import dataclass, field
+
+__all__ = ["explicit_widths"]
+
+_SAME = {"$and", "$or", "$xor", "$xnor", "$add", "$sub", "$mul"}  # low bits need low bits only
+_COMPARED = {"$eq", "$ne", "$eqx", "$nex"}
+_ORDERED = {"$lt", "$le", "$gt", "$ge"}
+_TO_ONE_BIT = {"$reduce_and", "$reduce_or", "$reduce_xor", "$reduce_xnor", "$reduce_bool",
+               "$logic_not", "$logic_and", "$logic_or"}
+_DIVIDED = {"$div", "$mod", "$divfloor", "$modfloor"}
+_SHIFTED = {"$shl", "$sshl", "$shr", "$sshr", "$shift"}
+
+_CHUNK = re.compile(r"(?P<bits>\d+'[01xzm-]+)|(?P<name>[\\$]\S+)"
+                    r"(?: \[(?P<high>\d+)(?::(?P<low>\d+))?\])?|(?P<number>-?\d+)")
+_CELL = re.compile(r"^  cell (\S+) (\S+)\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
+_MODULE = re.compile(r"^module (\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Bits:
+    """Bits side by side, the highest first: constants, and ranges of wires."""
+
+    chunks: tuple[tuple[str, int, int], ...]  # name, high, low; or bits, and their number - 1, 0
+
+    @classmethod
+    def read(cls, text: str, widths: dict[str, int]) -> "_Bits":
+        chunks = []
+        for found in _CHUNK.finditer(text):
+            if found["bits"]:
+                size, bits = found["bits"].split("'")
+                chunks.append((bits.rjust(int(size), bits[0]), int(size) - 1, 0))
+            elif found["number"]:
+                chunks.append((format(int(found["number"]) & 0xFFFFFFFF, "032b"), 31, 0))
+            else:
+                high = (int(found["high"]) if found["high"] else widths[found["name"]] - 1)
+                low = (int(found["low"]) if found["low"] else high if found["high"] else 0)
+                chunks.append((found["name"], high, low))
+        return cls(tuple(chunks))
+
+    @property
+    def width(self) -> int:
+        return sum(high - low + 1 for _, high, low in self.chunks)
+
+    def low(self, width: int) -> "_Bits":
+        """The lowest bits."""
+        kept: list[tuple[str, int, int]] = []
+        for name, high, low in reversed(self.chunks):
+            size = min(high - low + 1, width)
+            if size == 0:
+                break
+            width -= size
+            if name[0] in "\\$":
+                kept.insert(0, (name, low + size - 1, low))
+            else:
+                kept.insert(0, (name[len(name) - size:], size - 1, 0))
+        return _Bits(tuple(kept))
+
+    def high(self, width: int) -> "_Bits":
+        """The highest bits."""
+        kept: list[tuple[str, int, int]] = []
+        for name, high, low in self.chunks:
+            size = min(width, high - low + 1)
+            if size == 0:
+                break
+            kept.append((name, high, high - size + 1) if name[0] in "\\$"
+                        else (name[:size], size - 1, 0))
+            width -= size
+        return _Bits(tuple(kept))
+
+    def fit(self, width: int, *, signed: bool) -> "_Bits":
+        """Cut, or extended by its sign or by zeros, to this width."""
+        missing = width - self.width
+        if missing <= 0:
+            return self.low(width)
+        if not signed or not self.chunks:
+            return _Bits((("0" * missing, missing - 1, 0), *self.chunks))
+        name, high, _ = self.chunks[0]
+        sign = (name, high, high) if name[0] in "\\$" else (name[0], 0, 0)
+        return _Bits((*([sign] * missing), *self.chunks))
+
+    def __str__(self) -> str:
+        words = [f"{name} [{high}:{low}]" if name[0] in "\\$" else f"{len(name)}'{name}"
+                 for name, high, low in self.chunks]
+        return words[0] if len(words) == 1 else f"{{ {' '.join(words)} }}"
+
+
+@dataclass
+class _Cell:
+    """One cell: its parameters and connections, and what has to stand before it."""
+
+    kind: str
+    name: str
+    parameters: dict[str, str]
+    ports: dict[str, _Bits]
+    before: list[str] = field(default_factory=list)
+
+    def signed(self, port: str) -> bool:
+        return self.parameters.get(f"\\{port}_SIGNED", "0") == "1"
+
+    def connect(self, port: str, signal: _Bits, *, signed: bool = False) -> None:
+        self.ports[port] = signal
+        self.parameters[f"\\{port}_WIDTH"] = str(signal.width)
+        self.parameters[f"\\{port}_SIGNED"] = str(int(signed))
+
+    def fit(self, port: str, width: int, *, kept: bool = False) -> None:
+        """Make an operand so wide; with ``kept``, what is signed stays so."""
+        signed = self.signed(port)
+        self.connect(port, self.ports[port].fit(width, signed=signed), signed=signed and kept)
+
+    def result(self, width: int) -> None:
+        """Make the result so wide: what is cut goes nowhere, what is missing is zero."""
+        target = self.ports["Y"]
+        if target.width > width:
+            rest = target.width - width
+            high = target.high(rest)
+            self.before.append(f"  connect {high} {_Bits((('0' * rest, rest - 1, 0),))}\n")
+            self.ports["Y"] = target.low(width)
+        elif target.width < width:
+            wire = f"$wide{self.name.replace(chr(92), '$')}"
+            self.before.append(f"  wire width {width} {wire}\n")
+            self.before.append(f"  connect {target} {wire} [{target.width - 1}:0]\n")
+            self.ports["Y"] = _Bits(((wire, width - 1, 0),))
+        self.parameters["\\Y_WIDTH"] = str(width)
+
+    def __str__(self) -> str:
+        return "".join([
+            *self.before, f"  cell {self.kind} {self.name}\n",
+            *(f"    parameter {name} {value}\n" for name, value in self.parameters.items()),
+            *(f"    connect \\{name} {value}\n" for name, value in self.ports.items()),
+            "  end\n"])
+
+
+def _widen(cell: _Cell) -> None:
+    """Make every width of a cell explicit."""
+    kind = cell.kind
+    width = {name: signal.width for name, signal in cell.ports.items()}
+    if "B" in cell.ports and kind not in _SHIFTED and cell.signed("A") != cell.signed("B"):
+        raise ValueError(f"Cell {cell.name} has operands of different signs")
+    if kind in ("$not", "$neg", "$pos"):
+        cell.fit("A", width["Y"])
+    elif kind in _SAME:
+        cell.fit("A", width["Y"])
+        cell.fit("B", width["Y"])
+    elif kind in _COMPARED | _ORDERED:
+        both = max(width["A"], width["B"])
+        for port in "AB":
+            cell.fit(port, both, kept=kind in _ORDERED)
+        cell.result(1)
+    elif kind in _TO_ONE_BIT:
+        for port in {"A", "B"} & cell.ports.keys():
+            cell.parameters[f"\\{port}_SIGNED"] = "0"
+        cell.result(1)
+        if kind == "$logic_not":
+            if width["A"] == 1:
+                cell.kind = "$not"
+            else:
+                cell.kind = "$eq"
+                cell.connect("B", _Bits((("0" * width["A"], width["A"] - 1, 0),)))
+        elif kind in ("$logic_and", "$logic_or"):
+            for port in "AB":
+                if width[port] > 1:
+                    _any_bit(cell, port)
+    elif kind in _DIVIDED:
+        most = max(width.values())
+        for port in "AB":
+            cell.fit(port, most, kept=True)
+        cell.result(most)
+    elif kind in ("$shl", "$sshl"):
+        cell.kind = "$shl"
+        cell.fit("A", width["Y"])
+        cell.parameters["\\B_SIGNED"] = "0"
+    elif kind in ("$shr", "$sshr") or (kind == "$shift" and not cell.signed("B")):
+        most = max(width["A"], width["Y"])
+        arithmetic = kind == "$sshr" and cell.signed("A")
+        cell.kind = "$sshr" if arithmetic else "$shr"
+        cell.fit("A", most, kept=arithmetic)
+        cell.parameters["\\B_SIGNED"] = "0"
+        cell.result(most)
+
+
+def _any_bit(cell: _Cell, port: str) -> None:
+    """Put the OR of an operand's bits in its place."""
+    operand = cell.ports[port]
+    wire = f"$any{port}{cell.name.replace(chr(92), '$')}"
+    cell.before.append(f"  wire {wire}\n")
+    reduce = _Cell("$reduce_bool", f"{wire}$cell",
+                   {"\\A_SIGNED": "0", "\\A_WIDTH": str(operand.width), "\\Y_WIDTH": "1"},
+                   {"A": operand, "Y": _Bits(((wire, 0, 0),))})
+    cell.before.append(str(reduce))
+    cell.connect(port, _Bits(((wire, 0, 0),)))
+
+
+_WIDENED = (_SAME | _COMPARED | _ORDERED | _TO_ONE_BIT | _DIVIDED | _SHIFTED
+            | {"$not", "$neg", "$pos"})
+
+
+def explicit_widths(text: str) -> str:
+    """The same hardware, with each operand as wide as its cell takes it to be.
+
+    ``text`` is RTLIL after ``proc``, as yosys writes it. Raises `ValueError` for a cell whose
+    operands differ in sign, for which yosys gives no rule. No wire is signed, since an expression
+    over signed wires would be: each cell says itself how it takes its operands.
+    """
+    return _MODULE.sub(lambda found: f"module {found[1]}\n{_module(found[2])}end\n", text)
+
+
+def _module(body: str) -> str:
+    widths = {name: int(width or 1) for width, name in re.findall(
+        r"^  wire (?:width (\d+) )?(?:(?:offset|input|output) \d+ )*(?:signed )?(\S+)$", body,
+        re.MULTILINE)}
+
+    def one(found: re.Match) -> str:
+        if found[1] not in _WIDENED:
+            return found[0]
+        cell = _Cell(found[1], found[2],
+                     dict(re.findall(r"^    parameter (?:signed )?(\S+) (.*)$", found[3],
+                                     re.MULTILINE)),
+                     {name: _Bits.read(signal, widths) for name, signal in re.findall(
+                         r"^    connect \\(\S+) (.*)$", found[3], re.MULTILINE)})
+        _widen(cell)
+        return str(cell)
+
+    return _CELL.sub(one, re.sub(r"^(  wire .*)signed (?=\S+$)", r"\1", body, flags=re.MULTILINE))

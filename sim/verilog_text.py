@@ -1,0 +1,111 @@
+"""The Verilog that yosys writes, as a person would write it: with expressions and short heads.
+
+Each cell is an assignment to a wire of its own. What has no name in the source and is read once is
+put where it is read, in parentheses. This changes no value: after `explicit_widths` an operand is
+as wide as its operation, so no width depends on where an expression stands; and expressions whose
+meaning depends on signs stay where they are.
+"""
+
+import re
+
+__all__ = ["readable"]
+
+_LONGEST = 100  # of a line into which expressions are put
+_MODULE = re.compile(r"^module (\w+)\((.*?)\);\n(.*?)^endmodule\n", re.DOTALL | re.MULTILINE)
+_ASSIGN = re.compile(r"^  assign (\w+) = (.*);$")
+_WORD = re.compile(r"(?<![\w'$])[A-Za-z_]\w*(?!\w)")
+_SIMPLE = re.compile(r"\w+(?: ?\[[\d:]+\])?|\d+'h[0-9a-f]+|\{[^?]*\}")
+_DECLARED = re.compile(r"^  (input|output|wire|reg) (?:(\[\d+:\d+\]) )?(\w+)"
+                       r"(?: (\[\d+:\d+\]))?(?: = (\S+))?;$")
+
+
+def readable(text: str, made: frozenset[str]) -> str:
+    """The same modules: what ``made`` names and is read once stands where it is read."""
+    return _MODULE.sub(lambda found: _module(found[1], found[2], found[3], made), text)
+
+
+def _module(name: str, ports: str, body: str, made: frozenset[str]) -> str:
+    lines = _inlined(body.splitlines(), made, frozenset(re.findall(r"\w+", ports)))
+    heads: dict[str, str] = {}
+    declared: list[str] = []
+    rest: list[str] = []
+    for line in lines:
+        found = _DECLARED.match(line)
+        if not found:
+            rest.append(line)
+            continue
+        what, bits, port, deep, value = found.groups()
+        shape = f"{bits} " if bits else ""
+        if what in ("input", "output"):
+            heads[port] = f"  {what:6} wire {shape}{port}"
+        elif port in heads:
+            if what == "reg":
+                heads[port] = f"  output reg  {shape}{port}"
+        else:
+            declared.append(f"  {what} {shape}{port}{f' {deep}' if deep else ''};")
+        if value:  # a declaration with a value would be a second driver to a linter
+            declared.append(f"  initial {port} = {value};")
+    head = ",\n".join(heads[port] for port in re.findall(r"\w+", ports))
+    return "\n".join([f"module {name} (\n{head}\n);", *declared, *rest, "endmodule\n"])
+
+
+def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> list[str]:
+    """Lines in which what is made and read once stands where it is read."""
+    uses: dict[str, int] = {}
+    sliced: set[str] = set()
+    for line in lines:
+        if _DECLARED.match(line):
+            continue
+        found = _ASSIGN.match(line)
+        for word in _WORD.finditer(found[2] if found else line):
+            uses[word[0]] = uses.get(word[0], 0) + 1
+            if line[word.end(0) + (found.start(2) if found else 0):].lstrip().startswith("["):
+                sliced.add(word[0])
+    bodies: dict[str, str] = {}
+    for line in lines:
+        found = _ASSIGN.match(line)
+        if (found and found[1] in made and found[1] not in ports and found[1] not in sliced
+                and uses.get(found[1]) == 1 and "$signed" not in found[2]):
+            bodies[found[1]] = found[2]
+    whole: dict[str, str] = {}  # what each stands for, with what it reads put in
+    kept: set[str] = set()      # too long to stand elsewhere
+
+    def put(text: str) -> str:
+        """A line or an expression with what it reads put in, as far as there is room."""
+        for word in dict.fromkeys(_WORD.findall(text)):
+            if word not in bodies:
+                continue
+            inside = whole[word] if _SIMPLE.fullmatch(whole[word]) else f"({whole[word]})"
+            if len(text) + len(inside) - len(word) > _LONGEST:
+                kept.add(word)
+                continue
+            text = re.sub(rf"(?<![\w'$]){word}(?!\w)", lambda _, new=inside: new, text)
+        return text
+
+    for first in bodies:  # what is read comes before what reads it, however deep
+        pending = [first]
+        while pending:
+            unread = [] if pending[-1] in whole else [
+                word for word in _WORD.findall(bodies[pending[-1]])
+                if word in bodies and word not in whole]
+            if unread:
+                pending += unread
+                continue
+            word = pending.pop()
+            whole.setdefault(word, put(bodies[word]))
+    done = []
+    for line in lines:
+        name = _named(line, bodies)
+        if not name:
+            line = line if _DECLARED.match(line) else put(line)
+        elif _ASSIGN.match(line):
+            line = f"  assign {name} = {whole[name]};"
+        done.append((name, line))
+    return [line for name, line in done if not name or name in kept]
+
+
+def _named(line: str, bodies: dict[str, str]) -> str:
+    """What a line declares or assigns, if it is one of ``bodies``; else nothing."""
+    assigned, declared = _ASSIGN.match(line), _DECLARED.match(line)
+    name = assigned[1] if assigned else declared[3] if declared else ""
+    return name if name in bodies else ""

@@ -1,0 +1,222 @@
+"""A bound watched in anybody's cocotb testbench, with nothing else of Cyclebound's flow.
+
+In an existing test::
+
+    from cyclebound.tb.monitor import BoundMonitor
+
+    monitor = BoundMonitor(dut, start="req & ~past(req & ~ack)", end="req & ack", bound=12)
+    ...                      # the test, as it was
+    monitor.check()
+
+`check` prints the verdict and fails the test if the bound does not hold, or if there was no
+request. A request that breaks the bound fails the test by itself, soon after it ends.
+"""
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping
+
+import cocotb
+import numpy as np
+from cocotb.handle import (
+    ArrayObject,
+    HierarchyArrayObject,
+    IntegerObject,
+    LogicArrayObject,
+    LogicObject,
+    PackedObject,
+)
+from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
+from rich.console import Console
+
+from cyclebound.golden.bound import Bound
+from cyclebound.golden.formula import as_bound
+from cyclebound.tb.expression import Step
+from cyclebound.tb.probe import Probe
+from cyclebound.tb.requests import SampledProbe, between_resets, places
+from cyclebound.tb.sampled import Chunk, Lane, SampledExpression, column
+from cyclebound.tb.tally import Finding, Tally, histogram_lines, table
+
+__all__ = ["BoundMonitor"]
+
+_CHUNK = 512  # cycles that are looked at together
+_SIGNALS = LogicObject, LogicArrayObject, PackedObject, IntegerObject
+
+
+def _width(handle: object) -> int:
+    """Bits of a signal."""
+    if isinstance(handle, LogicObject):
+        return 1
+    return 32 if isinstance(handle, IntegerObject) else len(handle)
+
+
+class BoundMonitor:
+    """Watches requests at signals of a simulated design, and compares them with a bound.
+
+    A signal's value in a cycle is the one just before the rising edge that ends it. Signals are
+    named as seen from ``dut``, in the expressions of `cyclebound.tb.expression`.
+
+    Parameters
+    ----------
+    dut : cocotb handle
+        Where names begin.
+    start, end : str
+        Expressions that are true in the first and in the last cycle of a request.
+    bound : Bound, function, str or int
+        The claim: of ``@bound`` or ``@prediction``, a function of the parameters, a formula, or a
+        number of cycles.
+    known : mapping
+        Parameters of the bound that are the same for all requests; expressions know them, too.
+    clock : cocotb handle or str
+        The clock.
+    reset : str
+        An expression that is true in cycles of reset, such as ``~rst_n``.
+    name : str
+        What the requests are called.
+    request, in_flight, id, end_id, starts, ends, ticks, each, in_turn, ahead
+        As in `cyclebound.tb.probe.Probe`.
+
+    Raises `ExpressionError` with the column for a name that is not there; ValueError for a bound
+    that needs more parameters.
+    """
+
+    def __init__(self, dut, *, start: str, end: str, bound: "Bound | Callable | str | int",
+                 known: Mapping[str, int] | None = None, clock: object = "clk", reset: str = "",
+                 name: str = "request", **probe: object) -> None:
+        self._dut, self._known = dut, dict(known or {})
+        self._clock = getattr(dut, clock) if isinstance(clock, str) else clock
+        asked = Probe(start, end, **probe)
+        claim = as_bound(bound)
+        if missing := sorted(claim.required() - {*self._known, *asked.request}):
+            raise ValueError(f"bound {claim.name} needs {', '.join(missing)}: give each in known, "
+                             "or in request where signals show it")
+        self._tally = Tally(name, claim, self._known, asked.request)
+        self._handles: dict[str, object] = {}
+        self._probes = [SampledProbe(asked, self._find, index, self._count)
+                        for index in places(asked, self._count)]
+        self._reset = SampledExpression(reset, self._find, None, self._count) if reset else None
+        self._values: dict[str, list] = {name: [] for name in self._handles}
+        self._times: list[int] = []
+        self._cycle = 0
+        self._checked = False
+        self._task = cocotb.start_soon(self._watch())
+
+    # -- names
+
+    def _find(self, path: tuple[Step, ...]) -> object:
+        if len(path) == 1 and path[0] in self._known:
+            return self._known[path[0]]
+        handle, name = self._dut, ""
+        for number, step in enumerate(path):
+            if isinstance(handle, _SIGNALS):
+                return self._found(handle, name, path[number:])
+            if isinstance(step, slice):
+                return [self._find((*path[:number], at, *path[number + 1:]))
+                        for at in self._indexes(handle)[step]]
+            handle = self._inner(handle, step, name)
+            name = f"{name}[{step}]" if isinstance(step, int) else f"{name}.{step}".lstrip(".")
+        if not isinstance(handle, _SIGNALS):
+            raise LookupError(f"{name} is a {type(handle).__name__}, which has no bits")
+        return self._found(handle, name, ())
+
+    def _inner(self, handle: object, step: str | int, name: str) -> object:
+        if isinstance(step, int):
+            try:
+                return handle[step]
+            except (IndexError, TypeError, KeyError):
+                raise LookupError(f"{name} has no element {step}") from None
+        try:
+            return getattr(handle, step)
+        except AttributeError:
+            known = [each._name for each in handle] if hasattr(handle, "__iter__") else []
+            near = difflib.get_close_matches(step, known, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known[:12])}"
+            raise LookupError(f"no signal {step!r} in {handle._name}{hint}") from None
+
+    @staticmethod
+    def _indexes(handle: object) -> list[int]:
+        if isinstance(handle, ArrayObject):
+            return sorted(handle.range)
+        if isinstance(handle, HierarchyArrayObject):
+            return sorted(handle.range)
+        raise LookupError(f"{handle._name} has no elements")
+
+    def _found(self, handle: object, name: str, rest: tuple[Step, ...]) -> tuple:
+        self._handles[name] = handle
+        return name, _width(handle), rest
+
+    def _count(self, name: str) -> int:
+        if name in self._known:
+            return self._known[name]
+        handle = self._inner(self._dut, name, "")
+        return _width(handle) if isinstance(handle, _SIGNALS) else len(handle)
+
+    # -- watching
+
+    async def _watch(self) -> None:
+        edge = RisingEdge(self._clock)
+        columns = [(handle, self._values[name].append, (1 << _width(handle)) - 1)
+                   for name, handle in self._handles.items()]
+        while True:
+            await edge
+            self._times.append(round(get_sim_time("step")))
+            # registers still show what they held before this edge
+            for handle, keep, mask in columns:
+                value = handle.value
+                try:
+                    keep(int(value) & mask)
+                except ValueError:
+                    keep(str(value))
+            if len(self._times) >= _CHUNK:
+                self._look()
+                found = self._finding()
+                if found.verdict in ("violated", "wrong"):
+                    self._print(found)
+                    raise AssertionError(found.detail)
+
+    def _look(self) -> None:
+        """Find the requests in the cycles that have been kept."""
+        lanes: dict[str, Lane] = {}
+        for name, values in self._values.items():
+            lanes[name] = column(values, _width(self._handles[name]))
+            values.clear()
+        chunk = Chunk(self._cycle, lanes, np.array(self._times, dtype=np.int64))
+        self._times.clear()
+        self._cycle += len(chunk)
+        for part, resets in between_resets(chunk, self._reset):
+            for probe in self._probes:
+                if resets:
+                    probe.reset()
+                else:
+                    self._tally.add(probe.feed(part))
+
+    def _finding(self) -> Finding:
+        return self._tally.finding([problem for probe in self._probes
+                                    for problem in probe.problems])
+
+    def check(self) -> Finding:
+        """Print the verdict; it is also what is returned. Ends the watching.
+
+        Raises AssertionError if the bound does not hold for all requests, if there was none, or if
+        the signals are no sequence of requests.
+        """
+        if not self._checked:
+            self._task.cancel()
+            self._look()
+            for probe in self._probes:
+                self._tally.add(probe.under_way(self._cycle - 1, 0))
+            self._checked = True
+        found = self._finding()
+        self._print(found)
+        if found.failed:
+            raise AssertionError(f"{found.verdict}: {found.detail}")
+        return found
+
+    def _print(self, found: Finding) -> None:
+        screen = Console(file=sys.stdout, width=110, markup=False, emoji=False)
+        screen.print(table([found], f"Measured against bound in {self._cycle:,} cycles"))
+        for line in histogram_lines(found):
+            screen.print(f"  {line}", highlight=False)
+
+

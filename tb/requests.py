@@ -1,0 +1,338 @@
+"""Requests in sampled signals: what `cyclebound.tb.probe` counts in hardware, counted afterwards.
+
+`SampledProbe` follows a `Probe` through chunks of cycles and says of each request in which cycle it
+began and ended, its latency, and the parameters that signals showed when it began. The rules are
+those of `ProbeCounter`, cycle by cycle; tests compare the two.
+"""
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cyclebound.tb.expression import ExpressionError, Step
+from cyclebound.tb.probe import Probe
+from cyclebound.tb.sampled import Chunk, SampledExpression
+
+__all__ = ["Ended", "SampledProbe", "between_resets", "places"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Requests, in the order in which they ended.
+
+    Attributes
+    ----------
+    first, last, latency : numpy array
+        First and last cycle, and what the latency counts.
+    times : numpy array, shape (n, 2)
+        When the first and the last cycle end, in the trace's unit.
+    parameters : numpy array, shape (n, p)
+        What signals showed when each began.
+    ended : bool
+        False: still under way when the trace ended; the latency is what it has taken so far.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    latency: np.ndarray
+    times: np.ndarray
+    parameters: np.ndarray
+    ended: bool = True
+
+
+@dataclass
+class _Begun:
+    """A request under way."""
+
+    cycle: int
+    ticked: int
+    time: int
+    ends: int
+    parameters: list[int]
+
+
+class SampledProbe:
+    """One place of a probe.
+
+    Parameters
+    ----------
+    probe : Probe
+        Its ``in_flight`` must be a number.
+    find, counts : callable
+        As in `SampledExpression`.
+    index : mapping
+        Index letters with their values.
+    midway : bool
+        The trace begins while requests are under way: ends before the first start are theirs.
+
+    Attributes
+    ----------
+    names : dict of str to int
+        The signals that it reads, with their widths.
+    began : int
+        Requests that have begun.
+    problems : list of str
+        What is no sequence of requests, in words, each with its cycle; at most ten.
+    """
+
+    def __init__(self, probe: Probe, find: Callable[[tuple[Step, ...]], object],
+                 index: Mapping[str, int] | None = None,
+                 counts: Callable[[str], int] | None = None, *, midway: bool = False) -> None:
+        if not isinstance(probe.in_flight, int) or probe.in_flight < 1:
+            raise ValueError(f"in_flight must be at least 1, not {probe.in_flight!r}")
+        self._probe, self._midway, self.index = probe, midway, dict(index or {})
+        self.names: dict[str, int] = {}
+
+        def expression(text: str, role: str) -> SampledExpression | None:
+            if not text:
+                return None
+            try:
+                found = SampledExpression(text, find, index, counts)
+            except ExpressionError as error:
+                error.role = role
+                raise
+            self.names |= found.names
+            return found
+
+        self._start = expression(probe.start, "start")
+        self._end = expression(probe.end, "end")
+        self._starts = expression("" if probe.starts == "1" else probe.starts, "starts")
+        self._ends = expression("" if probe.ends == "1" else probe.ends, "ends")
+        self._ids = (expression(probe.id, "id"), expression(
+            probe.end_id or probe.id, "end-id" if probe.end_id else "id"))
+        self._ticks = expression(probe.ticks, "ticks")
+        self._ahead = expression("" if probe.ahead == "0" else probe.ahead, "ahead")
+        self._shows = [expression(text, f"request {name}")
+                       for name, text in probe.request.items()]
+        self.problems: list[str] = []
+        self.began = self.ended = self.cut_off = 0
+        self._known: set[str] = set()  # expressions that have been known in a cycle
+        self.reset()
+
+    def reset(self) -> None:
+        """What hardware's reset does: nothing is under way, and nothing was."""
+        for each in (self._start, self._end, self._starts, self._ends, *self._ids, self._ticks,
+                     self._ahead, *self._shows):
+            if each is not None:
+                each.reset()
+        if getattr(self, "_queue", None) or getattr(self, "_slots", None):
+            self.cut_off += len(self._queue) + len(self._slots)
+        self._queue: deque[_Begun] = deque()
+        self._slots: dict[int, _Begun] = {}
+        self._more = self._over = self._ticked = self._turn = 0
+
+    def feed(self, chunk: Chunk, *, sequentially: bool = False) -> Ended:
+        """The requests that end in the next cycles, in which there is no reset."""
+        length = len(chunk)
+        start = self._events("start", self._start, chunk)
+        end = self._events("end", self._end, chunk)
+        if self._ticks is None:
+            upto = self._ticked + np.arange(1, length + 1)
+            before = upto - 1
+        else:
+            ticks = self._events("ticks", self._ticks, chunk).astype(np.int64)
+            upto = self._ticked + np.cumsum(ticks)
+            before = upto - ticks
+        ahead = None if self._ahead is None else self._ahead.of(chunk).values
+        shown = [self._shown(each, chunk, start, name)
+                 for name, each in zip(self._probe.request, self._shows, strict=True)]
+        found = None
+        if not (sequentially or self._starts or self._ends or self._ids[0]):
+            found = self._at_once(chunk, start, end, before, upto, shown, ahead)
+        if found is None:
+            found = self._one_by_one(chunk, start, end, before, upto, shown, ahead)
+        if length:
+            self._ticked = int(upto[-1])
+        return found
+
+    def _events(self, role: str, expression: SampledExpression, chunk: Chunk) -> np.ndarray:
+        """The cycles in which it is true; unknown is false, and after the first known cycle a
+        problem."""
+        lane = expression.of(chunk)
+        doubtful = lane.doubtful
+        if doubtful is None:
+            self._known.add(role)
+        else:
+            known = np.flatnonzero(~doubtful)
+            since = 0 if role in self._known else known[0] if len(known) else len(chunk)
+            if len(known):
+                self._known.add(role)
+            later = np.flatnonzero(doubtful[since:])
+            if len(later):
+                self._problem(chunk.first + since + int(later[0]),
+                              f"{role} is unknown (x or z), in {len(later):,} cycles from here on")
+        return lane.events
+
+    def _shown(self, expression: SampledExpression, chunk: Chunk, start: np.ndarray,
+               name: str) -> np.ndarray:
+        lane = expression.of(chunk)
+        if lane.unknown is not None and (wrong := np.flatnonzero(start & (lane.unknown != 0))).size:
+            self._problem(chunk.first + int(wrong[0]),
+                          f"request {name} is unknown (x or z) where a request begins")
+        return lane.values
+
+    def _problem(self, cycle: int, what: str) -> None:
+        if len(self.problems) < 10:
+            self.problems.append(f"cycle {cycle}: {what}")
+
+    def _at_once(self, chunk: Chunk, start: np.ndarray, end: np.ndarray, before: np.ndarray,
+                 upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None
+                 ) -> Ended | None:
+        """All requests of the chunk with array arithmetic: the k-th end is that of the k-th start.
+
+        None if they are no proper sequence, which is then looked at one by one.
+        """
+        begins, closes = np.flatnonzero(start), np.flatnonzero(end)
+        waiting = len(self._queue)
+
+        def joined(kept: list[int], new: np.ndarray) -> np.ndarray:
+            return np.concatenate((np.array(kept, dtype=np.int64), new.astype(np.int64)))
+
+        try:
+            rows = [joined([each.parameters[n] for each in self._queue], values[begins])
+                    for n, values in enumerate(shown)]
+        except OverflowError:
+            return None
+        first = joined([each.cycle for each in self._queue], chunk.first + begins)
+        ticked = joined([each.ticked for each in self._queue], before[begins])
+        times = joined([each.time for each in self._queue], chunk.times[begins])
+        last = chunk.first + closes
+        many = len(closes)
+        if many > len(first) or (first[:many] > last).any():
+            return None
+        # under way when each begins, without this cycle's end
+        level = waiting + np.arange(len(begins)) - np.searchsorted(closes, begins)
+        if ((level >= self._probe.in_flight) & ~end[begins]).any():
+            return None
+        now = upto[closes]
+        latency = now - ticked[:many]
+        if self._probe.in_turn and many:
+            turn = np.concatenate(([self._turn], now[:-1]))
+            latency = np.minimum(latency, now - turn + (0 if ahead is None else ahead[closes]))
+        if many:
+            self._turn = int(now[-1])
+        self.began += len(begins)
+        self.ended += many
+        parameters = np.column_stack(rows) if rows else np.zeros((len(first), 0), np.int64)
+        self._queue = deque(
+            _Begun(int(first[n]), int(ticked[n]), int(times[n]), 1, parameters[n].tolist())
+            for n in range(many, len(first)))
+        return Ended(first[:many], last, latency,
+                     np.column_stack((times[:many], chunk.times[closes])), parameters[:many])
+
+    def _one_by_one(self, chunk: Chunk, start: np.ndarray, end: np.ndarray, before: np.ndarray,
+                    upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None) -> Ended:
+        """The same as `ProbeCounter`, for each cycle with an event."""
+        starts = None if self._starts is None else self._starts.of(chunk).values
+        ends = None if self._ends is None else self._ends.of(chunk).values
+        ids = [None if each is None else each.of(chunk) for each in self._ids]
+        by_id = ids[0] is not None
+        found, parameters = [], []
+        for at in np.flatnonzero(start | end).tolist():
+            cycle = chunk.first + at
+            begins = bool(start[at]) and self._more == 0
+            fresh = head = None
+            if begins:
+                fresh = _Begun(cycle, int(before[at]), int(chunk.times[at]),
+                               1 if ends is None else int(ends[at]),
+                               [int(values[at]) for values in shown])
+                self.began += 1
+                self._more = max(0, int(starts[at]) - 1) if starts is not None else 0
+            elif start[at]:
+                self._more -= 1
+            if by_id:
+                named = [self._id(ids[n], at, cycle, role) if happens else None
+                         for n, role, happens in ((0, "id", begins), (1, "end id", end[at]))]
+                head = self._slots.get(named[1], fresh if named[0] == named[1] else None)
+            else:
+                head = self._queue[0] if self._queue else fresh
+            closes = False
+            if end[at] and head is None:
+                if not (self._midway and self.began == 0) and not (
+                        self._midway and by_id and named[1] not in self._seen):
+                    self._problem(cycle, "an end without a request")
+            elif end[at]:
+                self._over += 1
+                closes = self._over >= head.ends
+            if closes:
+                self._over = 0
+                now = int(upto[at])
+                latency = now - head.ticked
+                if self._probe.in_turn:
+                    latency = min(latency, now - self._turn
+                                  + (0 if ahead is None else int(ahead[at])))
+                self._turn = now
+                self.ended += 1
+                found.append((head.cycle, cycle, latency, head.time, int(chunk.times[at])))
+                parameters.append(head.parameters)
+            if by_id:
+                self._keep_by_id(cycle, fresh, head if closes else None, named)
+            else:
+                if begins and len(self._queue) >= self._probe.in_flight and not closes:
+                    self._problem(cycle, f"a request begins while {len(self._queue)} are under way,"
+                                         f" and {self._probe.in_flight} may be")
+                if begins:
+                    self._queue.append(fresh)
+                if closes:
+                    self._queue.popleft()
+        rows = np.array(found, dtype=np.int64).reshape(-1, 5)
+        wide = any(abs(value) >= 1 << 63 for row in parameters for value in row)
+        return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
+                     np.array(parameters, dtype=object if wide else np.int64).reshape(
+                         len(found), len(shown)))
+
+    _seen: set[int] = frozenset()
+
+    def _id(self, lane: object, at: int, cycle: int, role: str) -> int:
+        if lane.unknown is not None and lane.unknown[at]:
+            self._problem(cycle, f"the {role} is unknown (x or z)")
+        return int(lane.values[at])
+
+    def _keep_by_id(self, cycle: int, fresh: _Begun | None, closed: _Begun | None,
+                    named: list[int | None]) -> None:
+        if closed is not None:
+            self._slots.pop(named[1], None)
+        if fresh is not None:
+            if named[0] in self._slots:
+                self._problem(cycle, f"a request with id {named[0]} begins while one is under way")
+            if closed is not fresh:
+                self._slots[named[0]] = fresh
+            self._seen = {*self._seen, named[0]} if self._midway else self._seen
+
+    def under_way(self, last: int, time: int) -> Ended:
+        """The requests that have not ended by the cycle ``last``, the trace's last one.
+
+        Only where latencies are cycles since the start is it known how long they have taken.
+        """
+        kept = [*self._queue, *self._slots.values()]
+        if self._probe.ticks or self._probe.in_turn:
+            kept = []
+        rows = np.array([(each.cycle, last, last + 1 - each.cycle, each.time, time)
+                         for each in kept], dtype=np.int64).reshape(-1, 5)
+        return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
+                     np.array([each.parameters for each in kept], dtype=object).reshape(
+                         len(kept), len(self._shows)), ended=False)
+
+
+def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:
+    """Each assignment of the probe's index letters; ``many`` knows the numbers that have names."""
+    found: list[dict[str, int]] = [{}]
+    for letter, count in probe.each.items():
+        found = [{**place, letter: number} for place in found
+                 for number in range(count if isinstance(count, int) else many(count))]
+    return iter(found)
+
+
+def between_resets(chunk: Chunk, reset: SampledExpression | None) -> Iterator[tuple[Chunk, bool]]:
+    """The chunk in parts, each with whether it is reset throughout it."""
+    if reset is None:
+        yield chunk, False
+        return
+    resets = reset.of(chunk).events
+    cuts = [0, *(np.flatnonzero(resets[1:] != resets[:-1]) + 1).tolist(), len(chunk)]
+    for begin, stop in itertools.pairwise(cuts):
+        if begin < stop:
+            yield chunk.part(begin, stop), bool(resets[begin])

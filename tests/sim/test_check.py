@@ -1,0 +1,358 @@
+"""`cyclebound check`: any trace against a bound."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cyclebound.golden.formula import FormulaError, formula_bound
+from cyclebound.sim import catalogue, trace
+from cyclebound.sim.check import Check, _Run
+from cyclebound.sim.elaborate import leave_unused
+from cyclebound.sim.job import Job, design, run_job
+from cyclebound.sim.observations import read_requests
+from cyclebound.sim.trace import open_trace
+
+START, END = "valid & ~past(valid & ~ready)", "valid & ready"
+
+
+def vcd(path, cycles, *, head=()):
+    """A VCD in which cycle n, of 10 ns, ends with the clock's edge at 10 n + 10."""
+    lines = ["$timescale 1ns $end", "$scope module top $end", "$var wire 1 ! clk $end",
+             "$var wire 1 % valid $end", "$var wire 1 & ready $end", "$var wire 8 ( size $end",
+             "$var wire 1 ) rst $end", "$var real 64 r level $end", "$upscope $end", *head,
+             "$enddefinitions $end"]
+    for number, (valid, ready, size, reset) in enumerate(cycles):
+        lines += [f"#{number * 10}", "1!", f"{valid}%", f"{ready}&",
+                  f"b{size if isinstance(size, str) else format(size, 'b')} (", f"{reset})",
+                  f"#{number * 10 + 5}", "0!"]
+    path.write_text("\n".join([*lines, f"#{len(cycles) * 10}", "1!", ""]))
+    return path
+
+
+def traffic(latencies):
+    """Cycles of requests that take so long, one after the other, with a pause between."""
+    cycles = [(0, 0, 0, 1), (0, 0, 0, 0)]
+    for latency in latencies:
+        cycles += [*[(1, 0, latency, 0)] * (latency - 1), (1, 1, latency, 0), (0, 0, 0, 0)]
+    return cycles
+
+
+@pytest.fixture
+def dump(tmp_path):
+    return vcd(tmp_path / "dump.vcd", traffic([3, 1, 5, 2]))
+
+
+def checked(call, dump, *words):
+    return call("check", dump, "--start", START, "--end", END, *words)
+
+
+@pytest.mark.unit
+def test_a_bound_that_holds(call, dump):
+    done = checked(call, dump, "--bound", "7", "--reset", "rst", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["verdict"], found["requests"], found["worst"], found["allowed"]) == (
+        "held", 4, 5, 7)
+    assert found["histogram"] == [[1, 1], [2, 1], [3, 1], [5, 1]]
+    assert (found["first"], found["last"], found["times"]) == (8, 12, [90, 130])
+    assert (found["clock"], found["signals"]) == ("top.clk", ["top.ready", "top.rst", "top.valid"])
+
+
+@pytest.mark.unit
+def test_a_bound_that_each_kind_reaches(call, dump):
+    done = checked(call, dump, "--bound", "size", "--request", "size=size")
+    assert done.returncode == 0, done.stderr
+    assert "exact" in done.stdout
+    assert "1.00 / 1.00 / 1.00" in done.stdout
+
+
+@pytest.mark.unit
+def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
+    done = checked(call, dump, "--bound", "4", "--picture", "worst.svg", "--signal", "size")
+    assert done.returncode == 1
+    assert "violated: request with no parameters took 5 cycles, bound 4: cycles 8 to 12" in (
+        done.stdout)
+    assert "which end at 90 ns to 130 ns" in done.stdout
+    drawn = (tmp_path / "worst.svg").read_text()
+    ElementTree.fromstring(drawn)
+    texts = re.findall(r">([^<>]+)</text>", drawn)
+    assert {"request: cycle 8", "completion: cycle 12"} <= set(texts)
+    assert {"ready", "valid"} <= set(re.findall(r">(\w+)<tspan", drawn))
+    assert re.search(r"size = 0x5 \(5\), cycles 8 to 12", drawn)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("words", "status", "says"), [
+    (["--bound", "limits.py:longest", "--set", "extra=2"], 0, "bound longest"),
+    (["--bound", "limits.py:plain", "--set", "extra=3"], 0, "plain(extra)"),
+    (["--bound", "limits:longest", "--set", "extra=1"], 1, "violated"),
+    (["--bound", "limits.py:exactly"], 1, "took 5 cycles, predicted 3"),
+    (["--bound", "limits.py:broken"], 1, "not covered: broken does not cover"),
+    (["--bound", "limits.py:longest"], 2, "bound longest needs extra: give each with --set"),
+    (["--bound", "limits.py:longer"], 2, "no function in limits.py 'longer'; did you mean longest"),
+    (["--bound", "none.py:longest"], 2, "--bound: there is no file none.py"),
+    (["--bound", "limits.py:share"], 2, "a rate is no latency"),
+    (["--bound", "fails.py:x"], 2, "--bound fails.py: KeyError: 'none'"),
+    (["--bound", "n +* 1"], 2, "--bound, column 4: invalid syntax\n    n +* 1\n       ^"),
+    (["--bound", "n ** 2"], 2, "column 1: 'n ** 2' is none of whole numbers"),
+    (["--bound", "n + 1"], 2, "bound n + 1 needs n"),
+    (["--bound", "9", "--set", "n"], 2, "--set takes NAME=VALUE"),
+    (["--bound", "9", "--set", "n=x"], 2, "--set n takes a whole number, not 'x'"),
+    (["--bound", "9", "--clock", "none"], 2, "no signal 'none'"),
+    (["--bound", "9", "--reset", "rts"], 2, "did you mean top.rst?\n    rts\n    ^"),
+    (["--bound", "9", "--reset", "level"], 2, "no signal 'level'"),
+    (["--bound", "9", "--id", "size", "--ends", "2"], 2, "a probe with an id has one start"),
+    (["--bound", "9", "--picture", "x.png"], 2, "ends in .svg"),
+    (["--bound", "9", "--each", "r=none"], 2, "no signal 'none'"),
+])
+def test_what_a_user_may_say(call, dump, tmp_path, words, status, says):
+    (tmp_path / "limits.py").write_text(
+        "from typing import Annotated\nfrom cyclebound.golden.bound import *\n"
+        "from cyclebound.golden.bound import bound, prediction, rate\n"
+        "@bound(formula='3 + extra', source='test')\n"
+        "def longest(*, extra: Annotated[int, Range(0)]) -> int:\n    return 3 + extra\n"
+        "@prediction(formula='3', source='test')\ndef exactly() -> int:\n    return 3\n"
+        "@rate(formula='1', source='test')\ndef share() -> int:\n    return 1\n"
+        "def plain(extra):\n    return 3 + extra\ndef broken():\n    return 1 // 0\n")
+    (tmp_path / "fails.py").write_text("{}['none']\n")
+    done = checked(call, dump, *words)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert says in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("start", "end", "says"), [
+    ("valid &", "ready", """--start, column 8: the expression ends too early
+    valid &
+           ^"""),
+    ("valid", "reday & 1", """--end, column 1: there is no reday: no signal 'reday'; did you mean \
+top.ready?
+    reday & 1
+    ^"""),
+    ("valid & size[7:4]", "ready", """column 9: there is no size[7:4]: [7:4] has no bit: bits 7 to \
+4, [7:4] in Verilog, are [4:8] here"""),
+])
+def test_points_at_the_column(call, dump, start, end, says):
+    done = call("check", dump, "--start", start, "--end", end, "--bound", "9")
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("cycles", "verdict", "says"), [
+    (traffic([]), "unobserved", "no request was seen"),
+    ([(0, 0, 0, 0)] * 3 + [(1, 0, 0, 0)] * 3, "unobserved", "none of 1 requests ended"),
+    ([(0, 0, 0, 0)] * 3 + [(1, 0, 0, 0)] * 12, "violated", "took 12 cycles, bound 9"),
+    ([(0, 0, 0, 0)] * 3 + [(1, "x", 0, 0)] * 3, "unclear", "cycle 4: start is unknown (x or z)"),
+    ([], "unclear", "the clock top.clk never rises"),
+])
+def test_a_trace_that_shows_nothing_fails(call, tmp_path, cycles, verdict, says):
+    done = checked(call, vcd(tmp_path / "d.vcd", cycles), "--bound", "9", "--json")
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)
+    assert found["verdict"] == verdict
+    assert says in found["detail"]
+
+
+@pytest.mark.unit
+def test_requests_under_way_where_the_trace_begins(call, tmp_path):
+    dump = vcd(tmp_path / "d.vcd", [(0, 0, 0, 0), (0, 1, 0, 0), *traffic([2, 3])])
+    words = ["check", dump, "--start", START, "--end", "ready", "--bound", "3", "--json"]
+    done = call(*words)
+    assert json.loads(done.stdout)["problems"] == ["cycle 1: an end without a request"]
+    assert done.returncode == 1
+    done = call(*words, "--midway")
+    assert json.loads(done.stdout)["verdict"] == "exact"
+
+
+@pytest.mark.unit
+def test_a_reset_ends_what_is_under_way(call, tmp_path):
+    dump = vcd(tmp_path / "d.vcd", [(0, 0, 0, 0), (1, 0, 0, 0), (1, 0, 0, 1), *traffic([2])])
+    found = json.loads(checked(call, dump, "--bound", "2", "--reset", "rst", "--json").stdout)
+    assert (found["requests"], found["cut_off"], found["verdict"]) == (1, 1, "exact")
+
+
+TABLE = "time,req.valid,ready,id\n5,0,0,x\n6,1,0,0x3\n7,1,1,3\n9,0,0,\n12,1,1,0b11\n"
+
+
+@pytest.mark.unit
+def test_a_table(call, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(TABLE)
+    words = ("check", path, "--start", "req.valid & ~past(req.valid & ~ready)", "--end",
+             "req.valid & ready", "--bound", "2", "--request", "id=id", "--json")
+    done = call(*words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["histogram"], found["times"], found["cycles"]) == ([[1, 1], [2, 1]], [6, 7], 5)
+    assert found["parameters"] == {"id": 3}
+
+
+@pytest.mark.unit
+def test_a_table_with_a_clock(call, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("clk,req,ack\n0,1,0\n1,1,0\n0,1,1\n1,0,0\n0,0,0\n1,0,0\n")
+    found = json.loads(call("check", path, "--start", "req & ~past(req & ~ack)", "--end", "ack",
+                            "--bound", "2", "--clock", "clk", "--json").stdout)
+    assert (found["cycles"], found["histogram"]) == (3, [[2, 1]])
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("text", "says"), [
+    ("", "there are none"), ("a,\n", "column 2 has no name"), ("a,a\n", "two columns are called"),
+    ("a,b\n1\n", "line 2 has 1 values; the first line names 2 columns"),
+    ("a,b\n1,y\n", "'y' is no whole number"), ("a,b\n1,-1\n", "'-1' is no whole number from 0"),
+    ("a,b\n1," + "9" * 5000 + "\n", "is no whole number"), ("a,b\n\0,1\n", "is no whole number"),
+    ("time,a,b\n-1,0,0\n", "is no whole number from 0"), ("\xff\xfe", "there are \xff\xfe"),
+])
+def test_a_table_that_is_none(call, tmp_path, text, says):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    done = call("check", path, "--start", "a", "--end", "b", "--bound", "1")
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+HEAD = ("$scope module dut $end", "$var wire 1 - valid $end", "$var wire 1 + ports__0__ask $end",
+        "$var wire 1 . ports__1__ask $end", "$var wire 8 / odd$name $end", "$upscope $end")
+
+
+@pytest.mark.unit
+def test_names(tmp_path):
+    path = vcd(tmp_path / "d.vcd", traffic([1]), head=HEAD)
+    with open_trace(path) as found:
+        assert found.find(("ports", 1, "ask")) == ("dut.ports__1__ask", 1, ())
+        assert found.find(("dut", "ports", 0, "ask")) == ("dut.ports__0__ask", 1, ())
+        assert [name for name, *_ in found.find(("ports", slice(None, None), "ask"))] == [
+            "dut.ports__0__ask", "dut.ports__1__ask"]
+        assert found.count("ports") == 2
+        assert found.count("size") == 8
+        assert found.find(("size", 3)) == ("top.size", 8, (3,))
+        with pytest.raises(LookupError, match=r"several signals are called so: .*--scope"):
+            found.find(("valid",))
+        found.scope = "dut"
+        assert found.find(("valid",))[0] == "dut.valid"
+        assert found.find(("size",))[0] == "top.size"
+        found.aliases["odd"] = found.find_name("odd$name")
+        assert found.find(("odd", 1)) == ("dut.odd$name", 8, (1,))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("text", "known", "value"), [
+    ("12", {}, 12), (" 0x10 ", {}, 16), ("(n - 1) * burst + 5", {"n": 3, "burst": 4}, 13),
+    ("max(n, 7) // 2", {"n": 3}, 3), ("min(n, 7) % 2", {"n": 3}, 1), ("-n + 9", {"n": 2}, 7),
+])
+def test_formulas(text, known, value):
+    assert formula_bound(text).of({**known, "more": 1}) == value
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("text", ["", "n.x", "n ** 2", "n / 2", "'x'", "abs(n)", "n[0]", "1.5",
+                                  "(" * 300, "-" * 5000 + "1", "lambda: 1", "True", "n, m", "\0"])
+def test_what_is_no_formula(text):
+    with pytest.raises(FormulaError):
+        formula_bound(text)
+
+
+# -- broken traces ---------------------------------------------------------------------------------
+
+@pytest.mark.unit
+def test_a_file_that_is_none(call, tmp_path):
+    for name, data in (("a.fst", b"\0"), ("b.vcd", b"nothing"), ("c.ghw", b"GHDLwave\n")):
+        (tmp_path / name).write_bytes(data)
+        done = call("check", tmp_path / name, "--start", "a", "--end", "b", "--bound", "1")
+        assert done.returncode in (1, 2)
+        assert "Traceback" not in done.stderr
+    done = call("check", "none.fst", "--start", "a", "--end", "b", "--bound", "1")
+    assert done.stderr == "cyclebound: there is no trace none.fst\n"
+
+
+@pytest.mark.unit
+def test_time_that_goes_back_is_no_trace(call, tmp_path):
+    path = vcd(tmp_path / "d.vcd", traffic([3, 2]))
+    path.write_text(path.read_text().replace("#50\n", "#20\n"))
+    done = checked(call, path, "--bound", "9")
+    assert done.returncode == 2
+    assert "cannot read the trace" in done.stderr
+
+
+@pytest.mark.unit
+def test_a_reader_that_hangs_is_stopped(call, dump, monkeypatch):
+    monkeypatch.setattr(trace, "_PATIENCE", 0.5)
+    popen = trace.subprocess.Popen
+    monkeypatch.setattr(trace.subprocess, "Popen", lambda words, **options: popen(
+        ["sleep", "60"], **options))
+    done = checked(call, dump, "--bound", "9")
+    assert done.returncode == 2
+    assert "no progress in 0.5 seconds" in done.stderr
+
+
+# -- the same as hardware --------------------------------------------------------------------------
+
+def sampled(waveform, probe, component):
+    """(first, last, latency) of each request of each place, in a waveform of ours."""
+    def many(value):
+        found = value if isinstance(value, int) else getattr(component, value)
+        return found if isinstance(found, int) else len(found)
+
+    probe = replace(probe, in_flight=many(probe.in_flight),
+                    each={letter: many(value) for letter, value in probe.each.items()})
+    known = {name: value for name, value in vars(component).items()
+             if isinstance(value, int) and not name.startswith("_")}
+    found, began = [], []
+    with open_trace(waveform) as opened:
+        opened.scope = "top.dut"
+        run = _Run(opened, Check(probe, formula_bound("1"), known, "top.clk", "top.rst"))
+        for each in run.probes:
+            found.append(rows := [])
+
+            def feed(part, feed=each.feed, rows=rows):
+                seen = feed(part)
+                rows.append(np.column_stack((seen.first, seen.last, seen.latency,
+                                             *seen.parameters.T)))
+                return seen
+
+            each.feed = feed
+        for _ in run.requests():
+            pass
+        for each in run.probes:
+            assert each.problems == []
+            began.append(each.began)
+    return [np.concatenate(rows) for rows in found], began
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("name", [
+    "dram.multi_port_front_end",  # ticks, a place for each port, a parameter at the ports
+    pytest.param("dram.reorder_core", marks=pytest.mark.thorough),  # by id, past(past(...))
+    pytest.param("systolic.tile_sequencer", marks=pytest.mark.thorough)])
+def test_a_waveform_has_the_requests_that_hardware_printed(tmp_path, name):
+    block = catalogue.load().find(name)
+    configuration = next(iter(block.configurations))
+    job = Job(name, configuration, block.testbenches[0].name, 1, str(tmp_path), waves=True)
+    outcome = run_job(job)
+    assert outcome.passed, outcome.reason
+    component, top = design(block, job)
+    leave_unused(top)
+    printed, _ = read_requests(tmp_path / "probes.txt", top.printed())
+    compared = 0
+    for what, probe in top.probes.items():
+        if what in top.classed or probe.declared():
+            continue  # printed only for what testbenches have declared
+        found, began = sampled(outcome.waveform, probe, component)
+        for seen, rows, many in zip([each for each in printed if each.what == what], found, began,
+                                    strict=True):
+            rows[:, :2] += 1  # hardware counts the edge at time 0
+            assert (rows[:, :3] == seen.ended).all()
+            assert many == len(seen.began)
+            shown = {row[0]: row[1:] for row in seen.began.tolist()}
+            assert all(shown[row[0]] == row[3:] for row in rows.tolist())
+            compared += len(rows)
+    assert compared > 100

@@ -1,0 +1,169 @@
+"""Broken traces: `cyclebound check` gives a verdict, or says why there is none.
+
+It never hangs, and no traceback leaves it.
+
+Each input is read in a process that may be killed, as the real reader's is: the library aborts
+where a broken file makes it ask for more memory than there is. A hang is one input that takes
+longer than `_LIMIT` seconds.
+
+The long search has a million inputs: ``pytest --thorough tests/sim/test_trace_fuzz.py``.
+"""
+
+import base64
+import json
+import os
+import random
+import resource
+import signal
+import traceback
+from pathlib import Path
+
+import pytest
+
+from cyclebound.golden.formula import formula_bound
+from cyclebound.sim import trace_reader
+from cyclebound.sim.check import Check, check
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.trace import Trace, _Table, _Waveform
+from cyclebound.tb.probe import Probe
+
+from .test_check import TABLE, traffic, vcd
+from .test_fuzz import broken
+
+pytestmark = pytest.mark.unit
+
+_LIMIT = 20  # seconds
+_MEMORY = 2 << 30
+
+# 20 cycles of a counter and a handshake, written by Icarus Verilog
+_FST = base64.b64decode("""
+AAAAAAAAAAFJAAAAAAAAAAAAAAAAAAAAyGlXFIsKvwVAAAAAAAgAAAAAAAAAAAAAAQAAAAAAAAAGAAAAAAAAAAYAAAAAAAAA
+AfdJY2FydXMgVmVyaWxvZwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAFN1biBOb3YgMjIgMjE6
+NDU6MDYgMjAyNgoAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACAAAAAAAAAFhAAAAAAAAAAAAAAAAAAAAyAAAAAAA
+AAEvUwwGeF6rqKA6AABivSbpBloAABYIUggKEAoIKXheY2BjIQ4CABBBAMlQeF4VyosOABAMQ1GPYRj+/2/1LulJmywlXVFy
+UExUMGjQYYDDhMXzdhHMAxfeBxfKAMcAAAABAgACBAAEBAAIBAAQBAAgBABABACABAEABAIABAQABAgBBBACBCAFBEALBIAW
+BAAtBABaBAC0BAFoBALQAAAAAAAAAjxu818ER1ApMgTRzPbpBKr5UzQEYlLlAwSfLsaGBFf+bC0Eo9lfqASB/b7nBJTwrxoE
+y/YzsQS80RlcBJ0j5QsE4pb27gQBulF1BIPGtFAEtS37bwRPyfICBGJPCXkEpQmkhAAABhhCMAMVHecAgQHVAQAAAAAAAAAJ
+eNpjYCUSAAAQLQDJAAAAAAAAACkAAAAAAAAADAAAAAAAAAApAwAAAAAAAAAeAAAAAAAAAAYAAAAAAAAABgEBIBAgAQQAAAAA
+AAAAfgAAAAAAAABuH4sIAAAAAAAAA/vDwFySmVepV8bA+IeBlZGB6Q8DC5D8x5CUmpecwcAgwFCUmphSycDIwMqQnJMNplMS
+SxIVoo0NrQxiGRSA/Jy04iKFaENTEF8AyM/LzyxORVZQlpiTmQLU+h8AJFjxp24AAAA=
+""")
+
+
+class Local(_Waveform):
+    """A waveform whose reader's words are in memory."""
+
+    def __init__(self, path):
+        self._buffer, self._replies = bytearray(), []
+        trace_reader.serve(str(path), self._say, self._buffer.extend, self._reply)
+
+    def _say(self, **values):
+        self._buffer.extend(json.dumps(values).encode() + b"\n")
+
+    def _reply(self):
+        """The reader asks which signals: all of them, the clocks first."""
+        head = self._line(Path("it"))
+        self._ids, names = {}, []
+        for number, (name, width, key) in enumerate(head["signals"]):
+            if width and not name.startswith("$"):
+                names.append((name, width))
+                self._ids.setdefault(name, (number, key))
+        Trace.__init__(self, Path("it"), dict(names))
+        chosen = sorted(self._ids, key=lambda name: not name.endswith("clk"))
+        return json.dumps([self._ids[name][0] for name in chosen])
+
+    def _more(self, path):
+        raise UserError("the reader has said no more")
+
+    class _Nothing:
+        def write(self, data): ...
+        def flush(self): ...
+        def seek(self, to): ...
+        def read(self, size): return b""
+
+    _said = _Nothing()
+    _process = type("Process", (), {"stdin": _Nothing()})
+
+
+def looked_at(path):
+    """Check the file; whatever is wrong with it is a `UserError`."""
+    if path.suffix == ".csv":
+        opened = _Table(path)
+    else:
+        try:
+            opened = Local(path)
+        except BaseException as error:  # as the reader's own process has it
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            raise UserError(" ".join(str(error).split())[:500]) from None
+    return check(opened, Check(
+        Probe("valid & ~past(valid & ~ready)", "valid & ready", in_flight=2),
+        formula_bound("9")))
+
+
+def children(data, suffix, seeds, folder):
+    """How many inputs were looked at, refused, and ended their process; and what went wrong."""
+    state = os.open(folder / "state", os.O_RDWR | os.O_CREAT)
+    refused = killed = 0
+    at = seeds.start
+    while at < seeds.stop:
+        if (child := os.fork()) == 0:
+            try:
+                _child(data, suffix, range(at, seeds.stop), folder, state)
+                os._exit(0)
+            except BaseException:
+                (folder / "traceback").write_text(traceback.format_exc())
+                os._exit(3)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        at, more = (int.from_bytes(os.pread(state, 8, 8 * n), "little") for n in (0, 1))
+        refused += more
+        if status == 0:
+            break
+        if status == -signal.SIGALRM:
+            return at, refused, killed, f"seed {at}: still busy after {_LIMIT} s"
+        if status > 0:
+            return at, refused, killed, f"seed {at}: {(folder / 'traceback').read_text()}"
+        killed += 1
+        at += 1
+    os.close(state)
+    return len(seeds), refused, killed, ""
+
+
+def _child(data, suffix, seeds, folder, state):
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    path, refused = folder / f"it{suffix}", 0
+    # a process that has read many files is replaced, so that none pays for another's threads
+    for seed in seeds:
+        os.pwrite(state, seed.to_bytes(8, "little") + refused.to_bytes(8, "little"), 0)
+        path.write_bytes(broken(data, random.Random(f"{suffix} {seed}")))
+        signal.setitimer(signal.ITIMER_REAL, _LIMIT)
+        try:
+            looked_at(path)
+        except UserError:
+            refused += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    os.pwrite(state, seeds.stop.to_bytes(8, "little") + refused.to_bytes(8, "little"), 0)
+
+
+@pytest.mark.parametrize("rounds", [
+    pytest.param(range(1000), id="thousand"),
+    pytest.param(range(1000, 340_000), id="third-of-a-million", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("suffix", [".fst", ".vcd", ".csv"])
+def test_broken_traces(tmp_path, suffix, rounds):
+    head, *rows = TABLE.splitlines()
+    data = {".fst": _FST, ".csv": "\n".join([head.replace("req.", ""), *rows * 3]).encode(),
+            ".vcd": vcd(tmp_path / "good.vcd", traffic([3, 1, 2, 5])).read_bytes()}[suffix]
+    (tmp_path / f"good{suffix}").write_bytes(data)
+    assert looked_at(tmp_path / f"good{suffix}").finding.requests > 3
+    looked, refused, killed, wrong = children(data, suffix, rounds, tmp_path)
+    print(f"{suffix}: {looked} inputs, {refused} refused, {killed} ended their process")
+    assert not wrong
+    assert len(rounds) // 20 < refused < len(rounds) * 19 // 20
+    assert killed < len(rounds) // 100

@@ -1,0 +1,128 @@
+"""The adversary: what it finds in analyses with planted looseness, and in those that are in use."""
+
+import dataclasses
+
+import pytest
+
+from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
+from cyclebound.golden.simd.cycle import CycleModel, Policy
+from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.work_group import memory_of
+from cyclebound.sim.simd_published import held_cycles, own_cycles, published_cycles
+from cyclebound.tools.simd import wcet_adversary as adversary
+from cyclebound.tools.simd.kernel_cases import case
+from cyclebound.tools.simd.kernels import KERNELS
+from cyclebound.tools.simd.published.analysis import published_wcet
+from cyclebound.tools.simd.published.witnesses import AUTHORS_LEAD, WITNESSES, authors_timeline
+from cyclebound.tools.simd.random_kernels import Mix
+from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
+
+SMALL = MACHINES["small"]
+BENCH = adversary.Bench(SMALL, DDR4_3200AA_X16, Mix(branches=True))
+IN_SCOPE = adversary.Bench(SMALL, DDR4_3200AA_X16, Mix(True, False, False), 0, AUTHORS_LEAD)
+
+pytestmark = pytest.mark.unit
+
+
+def found_in(analysis, bench, seeds):
+    """The first violation among the kernels of some seeds."""
+    return next((each for each in adversary.attacks(analysis, seeds, bench) if each.violated), None)
+
+
+def no_refreshes(program, grid, part, policy):
+    """Planted: the bound without refreshes."""
+    found = Analysis(program, grid, part).wcet(policy)
+    return found.bare
+
+
+def formula_of_a_path(program, grid, part, policy):
+    """Planted: the published formula outside its scope, where paths are chosen by their sum."""
+    found = published_wcet(program, grid, part, unchecked=True)
+    return found.access if policy is Policy.ACCESS else found.compute
+
+
+def test_it_finds_a_dropped_refresh():
+    assert found_in(no_refreshes, BENCH, range(20))  # the third does
+
+
+def test_it_finds_a_forgotten_edge_cost(monkeypatch):
+    """The pipeline that is emptied by an access."""
+    cost = EdgeCosts.cost
+    monkeypatch.setattr(EdgeCosts, "cost", lambda self, edge: cost(self, edge) - 8 * (
+        self._graph.is_access(edge.source)))
+    assert found_in(own_cycles, BENCH, range(6, 30))  # the seventh kernel shows it
+
+
+def test_it_finds_paths_by_sum():
+    bench = dataclasses.replace(IN_SCOPE, mix=Mix(True, False, True))
+    assert found_in(formula_of_a_path, bench, range(80, 100))  # the eighty-first shows it
+
+
+def test_what_it_finds_can_be_run_again():
+    first, again = (adversary.attack(no_refreshes, 3, BENCH) for _ in range(2))
+    assert first == again
+    assert str(first).startswith("seed 3: grid ")
+
+
+def test_a_histogram_counts_every_kernel_with_a_bound():
+    found = [adversary.attack(own_cycles, seed, BENCH) for seed in range(3)]
+    assert sum(adversary.histogram(found).values()) == 3
+    nothing = dataclasses.replace(found[0], bound=None)
+    assert adversary.histogram([nothing]) == {}
+    assert not nothing.violated
+
+
+@pytest.mark.parametrize("name", ["prefix_sum", "stencil", "cnn_convolution"])
+def test_holding_the_compute_unit(name):
+    """Under its bound, and the reduced cases' results are the same."""
+    found = case(name, SMALL)
+    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
+    plain = {number: words.copy() for number, words in found.memory.items()}
+    CycleModel(found.program, found.grid, plain, policy=Policy.COMPUTE,
+               part=DDR4_3200AA_X16).run()
+    timed = CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
+                       part=DDR4_3200AA_X16, hold=True).run()
+    assert timed.cycles <= bound
+    assert all((words == plain[number]).all() for number, words in found.memory.items())
+
+
+@pytest.mark.parametrize("witness", WITNESSES[:2], ids=lambda each: each.name)
+def test_holding_makes_the_published_formula_safe(witness):
+    part = DDR4_3200AA_X16
+    timed = CycleModel(witness.program, witness.grid, memory_of(witness.program),
+                       policy=Policy.COMPUTE, part=part, hold=True,
+                       timeline=authors_timeline(part, witness.due)).run()
+    assert timed.cycles <= witness.published().compute
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", [DDR4_3200AA_X16, DDR4_3200AA_X8], ids=["x16", "x8"])
+@pytest.mark.parametrize("analysis", [own_cycles, held_cycles])
+def test_no_random_kernel_exceeds_the_bound(analysis, part):
+    """2,500 for each part and analysis: 10,000."""
+    bench = adversary.Bench(SMALL, part, Mix(branches=True), hold=analysis is held_cycles)
+    assert found_in(analysis, bench, range(2500)) is None
+
+
+@pytest.mark.thorough
+def test_in_scope_random_kernels_keep_to_the_published_bound():
+    """Besides the errata, which random kernels of `small` hardly meet."""
+    assert found_in(published_cycles, IN_SCOPE, range(500)) is None
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", KERNELS)
+def test_all_kernels_with_hold(name):
+    found = case(name, SMALL)
+    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
+    assert CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
+                      part=DDR4_3200AA_X16, hold=True).run().cycles <= bound
+
+
+def test_one_active_lane_in_an_indexed_request():
+    """Found by the adversary: the iterator looks at all lanes before the first command."""
+    for bench in (BENCH, dataclasses.replace(BENCH, hold=True)):
+        found = adversary.attack(held_cycles if bench.hold else own_cycles, 5215, bench)
+        assert found.bound is not None
+        assert not found.violated

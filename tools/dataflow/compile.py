@@ -1,0 +1,203 @@
+"""From a kernel to its graph: expressions, predication, and the order of memory accesses.
+
+Source: SGMF, sections 4.3 and 4.5 (enable tokens, joins, labels, poisoned control tokens).
+"""
+
+import ast
+from collections.abc import Mapping
+
+import numpy as np
+
+from cyclebound.golden.dataflow.graph import Graph, Memory, Task, Token
+from cyclebound.golden.dataflow.kernel import FUNCTIONS, Float, Kernel
+from cyclebound.tools.dataflow.expressions import emit
+from cyclebound.tools.dataflow.operands import Value, constant, float_bits, operand, unify
+from cyclebound.tools.dataflow.returns import HIDDEN, RETURNED, without_returns
+from cyclebound.tools.dataflow.values import Place, Scope, Valuer, construct, symbol
+
+__all__ = ["Compiler", "check_constants", "compile_kernel", "finished"]
+
+
+class Compiler(Valuer):
+    """One graph under way, from statements."""
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def body(self, statements: list[ast.stmt], scope: Scope) -> None:
+        for statement in statements:
+            self.statement(statement, scope)
+
+    def statement(self, node: ast.stmt, scope: Scope) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                if isinstance(value, (ast.Tuple, ast.List)) and len(targets) == 1 and isinstance(
+                        targets[0], (ast.Tuple, ast.List)):
+                    self._assign_many(targets[0].elts, value.elts, node, scope)
+                    return
+                found = self.expression(value, scope)
+                for target in targets:
+                    self._assign(target, found, node, scope)
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=operator, value=value):
+                load = ast.copy_location(ast.Name(name, ast.Load()), target)
+                self._assign(target, self.expression(
+                    ast.copy_location(ast.BinOp(load, operator, value), node), scope), node, scope)
+            case ast.AugAssign(target=ast.Subscript() as target, op=operator, value=value):
+                place = self.place(target, scope)  # once, as in Python
+                both = (self.load(target, scope, place), self.expression(value, scope))
+                self.store(target, emit(self, node, symbol(operator), *both), scope, place)
+            case ast.If():
+                self.branch(node, scope)
+            case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
+                pass
+            case ast.Return(value=ast.expr()):
+                raise self.fail(node, "return of a value cannot be mapped")
+            case _:
+                raise self.fail(node, f"{construct(node)} cannot be mapped")
+
+    def _assign_many(self, targets: list[ast.expr], values: list[ast.expr], node: ast.stmt,
+                     scope: Scope) -> None:
+        if len(targets) != len(values) or any(isinstance(each, ast.Starred)
+                                              for each in (*targets, *values)):
+            raise self.fail(node, f"'{ast.unparse(node)}' cannot be mapped")
+        found = [self.expression(value, scope) for value in values]
+        for target, value in zip(targets, found, strict=True):
+            self._assign(target, value, node, scope)
+
+    def _assign(self, target: ast.expr, value: Value, node: ast.stmt, scope: Scope) -> None:
+        match target:
+            case ast.Name(id=name):
+                if name in self.kernel.parameters or name == self.kernel.thread:
+                    raise self.fail(node, f"parameter {name} cannot be assigned to")
+                if name in FUNCTIONS:
+                    raise self.fail(node, f"{name} cannot be assigned to, for it is a function of "
+                                    "the language")
+                scope.names[name] = value
+                scope.partial.pop(name, None)
+            case ast.Subscript():
+                self.store(target, value, scope)
+            case _:
+                raise self.fail(node, f"'{ast.unparse(node)}' cannot be mapped")
+
+    def store(self, target: ast.Subscript, value: Value, scope: Scope,
+              place: Place | None = None) -> None:
+        name, kind, index = place or self.place(target, scope)
+        if unify(value, Value(0, kind)) not in (kind, "bool"):
+            raise self.fail(target, f"{value.kind} cannot be stored in {name}, an array of {kind}")
+        bits = operand(self, target, value, kind, wide=True)
+        self._access(Task(Memory.STORE, [index, bits, None], array=name,
+                          line=target.lineno), scope)
+
+    def branch(self, node: ast.If, scope: Scope) -> None:
+        """Both ways, each under its condition; variables that differ afterwards are chosen."""
+        condition = self.condition(node.test, scope)
+        if condition.known:  # one way only
+            self.body(node.body if condition.what else node.orelse, scope)
+            return
+        if isinstance(node.test, ast.Name) and node.test.id == RETURNED:
+            way = scope.inside()
+            way.predicate = self._and(scope.predicate, condition.what, True, node)
+            self.body(node.orelse, way)
+            returned = way.names[RETURNED]
+            if returned != scope.names[RETURNED]:
+                returned = self.choose(condition, constant(True), returned, "bool", node)
+            # a thread that has returned uses no variable any more
+            scope.names, scope.partial = {**way.names, RETURNED: returned}, way.partial
+            return
+        hidden = (node.test.id if isinstance(node.test, ast.Name)
+                  and node.test.id.startswith(HIDDEN) else None)
+        ways = []
+        for statements, inverted in ((node.body, False), (node.orelse, True)):
+            way = scope.inside(*([(hidden, not inverted)] if hidden else []))
+            if statements:
+                way.predicate = self._and(scope.predicate, condition.what, inverted, node)
+                self.body(statements, way)
+            ways.append(way)
+        self._merge(condition, ways, scope, node, hidden is not None)
+
+    def _merge(self, condition: Value, ways: list[Scope], scope: Scope, node: ast.If,
+               hidden: bool) -> None:
+        names = dict.fromkeys(name for way in ways for name in (*way.names, *way.partial))
+        partial = {}
+        for name in names:
+            yes, no = (way.find(name) for way in ways)
+            if yes is not None and no is not None:
+                if yes != no:
+                    kind = unify(yes, no)
+                    if kind is None:
+                        raise self.fail(node, f"{name} is {yes.kind} one way and {no.kind} the "
+                                        "other")
+                    yes = self.choose(condition, yes, no, kind, node)
+                scope.names[name] = yes
+            elif yes is not None or no is not None:
+                way = ways[yes is None]
+                if hidden:
+                    partial[name] = way.partial.get(name, (way.guards, way.find(name)))
+            else:
+                known = [way.partial[name] for way in ways if name in way.partial]
+                if all(each == known[0] for each in known) and (hidden or len(known) == 2):
+                    partial[name] = known[0]
+        scope.partial = {name: each for name, each in partial.items() if name not in scope.names}
+
+def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
+    """The graph of a kernel without loops.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What to compile.
+    **constants
+        A value for each of its constants.
+
+    Raises `KernelError` for what cannot be mapped, `TypeError` for constants that are missing or
+    unknown, `ValueError` for one that is none.
+    """
+    constants = check_constants(kernel, constants)
+    compiler = Compiler(kernel, constants)
+    compiler.body(without_returns(kernel.tree.body),
+                  Scope({kernel.thread: Value(compiler.number, "int")}))
+    graph = finished(compiler.graph)
+    if not graph.ends:
+        raise kernel.error(kernel.tree.lineno, "there is no store")
+    return graph
+
+
+def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str, float]:
+    """The constants, as numbers of their kinds.
+
+    Raises `TypeError` unless every constant of the kernel has a value, and nothing else, and
+    `ValueError` for a value that is not of its kind.
+    """
+    for name in kernel.constants:
+        if name not in constants:
+            raise TypeError(f"kernel {kernel.name} needs a value for {name}")
+    unknown = sorted(set(constants) - set(kernel.constants))
+    if unknown:
+        raise TypeError(f"kernel {kernel.name} has no constant {unknown[0]}")
+    found: dict[str, float] = {}
+    for name in kernel.constants:
+        value = constants[name]
+        floating = kernel.parameters[name] is Float
+        try:
+            if isinstance(value, str):
+                raise ValueError
+            if floating:
+                float_bits(value if isinstance(value, int) else float(value))
+                found[name] = np.float32(value)
+            else:
+                found[name] = int(value)
+                if found[name] != value:
+                    raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            what = "a number in single precision" if floating else "an integer"
+            raise ValueError(f"kernel {kernel.name}: {name} must be {what}, not "
+                             f"{value!r}") from None
+    return found
+
+
+def finished(graph: Graph) -> Graph:
+    """What is needed of a graph, in order; a thread ends with the stores that nothing waits for."""
+    graph = graph.pruned().ordered()
+    followed = {token.task for token in graph.consumers()}
+    graph.ends = [Token(number) for number, task in graph.tasks.items()
+                  if task.function == Memory.STORE and number not in followed]
+    return graph

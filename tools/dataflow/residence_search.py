@@ -1,0 +1,74 @@
+"""A search for the epoch that stays longest in a load/store unit.
+
+    python -m cyclebound.tools.dataflow.residence_search TRIES SEED > FILE
+
+with golden/dataflow/residence_witness.csv for FILE.
+
+Four epochs of `golden.dataflow.residence.DEPTH` threads: in which order their tokens come, and
+which accesses are late. What is as good as the best so far is changed a little and tried again;
+after a while without a better one, it begins anew. The longest is printed on standard error.
+"""
+
+import random
+import sys
+
+from cyclebound.golden.dataflow.bounds import access_residence
+from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, residence
+
+__all__ = ["search"]
+
+_EPOCHS, _QUICK, _PATIENCE = 4, 2, 400
+Threads = list[tuple[int, int]]
+
+
+def _fresh(rng: random.Random, depth: int, memory: int) -> Threads:
+    return [(tid, rng.choice((_QUICK, memory))) for epoch in range(_EPOCHS)
+            for tid in rng.sample(range(epoch * depth, (epoch + 1) * depth), depth)]
+
+
+def _changed(threads: Threads, rng: random.Random, depth: int, memory: int) -> Threads:
+    """Two threads of an epoch change places, or an access becomes late or quick; up to four."""
+    threads = list(threads)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        a = rng.randrange(len(threads))
+        if rng.random() < 0.45:
+            b = a - a % depth + rng.randrange(depth)
+            threads[a], threads[b] = threads[b], threads[a]
+        else:
+            threads[a] = threads[a][0], rng.choice((_QUICK, memory))
+    return threads
+
+
+def search(tries: int, *, seed: int, depth: int = DEPTH,
+           memory: int = MEMORY) -> tuple[int, Threads]:
+    """The longest residence found, and the threads with the cycles that their accesses took."""
+    rng = random.Random(seed)
+    best, best_threads, here, threads, since = 0, [], 0, [], _PATIENCE
+    for _ in range(tries):
+        if since >= _PATIENCE:
+            here, since, trial = 0, 0, _fresh(rng, depth, memory)
+        else:
+            trial = _changed(threads, rng, depth, memory)
+        found, took = residence(trial, depth=depth)
+        if max(took) > memory:
+            continue
+        since = 0 if found > here else since + 1
+        if found >= here:
+            here, threads = found, trial
+        if found > best:
+            best = found
+            best_threads = [(tid, cycles) for (tid, _), cycles in zip(trial, took, strict=True)]
+    return best, best_threads
+
+
+def main(arguments: list[str]) -> None:
+    """See the module."""
+    if len(arguments) != 2:
+        sys.exit(__doc__)
+    found, threads = search(int(arguments[0]), seed=int(arguments[1]))
+    print(f"{found} of {access_residence(depth=DEPTH, memory=MEMORY)}", file=sys.stderr)
+    print("thread,cycles", *(f"{tid},{cycles}" for tid, cycles in threads), sep="\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

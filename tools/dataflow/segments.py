@@ -1,0 +1,159 @@
+"""Kernels with loops: split into parts that all threads run one after the other.
+
+Source: SGMF, section 4.6. What precedes a loop is a kernel, each iteration of the loop is one, and
+what follows it is one; variables wait in memory in between, an element for each thread. The
+iterations differ in a constant only, so that the grid keeps its places and ways.
+
+A loop under an ``if`` is split likewise: the condition waits in memory, too, and each part is under
+it. The store of a variable waits for its load in the same part, by an enable token: it is the old
+value that the part has to see.
+"""
+
+import ast
+
+from cyclebound.golden.dataflow.graph import Graph, Memory, Token
+from cyclebound.golden.dataflow.kernel import Kernel
+from cyclebound.tools.dataflow.compile import Compiler, check_constants, finished
+from cyclebound.tools.dataflow.operands import Value
+from cyclebound.tools.dataflow.returns import HIDDEN, RETURNED, without_returns
+from cyclebound.tools.dataflow.values import Guard, Scope
+
+__all__ = ["MOST_PARTS", "compile_segments"]
+
+MOST_PARTS = 4096  # graphs of a kernel
+
+
+def _loops(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.For) for each in ast.walk(node))
+
+
+class _Segments:
+    """A kernel's graphs under way; ``scope`` is what is known between them."""
+
+    def __init__(self, kernel: Kernel, constants: dict[str, float]) -> None:
+        self.kernel, self.constants = kernel, constants
+        self.graphs: list[Graph] = []
+        self.pending: list[tuple[tuple[Guard, ...], list[ast.stmt]]] = []
+        self.hidden: dict[int, str] = {}  # by node: the variable of its condition
+        # the thread's number is the first task of each graph
+        self.scope = Scope({kernel.thread: Value(Compiler(kernel, constants).number, "int")})
+
+    def walk(self, statements: list[ast.stmt], guards: tuple[Guard, ...] = ()) -> None:
+        for node in statements:
+            if isinstance(node, ast.For):
+                self.loop(node, guards)
+            elif isinstance(node, ast.If) and _loops(node):
+                self.split(node, guards)
+            elif self.pending and self.pending[-1][0] == guards:
+                self.pending[-1][1].append(node)
+            else:
+                self.pending.append((guards, [node]))
+
+    def split(self, node: ast.If, guards: tuple[Guard, ...]) -> None:
+        """A condition that waits in memory, and both ways under it."""
+        test = node.test
+        if isinstance(test, ast.Name) and test.id == RETURNED:
+            name = RETURNED
+        else:
+            name = self.hidden.setdefault(id(node), f"{HIDDEN}{len(self.hidden)}")
+            truth = ast.Call(ast.Name("bool", ast.Load()), [test], [])
+            assign = ast.Assign([ast.Name(name, ast.Store())], truth)
+            self.flush()  # what was under the condition's last value is over
+            self.scope.partial = {each: (under, value) for each, (under, value)
+                                  in self.scope.partial.items()
+                                  if name not in {guard for guard, _ in under}}
+            self.walk([ast.fix_missing_locations(ast.copy_location(assign, node))], guards)
+        self.walk(node.body, (*guards, (name, True)))
+        self.walk(node.orelse, (*guards, (name, False)))
+
+    def loop(self, node: ast.For, guards: tuple[Guard, ...]) -> None:
+        self.flush()
+        for name, wanted in guards:
+            value = self.scope.find(name)
+            if value is not None and value.known and bool(value.what) != wanted:
+                return  # never here
+        if not isinstance(node.target, ast.Name) or node.orelse:
+            raise self.kernel.error(node.lineno, "a for with else, or with more than one "
+                                    "variable, cannot be mapped")
+        numbers = self.range(node, guards)
+        if len(self.graphs) + len(numbers) > MOST_PARTS:
+            raise self.kernel.error(node.lineno, f"a kernel must have {MOST_PARTS} iterations at "
+                                    "most")
+        for number in numbers:
+            begin = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Constant(number))
+            self.walk([ast.fix_missing_locations(ast.copy_location(begin, node)), *node.body],
+                      guards)
+            self.flush()
+
+    def range(self, node: ast.For, guards: tuple[Guard, ...]) -> range:
+        """The values of a loop's variable, which must be known when the kernel is mapped."""
+        problem = (f"a loop over {ast.unparse(node.iter)} cannot be mapped: its bounds must be a "
+                   "range of constants")
+        match node.iter:
+            case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]) if (
+                    len(arguments) <= 3):
+                here = self.scope.inside(*guards)
+                compiler = Compiler(self.kernel, self.constants)
+                values = [compiler.expression(each, here) for each in arguments]
+                if all(value.known and value.kind != "float" for value in values):
+                    try:
+                        return range(*(int(value.what) for value in values))
+                    except ValueError as error:
+                        raise self.kernel.error(node.lineno, str(error)) from None
+        raise self.kernel.error(node.lineno, problem)
+
+    def flush(self) -> None:
+        """Make a graph of the statements so far; variables that it changes wait in memory."""
+        if not self.pending:
+            return
+        compiler, scope = Compiler(self.kernel, self.constants), self.scope
+        for guards, statements in self.pending:
+            for name, wanted in reversed(guards):
+                test = ast.copy_location(ast.Name(name, ast.Load()), statements[0])
+                statements = [ast.copy_location(ast.If(test, *(
+                    (statements, []) if wanted else ([], statements))), statements[0])]
+            compiler.body(statements, scope)
+        self.pending = []
+
+        def kept(name: str, value: Value) -> Value:
+            if not isinstance(value.what, Token) or value.what == compiler.number:
+                return value
+            return compiler.spill(name, value)
+
+        scope.names = {name: kept(name, value) for name, value in scope.names.items()}
+        scope.partial = {name: (guards, kept(name, value))
+                         for name, (guards, value) in scope.partial.items()}
+        self.graphs.append(compiler.graph)
+
+
+def _needed(graphs: list[Graph]) -> list[Graph]:
+    """Without variables that are not loaded any more."""
+    found: list[Graph] = []
+    loaded: set[str] = set()
+    for graph in reversed(graphs):
+        tasks = {number: task for number, task in graph.tasks.items()
+                 if not (task.function == Memory.STORE and task.array.startswith("$")
+                         and task.array not in loaded)}
+        graph = finished(Graph(tasks))
+        if graph.ends:
+            used = {function: {task.array for task in graph.tasks.values()
+                               if task.function == function and task.array.startswith("$")}
+                    for function in Memory}
+            loaded = loaded - used[Memory.STORE] | used[Memory.LOAD]
+            found.append(graph)
+    return found[::-1]
+
+
+def compile_segments(kernel: Kernel, /, **constants: float) -> list[Graph]:
+    """The kernel's graphs, to be run one after the other; a single one if there is no loop.
+
+    Arrays whose names begin with ``$`` hold variables, an element for each thread. Raises
+    `KernelError`, and `TypeError` or `ValueError` for constants.
+    """
+    segments = _Segments(kernel, check_constants(kernel, constants))
+    segments.walk(without_returns(kernel.tree.body))
+    segments.flush()
+    graphs = _needed(segments.graphs)
+    if not graphs:
+        raise kernel.error(kernel.tree.lineno, "there is no store")
+    return graphs

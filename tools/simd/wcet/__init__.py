@@ -1,0 +1,1 @@
+"""Worst-case execution times of kernels: a bound for every content of their buffers."""

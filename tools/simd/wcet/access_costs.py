@@ -1,0 +1,270 @@
+"""How long an access takes at most, over all work-groups of a grid and all contents of buffers.
+
+A tile in DRAM has the issue delay of its address and shape, and of nothing else; so all tiles that
+the work-groups of the grid can ask for are put through the arbiter's rules, and the longest counts.
+Offsets are known, or are counted by a loop (`BoundedLoops.steps_of`), or may be anything: then
+every place in the buffer is tried. Indexed requests have `indexed_issue_delay`, with a gap for each
+lane that may be off. Scratchpads take a clock for each line of their bus.
+
+Ref: Sim-D, sections 3.2 and 3.3; docs/simd_wcet.md.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from cyclebound.golden.dram.controller import INDEX_LEAD, LOOKUP, TILE_LEAD
+from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay
+from cyclebound.golden.dram.request import WORD_BYTES
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind, Unit
+from cyclebound.golden.simd.machine import SCALARS, Grid, Place
+from cyclebound.golden.simd.memory_timing import scratchpad_cycles
+from cyclebound.golden.simd.program import Buffer
+from cyclebound.golden.simd.transfers import Access
+from cyclebound.tools.simd.wcet.graph import Node, WcetError
+from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
+from cyclebound.tools.simd.wcet.scalars import Register
+from cyclebound.tools.simd.wcet.tile_delays import MOST_SHAPES, Tile, TileDelays
+
+__all__ = ["AccessCost", "AccessCosts"]
+
+_LOOKUP = LOOKUP - 1
+_NO_INDEX = 6      # clocks of an indexed request besides its lanes, if no index is legal
+_SD = tuple(SCALAR_SPECIAL.index(name) for name in ("sd_words", "sd_period", "sd_period_cnt"))
+
+
+@dataclass(frozen=True)
+class AccessCost:
+    """An access, in clocks of the DRAM.
+
+    Attributes
+    ----------
+    resource : str
+        ``dram`` or ``scratchpad``.
+    delay : int
+        From its first command, or start, to its end.
+    lead : int
+        From the commit to the first command, if nothing holds it up.
+    """
+
+    resource: str
+    delay: int
+    lead: int
+
+
+class AccessCosts:
+    """The cost of each access of a kernel.
+
+    Parameters
+    ----------
+    loops : BoundedLoops
+        The kernel, and what is known of its scalar registers.
+    grid : Grid
+        Its work-groups.
+    part : Part
+        The DRAM.
+    places : sequence of Place
+        The work-groups that the costs are to hold for.
+    delays : TileDelays
+        The part's.
+    """
+
+    def __init__(self, loops: BoundedLoops, grid: Grid, part: Part, places: Sequence[Place],
+                 delays: TileDelays) -> None:
+        self._loops, self._grid, self._part = loops, grid, part
+        self._graph, self._program = loops.graph, loops.graph.program
+        self._places = places
+        self._delays = delays
+        self._asked: dict[Node, list] = {}
+
+    def ask(self, node: Node) -> None:
+        """Note the tiles that an access may be, so that they are followed with others'.
+
+        Raises `WcetError` where its size cannot be told.
+        """
+        instruction = self._graph.instruction(node)
+        if instruction.operation.unit is Unit.SCRATCHPAD or "idxit" in instruction.name:
+            return
+        asked = self._delays.ask(self._shapes(node), instruction.operation.store)
+        shapes = len({shape for shape, _ in asked})
+        if shapes > MOST_SHAPES:
+            raise WcetError(f"{self._program.where(node.index)}: this access may have {shapes} "
+                            f"shapes, and at most {MOST_SHAPES} are followed: its offsets should "
+                            "follow from immediates, dimensions and a work-group's place")
+        self._asked[node] = asked
+
+    def cost(self, node: Node) -> AccessCost:
+        """Of an access. Raises `WcetError` where its size cannot be told."""
+        instruction = self._graph.instruction(node)
+        if instruction.operation.unit is Unit.SCRATCHPAD:
+            return AccessCost("scratchpad", max(map(self._scratchpad, self._shapes(node))), 0)
+        if "idxit" in instruction.name:
+            return self._indexed(node)
+        if node not in self._asked:
+            self.ask(node)
+        return AccessCost("dram", self._delays.longest(self._asked[node]), _LOOKUP + TILE_LEAD)
+
+    # -- registers -------------------------------------------------------------------------------
+
+    def _values(self, node: Node, register: Register) -> Callable[[Place], Iterable[int]] | None:
+        """The signed values that a register may have before a node, by work-group."""
+        values = self._loops.values
+
+        def signed(value: int) -> int:
+            return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+
+        held = values.before(node).get(register)
+        if held is not None:
+            if isinstance(held, int):
+                return lambda place: (signed(held),)
+            return lambda place: (signed(values.evaluated(held, place)),)
+        counted = self._loops.steps_of(node, register)
+        if counted is None:
+            return None
+        first, step, times = counted
+        return lambda place: {signed(values.evaluated(first, place) + round_ * step)
+                              for round_ in range(times + 1)}
+
+    def _offset(self, node: Node, field: str) -> Callable[[Place], Iterable[int]] | None:
+        operand = self._graph.instruction(node).operand(field)
+        if operand is None:
+            return lambda place: (0,)
+        if operand.kind is Kind.IMMEDIATE:
+            return lambda place: (operand.value,)
+        return self._values(node, ("s", operand.value))
+
+    # -- shapes ----------------------------------------------------------------------------------
+
+    def _shapes(self, node: Node) -> set[Tile]:
+        """All tiles that an access may be, from its buffer's first word or DRAM's."""
+        instruction, program = self._graph.instruction(node), self._program
+        name = instruction.name
+        operand = instruction.operand("D" if name == "stsplin" else "A")
+        if name in ("ldsplin", "stsplin", "ldspbidx", "stspbidx", "sldsp"):
+            operand = instruction.operand("A")
+            buffers = program.scratchpad_buffers
+        else:
+            buffers = program.buffers
+        assert operand is not None
+        buffer = buffers[operand.value]
+        if name in ("ldspbidx", "stspbidx", "ldgbidx", "stgbidx"):
+            return {self._whole(buffer, buffer.words)}
+        if name == "sldg":
+            count = instruction.operand("B")
+            return {self._whole(buffer, 1 if count is None else count.value)}
+        if name == "sldsp":
+            target = instruction.operand("D")
+            assert target is not None
+            words = self._values(node, ("sc", _SD[0]))
+            most = max(words(self._places[0])) if words else self._annotated(_SD[0])
+            return {self._whole(buffer, max(1, min(most, SCALARS - target.value)))}
+        if "cidx" in name:
+            return self._custom(node, buffer)
+        return set(self._rectangles(node, buffer))
+
+    @staticmethod
+    def _whole(buffer: Buffer, words: int) -> Tile:
+        return buffer.address // WORD_BYTES, words, words, 1
+
+    def _annotated(self, number: int) -> int:
+        """The greatest value that a register sd_* may have, by ``#bound value``; what fits into the
+        registers if one of its writers has none."""
+        most = [1]
+        for node in self._graph.after:
+            target = self._graph.instruction(node).operand("D")
+            if target is not None and (target.kind, target.value) == (Kind.SCALAR_SPECIAL, number):
+                source = self._graph.instruction(node).operand("B")
+                said = self._program.values.get(node.index)
+                known = source is not None and source.kind is Kind.IMMEDIATE
+                most.append(source.value if known and source is not None else said or SCALARS)
+        return max(most)
+
+    def _custom(self, node: Node, buffer: Buffer) -> set[Tile]:
+        """A snoopy access to lines that the registers sd_* give."""
+        parts = [self._values(node, ("sc", number)) for number in _SD]
+        x, y = self._offset(node, "X"), self._offset(node, "Y")
+        if None in (*parts, x, y):
+            where = self._program.where(node.index)
+            raise WcetError(f"{where}: the size of this access is not known: sd_words, sd_period, "
+                            "sd_period_cnt and its offsets must follow from immediates, dimensions "
+                            "and a work-group's place")
+        found = set()
+        for place in self._places:
+            words, period, count = (set(part(place)) for part in parts if part is not None)
+            for left in x(place) if x else ():
+                for top in y(place) if y else ():
+                    found |= {(buffer.address // WORD_BYTES + top * buffer.x + left, a, b, c)
+                              for a in words for b in period for c in count
+                              if 1 <= a <= b and c >= 1 and top * buffer.x + left >= 0}
+        return found or {(buffer.address // WORD_BYTES, 0, 0, 0)}
+
+    def _rectangles(self, node: Node, buffer: Buffer) -> Iterator[Tile]:
+        """Rectangles of a buffer, clipped to it, for all work-groups and all offsets."""
+        instruction, grid = self._graph.instruction(node), self._grid
+        tile, scratchpad = "2sptile" in instruction.name, "splin" in instruction.name
+        k = 1 if tile else instruction.width
+        x, y = self._offset(node, "X"), self._offset(node, "Y")
+        width, height = k * grid.width, grid.height
+        if tile:
+            chip = instruction.operand("D")
+            assert chip is not None
+            kept = self._program.scratchpad_buffers[chip.value]
+            width, height = kept.x, kept.y
+        asked = set()
+        for place in self._places:
+            beside = (0, 0) if tile or scratchpad else (place.x, place.y)
+            lines = height if tile or scratchpad else min(height, grid.y - place.y)
+            lefts = _anywhere(width, buffer.x, k) if x is None else \
+                {(beside[0] + each) * k for each in x(place)}
+            tops = _anywhere(lines, buffer.y, 1) if y is None else \
+                {beside[1] + each for each in y(place)}
+            asked.add((frozenset(lefts), frozenset(tops), lines))
+        first = 0 if scratchpad else buffer.address // WORD_BYTES
+        for lefts, tops, lines in asked:
+            across = {(max(left, 0), min(left + width, buffer.x)) for left in lefts}
+            down = {(max(top, 0), min(top + lines, buffer.y)) for top in tops}
+            for left, right in across:
+                for top, bottom in down:
+                    yield (first + top * buffer.x + left, max(right - left, 0), buffer.x,
+                           max(bottom - top, 0))
+
+    # -- costs -----------------------------------------------------------------------------------
+
+    def _scratchpad(self, shape: Tile) -> int:
+        first, words, period, count = shape
+        return scratchpad_cycles(Access("scratchpad", False, first, words, period, count, 0,
+                                        lambda: None), self._grid.machine.scratchpad_bus)
+
+    def _indexed(self, node: Node) -> AccessCost:
+        """Index by index: all items are examined, and any of them may be active."""
+        instruction = self._graph.instruction(node)
+        operand = instruction.operand("A")
+        assert operand is not None
+        grid, items, write = self._grid, self._grid.machine.items, instruction.operation.store
+        lanes = max(min(grid.width, grid.x - place.x) * min(grid.height, grid.y - place.y)
+                    for place in self._places)
+        rows = buffer_rows(part=self._part, words=self._program.buffers[operand.value].words)
+        longest = _longest_indexed(self._part, rows, write, items, lanes)
+        return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
+                          _LOOKUP + INDEX_LEAD)
+
+
+@cache
+def _longest_indexed(part: Part, rows: int, write: bool, items: int, lanes: int) -> int:
+    """The longest time from `INDEX_LEAD` on of a request index by index, if any of ``lanes`` items
+    are active.
+
+    A lane that is off is a clock without a burst. Lanes before the first active one, and with one
+    or two active lanes those until the end, put off the first command; the issue delay counts from
+    there, and a lane that is off later adds a clock to it at most.
+    """
+    return max(items - active + indexed_issue_delay(part=part, bursts=active, rows=rows,
+                                                    write=int(write))
+               for active in range(1, lanes + 1))
+
+
+def _anywhere(size: int, room: int, unit: int) -> set[int]:
+    """First columns, or lines, of tiles that have a word in the buffer."""
+    low = -((size - 1) // unit) * unit
+    return set(range(low, room, unit))

@@ -1,0 +1,198 @@
+"""The worst-case execution time of a kernel on a grid, under a policy of the work-group scheduler.
+
+The machine is `golden.simd.cycle`'s, with the delays of ``dram.controller``. The bound holds for
+any content of the kernel's buffers, as long as annotated loops keep their annotations.
+
+Ref: Sim-D, sections 4 and 5; docs/simd_wcet.md.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.cycle import Phase, Policy
+from cyclebound.golden.simd.machine import Grid, Place
+from cyclebound.golden.simd.memory_timing import DramTimeline
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.transfers import Access
+from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
+from cyclebound.tools.simd.wcet.chains import STARTS, Chain, Chained, Pair, chain
+from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
+from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
+from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
+from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
+from cyclebound.tools.simd.wcet.phases import PhaseGraph
+from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
+from cyclebound.tools.simd.wcet.tile_delays import TileDelays
+from cyclebound.tools.simd.wcet.uniform import is_uniform
+from cyclebound.tools.simd.wcet.worst_route import WorstRoute
+from cyclebound.tools.simd.wcet.worst_schedule import worst_schedule
+
+__all__ = ["Analysis"]
+
+_INSTRUCTION_BYTES = 8
+
+Kind = tuple[int, int]
+"""Items across and lines of a work-group that are in the grid."""
+
+
+class Analysis:
+    """A kernel with a grid and a DRAM, and what each step of the analysis found.
+
+    Parameters
+    ----------
+    program : Program
+        The kernel.
+    grid : Grid
+        Its items; the machine is the grid's.
+    part : Part
+        The DRAM.
+    start : str
+        What is known of refreshes when the kernel starts (`chains.STARTS`).
+
+    Raises
+    ------
+    WcetError
+        For a kernel that has no bound, with line.
+    """
+
+    def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
+        self.program, self.grid, self.part, self.start = program, grid, part, start
+        self.graph = without_dead_pops(RouteGraph(program))
+        self.loops = BoundedLoops(self.graph, grid)
+        self.edge_costs = EdgeCosts(self.graph, grid.machine)
+        self.phases = PhaseGraph(self.loops, self.edge_costs)
+        self.clocks = Clocks(grid.machine, part)
+        self._chained: dict[Policy, Chained] = {}
+
+    def kind(self, place: Place) -> Kind:
+        """Items across and lines of a work-group that are in the grid; work-groups of a kind have
+        the same costs."""
+        grid = self.grid
+        return min(grid.width, grid.x - place.x), min(grid.height, grid.y - place.y)
+
+    @cached_property
+    def kinds(self) -> list[Kind]:
+        """The kind of each work-group, in order."""
+        return [self.kind(place) for place in self.grid.places()]
+
+    @cached_property
+    def costs_of(self) -> dict[Kind, dict[Node, AccessCost]]:
+        """By kind, of every access that a work-group may come to."""
+        places: dict[Kind, list[Place]] = {}
+        for place, kind in zip(self.grid.places(), self.kinds, strict=True):
+            places.setdefault(kind, []).append(place)
+        accesses = [place[1] for place in self.phases.after
+                    if place[0] == "access" and place[1] is not None]
+        delays = TileDelays(self.part)
+        costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays)
+                 for kind, these in places.items()}
+        for each in costs.values():
+            for access in accesses:
+                each.ask(access)
+        return {kind: {access: each.cost(access) for access in accesses}
+                for kind, each in costs.items()}
+
+    @cached_property
+    def costs(self) -> dict[Node, AccessCost]:
+        """Of every access, in any work-group."""
+        return longest_of(self.costs_of.values())
+
+    @cached_property
+    def uses_scratchpad(self) -> bool:
+        return any(cost.resource == "scratchpad" for cost in self.costs.values())
+
+    @cached_property
+    def load(self) -> int:
+        """Compute cycles until the program is read, without a refresh."""
+        size = _INSTRUCTION_BYTES * len(self.program.instructions)
+        words = -(-size // BURST_BYTES) * BURST_WORDS
+        clock = DramTimeline(self.part).tile(
+            0, Access("dram", False, 0, words, words, 1, words, lambda: None))
+        return -(-clock * self.part.tck_ps // self.grid.machine.compute_ps)
+
+    @cached_property
+    def uniform(self) -> bool:
+        return is_uniform(self.phases)
+
+    def pair_graph(self, policy: Policy, before: Pair, pair: Pair) -> PairGraph:
+        """Every way in which two work-groups of these kinds take turns under a policy."""
+        lockstep = policy is not Policy.COMPUTE or not self.uses_scratchpad
+        kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
+        costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
+        after = [] if pair[1] is not None or before[1] is None else \
+            self.pair_graph(policy, before, before).ends
+        return PairGraph(self.phases, costs, self.clocks, policy, after=after,
+                         paired=pair[1] is not None, uniform=self.uniform and lockstep)
+
+    def wcet(self, policy: Policy) -> Chained:
+        """The bound under a policy.
+
+        Raises `WcetError` under ``pairwise``, where transfers of both scratchpads and the DRAM
+        overlap in any order, for kernels with scratchpad accesses; and under ``unconstrained``.
+        """
+        if policy is Policy.UNCONSTRAINED or (policy is Policy.PAIRWISE and self.uses_scratchpad):
+            raise WcetError(f"{self.program.name}: policy {policy.value} has no bound besides that "
+                            "of one work-group after the other; ask for access or compute")
+        if policy not in self._chained:
+            longest = max((cost.lead + cost.delay for cost in self.costs.values()
+                           if cost.resource == "dram"), default=0)
+            pairs = Chain(self.kinds, lambda before, pair: self.pair_graph(policy, before, pair),
+                          self.load * self.clocks.compute, self.grid.across)
+            self._chained[policy] = chain(pairs, self.clocks, self.part, start=self.start,
+                                          longest_access=longest)
+        return self._chained[policy]
+
+
+    # -- what a reader wants to know ---------------------------------------------------------------
+
+    @cached_property
+    def routes(self) -> dict[Kind, WorstRoute]:
+        """By kind, the route of the greatest sum."""
+        return {kind: WorstRoute(self.phases, costs, self.clocks)
+                for kind, costs in self.costs_of.items()}
+
+    @cached_property
+    def sums(self) -> dict[str, int]:
+        """Cycles of each resource, if all work-groups take their worst routes."""
+        found = {"compute": 0, "dram": 0, "scratchpad": 0}
+        for kind, count in Counter(self.kinds).items():
+            for resource, cycles in self.routes[kind].sums().items():
+                found[resource] += count * cycles
+        return found
+
+    @cached_property
+    def upper(self) -> int:
+        """Eq. 10, with refreshes: one work-group after the other. No policy takes longer."""
+        bare = self.load + sum(self.routes[kind].cost + 1 for kind in self.kinds)
+        clocks = bare * self.clocks.compute // self.clocks.dram
+        refreshes = (clocks + STARTS[self.start] * self.part.nREFI) // (self.part.nREFI
+                                                                         - self.part.nRFC)
+        return bare + -(-refreshes * self.part.nRFC * self.clocks.dram // self.clocks.compute)
+
+    @cached_property
+    def lower(self) -> int:
+        """Eq. 14: the busiest resource, or two work-groups that never wait for each other; no
+        scheduler has a lower bound on these routes."""
+        costs = [sum(self.routes[kind].sums().values()) for kind in self.kinds]
+        pairs = (max(costs[place:place + 2]) for place in range(0, len(costs), 2))
+        return self.load + max(*self.sums.values(), sum(pairs))
+
+    def schedule(self, policy: Policy, most: int = 1 << 40) -> tuple[list[Phase], int]:
+        """`worst_schedule` of this grid."""
+        return worst_schedule(
+            len(self.kinds), lambda group: self.routes[self.kinds[group]].steps(),
+            lambda group, node: self.costs_of[self.kinds[group]][node], self.phases.final,
+            self.clocks, policy=policy, load=self.load, most=most)
+
+
+def longest_of(costs: Iterable[Mapping[Node, AccessCost]]) -> dict[Node, AccessCost]:
+    """The longest of several costs of each access."""
+    found: dict[Node, AccessCost] = {}
+    for each in costs:
+        for node, cost in each.items():
+            if node not in found or cost.delay + cost.lead > found[node].delay + found[node].lead:
+                found[node] = cost
+    return found

@@ -1,0 +1,39 @@
+"""The analysis of a scheduler that holds the compute unit while a scratchpad transfers.
+
+Under policy ``compute`` nothing issues during a transfer between scratchpad and registers. When it
+ends, both work-groups may be ready, and the machine lets the other one go first. With ``hold``
+(`golden.simd.cycle`) the one whose scratchpad transferred goes on. Its compute and scratchpad
+phases up to the next access to DRAM are then one phase: two resources are left, which a pair's
+work-groups swap in lock-step, and the paper's model of this policy (Sim-D, section 5.6) holds.
+"""
+
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.chains import Chained
+from cyclebound.tools.simd.wcet.phases import PhaseGraph
+
+__all__ = ["HeldAnalysis"]
+
+
+class HeldAnalysis(Analysis):
+    """`Analysis` under policy ``compute`` with ``hold``; parameters and errors are the same."""
+
+    def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
+        super().__init__(program, grid, part, start)
+        compute = grid.machine.compute_ps
+        held = {node: -(-self.clocks.compute_time(cost.delay) // compute)
+                for node, cost in self.costs.items() if cost.resource == "scratchpad"}
+        self.phases = PhaseGraph(self.loops, self.edge_costs, held)
+
+    @property
+    def cycles(self) -> int:
+        """The bound in compute cycles."""
+        return self._wcet().cycles
+
+    def _wcet(self) -> Chained:
+        # what is left are the two resources of policy access
+        self.__dict__["uses_scratchpad"] = False
+        return self.wcet(Policy.ACCESS)

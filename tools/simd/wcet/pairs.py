@@ -1,0 +1,315 @@
+"""Pairs of work-groups: every way in which two of them can take turns, as one graph.
+
+A node is what both work-groups of a pair do when one of them begins to compute: the *mover* at its
+place, the other one with an access that is committed. Two points in time go with it, and each of
+them has a node of its own, because a step takes the later of two sums:
+
+- ``k``: when the compute unit is free, which is when that access was committed;
+- ``a``: when the access before it ends, which is the mover's own.
+
+A step is the mover's segment, up to its next access: from either time for the compute unit; and
+meanwhile the other's access: from ``a`` its delay, from ``k`` its lead more. Then the other moves.
+Where scratchpads count as compute, a segment may end in the scratchpad: then the other one moves,
+if its access has ended (``both``), or the mover goes on (``on``); both are in the graph.
+
+A pair ends when the second one's last store is committed, or it has ended; that is where the next
+pair begins. docs/simd_wcet.md derives the steps from the machine's rules.
+
+Ref: Sim-D, sections 4.2 and 5.7.
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.machine import Machine
+from cyclebound.tools.simd.wcet.access_costs import AccessCost
+from cyclebound.tools.simd.wcet.graph import Node
+from cyclebound.tools.simd.wcet.longest import Arc, LoopedGraph
+from cyclebound.tools.simd.wcet.phases import END, START, PhaseGraph, Place, Segment
+
+__all__ = ["FIRST", "Clocks", "End", "PairGraph", "RoleCosts"]
+
+GOES_ON, LAUNCHED, DONE = "goes on", "launched", "done"
+
+
+class Clocks:
+    """Costs in ps of steps between the two clocks.
+
+    A time of the compute clock is a multiple of ``compute``, one of the DRAM's of ``dram``; going
+    from one to the other waits for the next edge, at most ``to_dram`` or ``to_compute``, and
+    ``there_and_back`` from the DRAM's clock over the other and back.
+    """
+
+    def __init__(self, machine: Machine, part: Part) -> None:
+        self.compute, self.dram = machine.compute_ps, part.tck_ps
+        unit = math.gcd(self.compute, self.dram)
+        self.to_dram, self.to_compute = self.dram - unit, self.compute - unit
+        times = range(0, math.lcm(self.compute, self.dram), self.dram)
+        self.there_and_back = max(self._up(self._up(time, self.compute), self.dram) - time
+                                  for time in times)
+        edges = range(0, math.lcm(self.compute, self.dram), self.compute)
+        self._waits = [self._up(time, self.dram) - time for time in edges]
+        self._edges = list(edges)
+
+    @staticmethod
+    def _up(time: int, period: int) -> int:
+        return -(-time // period) * period
+
+    def compute_time(self, clocks: int) -> int:
+        """From an edge of the compute clock over ``clocks`` of DRAM to the next edge, in ps."""
+        return max(self._up(time + wait + clocks * self.dram, self.compute) - time
+                   for time, wait in zip(self._edges, self._waits, strict=True))
+
+
+class RoleCosts(NamedTuple):
+    """`AccessCost` of each access: of a pair's first and second work-group, and of those of the
+    pair before, one of which may have its last store in flight."""
+
+    first: Mapping[Node, AccessCost]
+    second: Mapping[Node, AccessCost]
+    first_before: Mapping[Node, AccessCost]
+    second_before: Mapping[Node, AccessCost]
+
+
+class End(NamedTuple):
+    """How a pair ends: with which work-group's last store in flight (``access`` None: none), and
+    one of the two times, k or a."""
+
+    access: Node | None
+    role: int
+    time: str
+
+
+FIRST = (End(None, 0, "k"), End(None, 0, "a"))
+"""How what is before the first pair ends: the compute unit and the DRAM are free."""
+
+
+class _Other(NamedTuple):
+    """The work-group that does not move: its committed access, and what it does after that."""
+
+    access: Node | None
+    then: str
+    before: int | None = None  # of the pair before: which of its work-groups
+
+
+class _Turn(NamedTuple):
+    """A kind of step: ``how`` is ``swap``, ``on`` or ``both``; ``trail``: rounds that the first
+    work-group of a pair has made in this step, and the second has to make; None: it is free."""
+
+    how: str
+    role: int
+    place: Place
+    other: _Other
+    trail: tuple | None = None
+
+
+class PairGraph(LoopedGraph):
+    """The graph of a kernel's pairs under a policy.
+
+    Parameters
+    ----------
+    phases : PhaseGraph
+        The kernel.
+    costs : RoleCosts
+        Of the accesses.
+    clocks : Clocks
+        Of machine and DRAM.
+    policy : Policy
+        ``access``, ``compute`` or ``pairwise``; pairwise only without scratchpad accesses.
+    after : sequence of End
+        How the pair before may have ended; besides, this one may be the first.
+    paired : bool
+        There is a second work-group.
+    uniform : bool
+        All work-groups make the same rounds (`uniform.py`), and so do those of a pair.
+
+    Attributes
+    ----------
+    begins, ends : dict
+        Nodes in which a pair begins after one that ended so, and in which it ends.
+    """
+
+    def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
+                 policy: Policy, *, after: Iterable[End] = (), paired: bool = True,
+                 uniform: bool = False) -> None:
+        bounds = phases.loops.bounds
+        super().__init__({loop: bounds[loop].most for loop in phases.moving},
+                         {loop: loop.depth for loop in phases.moving})
+        self._phases, self._costs, self.clocks = phases, costs, clocks
+        self._policy, self._uniform = policy, uniform
+        self.ends: dict[End, int] = {}
+        self._waiting: list[Hashable] = []
+        self._then = LAUNCHED if paired else DONE
+        ends = list(dict.fromkeys([*FIRST, *after]))
+        self.begins: dict[End, int] = {}
+        for end in ends:  # a pair's own ends follow: the next one is like it
+            self.begins[end] = self._begin(end)
+            while self._waiting:
+                self._expand(self._waiting.pop())
+            if paired:
+                ends += [each for each in self.ends if each not in ends]
+
+    def _begin(self, end: End) -> int:
+        """The node in which a pair begins after one that ended so."""
+        before = None if end.access is None else end.role
+        other = _Other(end.access, self._then, before)
+        paired = self._then == LAUNCHED
+        return self._node((_Turn("swap", 0, START, other, self._trail(paired)), end.time))
+
+    def _trail(self, paired: bool) -> tuple | None:
+        """Of the first work-group at the beginning of a step."""
+        return () if self._uniform and paired else None
+
+    def last(self, end: End, extra: int) -> int:
+        """From the end of the last pair to the end of what is still in flight, in ps."""
+        if end.access is None:
+            return self.clocks.to_compute if end.time == "a" else 0
+        cost, dram = self._access(end.access, end.time, START, self._costs[2 + end.role])
+        return cost + self.clocks.to_compute + (extra if dram else 0)
+
+    def _node(self, name: tuple) -> int:
+        number, new = self.number(name)
+        if new:
+            if name[0] == "end":
+                self.ends[name[1]] = number
+            else:
+                self._waiting.append(name)
+        return number
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def _expand(self, name: tuple) -> None:
+        if name[0] == "alone":
+            self._expand_alone(*name[1:])
+        elif isinstance(name[0], _Turn):
+            self._expand_turn(*name)
+        else:
+            _, mode, turn, place = name
+            self._walk(self.numbers[name], mode, turn, place, 0, False)
+
+    def _expand_turn(self, turn: _Turn, time: str) -> None:
+        """Both halves of a step: the mover's segment, and the other's access."""
+        number = self.numbers[turn, time]
+        launch = self.clocks.compute if turn.place == START else 0
+        if time == "a":
+            if turn.how == "swap":
+                self._walk(number, "k", turn, turn.place, self.clocks.to_compute + launch, False)
+        else:
+            first = launch if turn.role == 0 and turn.how == "swap" else 0
+            self._walk(number, "k", turn, turn.place, first, False)
+        if turn.how == "both" or turn.other == _Other(None, DONE):
+            return  # no access is under way
+        if turn.how == "on" or turn.other.access is None:
+            if time == "a":  # it goes on, or there is none
+                self._walk(number, "a", turn, turn.place, 0, False)
+            return
+        before = turn.other.before
+        of = 1 - turn.role if before is None else 2 + before
+        cost, dram = self._access(turn.other.access, time, turn.place, self._costs[of])
+        self._walk(number, "a", turn, turn.place, cost, dram)
+
+    def _access(self, access: Node, time: str, before: Place, costs: Mapping[Node, AccessCost]
+                ) -> tuple[int, bool]:
+        """An access from its commit (``k``), or from the end of the one at ``before`` (``a``)."""
+        cost, clocks = costs[access], self.clocks
+        dram = cost.resource == "dram"
+        after_scratchpad = before[0] == "access" and before[1] is not None and \
+            costs[before[1]].resource == "scratchpad"
+        if time == "k":
+            return clocks.to_dram + clocks.dram * (cost.lead + cost.delay), dram
+        if dram and not after_scratchpad:  # its lead was over, or is hidden
+            return clocks.dram * cost.delay, dram
+        return clocks.there_and_back + clocks.dram * (cost.lead + cost.delay), dram
+
+    def _expand_alone(self, role: int, access: Node, time: str) -> None:
+        """The other one is done: the access, and then the next segment."""
+        number = self.numbers["alone", role, access, time]
+        after = self._node((_Turn("swap", role, ("access", access), _Other(None, DONE)), "a"))
+        cost, dram = self._access(access, time, START, self._costs[role])
+        self.arcs[number].append(Arc(after, cost, dram=dram))
+
+    def _walk(self, number: int, mode: str, turn: _Turn, place: Place, cost: int, dram: bool
+              ) -> None:
+        """The segments from a place; their cycles count in mode k only."""
+        for segment in self._phases.after[place]:
+            trail = turn.trail
+            if trail is not None and segment.back is not None:
+                if turn.role == 0:
+                    trail = (*trail, segment.back)
+                elif not trail or trail[0] != segment.back:
+                    continue
+                else:
+                    trail = trail[1:]
+            moved = turn._replace(trail=trail)
+            total = cost + (self.clocks.compute * segment.cost if mode == "k" else 0)
+            for target, more in self._arrivals(mode, moved, segment):
+                self.arcs[number].append(
+                    Arc(target, total + more, segment.back, segment.enters, dram))
+
+    def _arrivals(self, mode: str, turn: _Turn, segment: Segment) -> Iterator[tuple[int, int]]:
+        """Where a segment leads to, and what that adds."""
+        kind, node = segment.target
+        if kind == "header":
+            yield self._node(("walk", mode, turn, segment.target)), 0
+        elif turn.role == 1 and turn.trail:
+            return  # the first went round a loop
+        elif segment.target == END:
+            yield from self._ended(mode, turn)
+        elif node is not None and self._policy is Policy.COMPUTE \
+                and self._costs.first[node].resource == "scratchpad":
+            yield from self._in_scratchpad(mode, turn, segment.target)
+        elif node is not None:
+            yield from self._committed(mode, turn, node)
+
+    def _next_place(self, turn: _Turn) -> Place:
+        return START if turn.other.then == LAUNCHED else ("access", turn.other.access)
+
+    def _committed(self, mode: str, turn: _Turn, node: Node) -> Iterator[tuple[int, int]]:
+        """The mover has committed an access that others have to wait for."""
+        final = node in self._phases.final
+        role, other = turn.role, turn.other
+        if turn.how == "both":
+            then = _Turn("swap", 1 - role, ("access", other.access),
+                         _Other(node, DONE if final else GOES_ON))
+            yield self._node((then, "k")), 0
+        elif other.then == DONE:
+            yield self._node(("end", End(node, role, mode)) if final
+                             else ("alone", role, node, mode)), 0
+        else:
+            then = _Turn("swap", 1 - role, self._next_place(turn),
+                         _Other(node, DONE if final else GOES_ON), turn.trail)
+            yield self._node((then, mode)), 0
+
+    def _in_scratchpad(self, mode: str, turn: _Turn, place: Place) -> Iterator[tuple[int, int]]:
+        """The mover transfers to or from its scratchpad; neither computes meanwhile."""
+        assert place[1] is not None
+        delay = self._costs[turn.role][place[1]].delay
+        took = self.clocks.compute_time(delay) if mode == "k" else 0
+        role, other = turn.role, turn.other
+        if turn.how == "both":
+            then = _Turn("both", 1 - role, ("access", other.access), _Other(place[1], GOES_ON))
+            yield self._node((then, "k")), took
+            return
+        if other == _Other(None, DONE):
+            yield self._node((_Turn("swap", role, place, other), mode)), took
+            return
+        yield self._node((_Turn("on", role, place, other), mode)), took
+        if other.then != DONE and mode == "k":
+            then = _Turn("both", 1 - role, self._next_place(turn), _Other(place[1], GOES_ON))
+            yield self._node((then, "k")), took
+
+    def _ended(self, mode: str, turn: _Turn) -> Iterator[tuple[int, int]]:
+        """The mover has ended without a last store."""
+        alone = _Other(None, DONE)
+        if turn.how == "both":
+            then = _Turn("swap", 1 - turn.role, ("access", turn.other.access), alone)
+            yield self._node((then, "k")), 0
+        elif turn.other.then == DONE:
+            yield self._node(("end", End(None, 0, mode))), 0
+        else:
+            then = _Turn("swap", 1 - turn.role, self._next_place(turn), alone,
+                         turn.trail if turn.role == 0 else None)
+            yield self._node((then, mode)), 0

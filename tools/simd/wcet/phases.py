@@ -1,0 +1,207 @@
+"""What a work-group does between two accesses: the phase graph.
+
+Its *places* are the start, the accesses, and the headers of loops that have accesses. A `Segment`
+is the longest of all routes from one place to the next. Loops without accesses are part of a
+segment: their longest round, as often as they may come back. Other loops stay loops: a segment that
+enters one or comes back to its header says so.
+
+The last store and an ``exit`` after it are one (docs/simd.md): such an access is `final`.
+
+Ref: Sim-D, sections 5.4 and 5.6; docs/simd_wcet.md.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cyclebound.tools.simd.wcet.graph import Edge, Node, RouteGraph
+from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
+from cyclebound.tools.simd.wcet.loops import Loop
+from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
+
+__all__ = ["PhaseGraph", "Place", "Segment"]
+
+Place = tuple[str, Node | None]
+"""("start", None), ("access", node), ("header", node) or ("end", None)."""
+
+START: Place = ("start", None)
+END: Place = ("end", None)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The longest route from one place to another without an access or a header between them.
+
+    Attributes
+    ----------
+    source, target : Place
+        From where to where.
+    cost : int
+        Compute cycles; those of the access at its end, but none of the one at its beginning.
+    back : Loop or None
+        The loop that it comes back to the header of.
+    enters : tuple of Loop
+        Loops that it enters.
+    route : tuple of Edge
+        What is executed; loops without accesses: one round of each, then the way on.
+    """
+
+    source: Place
+    target: Place
+    cost: int
+    back: Loop | None
+    enters: tuple[Loop, ...]
+    route: tuple[Edge, ...]
+
+
+class PhaseGraph:
+    """The phase graph of a kernel.
+
+    ``held`` are accesses that end no phase, with the compute cycles for which they hold the compute
+    unit (`held.py`).
+
+    Attributes
+    ----------
+    after : dict
+        The segments that leave each place.
+    final : set of Node
+        Stores with which a work-group ends.
+    moving : list of Loop
+        Loops that have accesses, the innermost first.
+    """
+
+    def __init__(self, loops: BoundedLoops, costs: EdgeCosts,
+                 held: Mapping[Node, int] | None = None) -> None:
+        self._held = held or {}
+        self.loops, self.graph, self._costs = loops, loops.graph, costs
+        graph = self.graph
+        self.final = {node for node in graph.after if _final(graph, node)}
+        self.moving = [loop for loop in loops.loops
+                       if any(map(self._ends, loop.body))]
+        still = [loop for loop in loops.loops if loop not in self.moving]
+        self._headers = {loop.header for loop in self.moving}
+        self._back = {edge for loop in loops.loops for edge in loop.back}
+        # cycles of held accesses, and, by header, of loops without accesses
+        self.rounds: dict[Node, int] = dict(self._held)
+        self.round_routes: dict[Loop, tuple[Edge, ...]] = {}
+        for loop in still:
+            self._round(loop)
+        self.after: dict[Place, list[Segment]] = {}
+        waiting = [START]
+        while waiting:
+            place = waiting.pop()
+            if place in self.after:
+                continue
+            self.after[place] = self._segments(place)
+            waiting += [segment.target for segment in self.after[place]
+                        if segment.target != END]
+
+    def _ends(self, node: Node) -> bool:
+        """It is an access that ends a phase."""
+        return self.graph.is_access(node) and node not in self._held
+
+    def _round(self, loop: Loop) -> None:
+        """The longest round of a loop without accesses; those within it are done."""
+        found = self._longest(loop.header, 0, loop.body)
+        backs = [(found[edge.source][0] + self._costs.cost(edge), edge) for edge in loop.back]
+        longest, last = max(backs, key=lambda each: each[0])
+        self.round_routes[loop] = (*self._route(found, last.source), last)
+        most = self.loops.bounds[loop].most
+        self.rounds[loop.header] = self.rounds.get(loop.header, 0) + most * longest
+
+    def _longest(self, first: Node, cost: int, body: set[Node] | None
+                 ) -> dict[Node, tuple[int, Edge | None]]:
+        """Cycles to each node that can be reached from ``first`` without an access, a header of a
+        loop with accesses or a way back; and the last edge of the longest route."""
+        order = self.loops.dominators.place
+        found: dict[Node, tuple[int, Edge | None]] = {first: (cost, None)}
+        waiting = [(order[first], first)]
+        done = set()
+        while waiting:
+            _, node = heapq.heappop(waiting)
+            if node in done:
+                continue
+            done.add(node)
+            cycles, last = found[node]
+            cycles += self.rounds.get(node, 0)
+            found[node] = cycles, last
+            if self._ends(node):
+                continue
+            for edge in self.graph.after[node]:
+                target = edge.target
+                if target is None or edge in self._back or target in self._headers \
+                        or (body is not None and target not in body):
+                    continue
+                total = cycles + self._costs.cost(edge)
+                if target not in found or total > found[target][0]:
+                    found[target] = total, edge
+                    heapq.heappush(waiting, (order[target], target))
+        return found
+
+    @staticmethod
+    def _route(found: dict[Node, tuple[int, Edge | None]], node: Node) -> tuple[Edge, ...]:
+        route: list[Edge] = []
+        while (edge := found[node][1]) is not None:
+            route.append(edge)
+            node = edge.source
+        return tuple(reversed(route))
+
+    def _segments(self, place: Place) -> list[Segment]:
+        kind, node = place
+        if node is not None and kind == "access":
+            if node in self.final:
+                return []
+            (edge,) = self.graph.after[node]
+            assert edge.target is not None
+            if edge.target in self._headers:
+                return [self._ending(place, edge, 0, ())]
+            first = edge.target
+        elif node is not None:
+            first = node
+        else:
+            first = self.graph.start
+            if first in self._headers:
+                enters = tuple(loop for loop in self.moving if loop.header == first)
+                return [Segment(place, ("header", first), 0, None, enters, ())]
+        found = self._longest(first, 0, None)
+        ends: dict[object, Segment] = {}
+
+        def ended(segment: Segment) -> None:
+            key = segment.target, segment.back, segment.enters
+            if key not in ends or segment.cost > ends[key].cost:
+                ends[key] = segment
+
+        for node, (cycles, _) in found.items():
+            route = self._route(found, node)
+            if self._ends(node):
+                (edge,) = self.graph.after[node]
+                ended(Segment(place, ("access", node), cycles + self._costs.cost(edge), None, (),
+                              (*route, edge)))
+                continue
+            for edge in self.graph.after[node]:
+                if edge.target is None or edge.target in self._headers:
+                    ended(self._ending(place, edge, cycles + self._costs.cost(edge),
+                                       (*route, edge)))
+        return list(ends.values())
+
+    def _ending(self, place: Place, edge: Edge, cost: int, route: tuple[Edge, ...]) -> Segment:
+        """A segment whose last edge leads to a header, or to the end."""
+        if edge.target is None:
+            return Segment(place, END, cost, None, (), route)
+        here = [loop for loop in self.moving if loop.header == edge.target]
+        back = next((loop for loop in here if edge in loop.back), None)
+        enters = tuple(loop for loop in here if edge.source not in loop.body)
+        return Segment(place, ("header", edge.target), cost, back, enters, route)
+
+    def places(self) -> Iterable[Place]:
+        return self.after
+
+
+def _final(graph: RouteGraph, node: Node) -> bool:
+    """A store to DRAM after which all that is left is an exit of all lanes."""
+    following = node.index + 1
+    instructions = graph.program.instructions
+    if not graph.instruction(node).name.startswith("stg") or node.stack:
+        return False
+    then = instructions[following]
+    return then.name == "exit" and then.operand("A") is None

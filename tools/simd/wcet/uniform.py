@@ -1,0 +1,91 @@
+"""Whether all work-groups of a kernel reach an access after the same number of accesses.
+
+Then the two of a pair, which take turns, are always in the same round of the same loop, and the
+second goes round whenever the first has. It takes loops whose rounds are the same in all
+work-groups, with as many accesses in each round whichever route is taken.
+"""
+
+from cyclebound.tools.simd.wcet.loops import Loop
+from cyclebound.tools.simd.wcet.phases import END, PhaseGraph, Place, Segment
+
+__all__ = ["is_uniform"]
+
+
+class _NotUniform(Exception):
+    pass
+
+
+class _Counts:
+    """Accesses since the beginning of a round: up to each place; and those of whole rounds."""
+
+    def __init__(self, phases: PhaseGraph) -> None:
+        self._phases = phases
+        self._headers = {loop.header: loop for loop in phases.moving}
+        if len(self._headers) < len(phases.moving):
+            raise _NotUniform
+        self._places: dict[Place, int] = {("start", None): 0}
+        self._rounds: dict[Loop, int] = {}
+        self._entries: dict[Loop, int] = {}
+
+    def _loop(self, place: Place) -> Loop | None:
+        node = place[1]
+        if place[0] == "header" and node is not None:
+            return self._headers[node]
+        return next((loop for loop in self._phases.moving if node in loop.body), None)
+
+    def _set(self, where: dict, key: object, value: int) -> bool:
+        if key not in where:
+            where[key] = value
+            return True
+        if where[key] != value:
+            raise _NotUniform
+        return False
+
+    def _at(self, place: Place, loop: Loop | None) -> int | None:
+        """Accesses up to a place since the round of ``loop`` around it began; None: not yet."""
+        inner, count = self._loop(place), self._places.get(place)
+        while inner is not loop:
+            if inner is None:
+                raise _NotUniform
+            bound = self._phases.loops.bounds[inner]
+            if not bound.exact:
+                raise _NotUniform
+            if count is None or inner not in self._rounds or inner not in self._entries:
+                return None
+            count += self._entries[inner] + bound.most * self._rounds[inner]
+            inner = inner.parent
+        return count
+
+    def follow(self, segment: Segment) -> bool:
+        """Whether a segment tells anything new."""
+        target = segment.target
+        if target == END or segment.source not in self._places:
+            return False
+        loop = self._loop(target)
+        if target[0] == "access":
+            count = self._at(segment.source, loop)
+            return count is not None and self._set(self._places, target, count + 1)
+        assert loop is not None
+        if segment.back is not None:
+            count = self._at(segment.source, loop)
+            return count is not None and self._set(self._rounds, loop, count)
+        count = self._at(segment.source, loop.parent)
+        if count is None:
+            return False
+        new = self._set(self._places, target, 0)
+        return self._set(self._entries, loop, count) or new
+
+
+def is_uniform(phases: PhaseGraph) -> bool:
+    """Of a kernel whose loops with accesses are all exact, and whose routes all count alike."""
+    segments = [segment for after in phases.after.values() for segment in after]
+    try:
+        counts = _Counts(phases)
+        for loop in phases.moving:
+            if not phases.loops.bounds[loop].exact:
+                return False
+        while sum(map(counts.follow, segments)):
+            pass
+    except _NotUniform:
+        return False
+    return True

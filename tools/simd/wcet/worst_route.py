@@ -1,0 +1,182 @@
+"""The route of a work-group whose segments and accesses take the longest together.
+
+For reading and drawing: which lines a bound comes from. The bound itself is that of pairs, whose
+two work-groups may take different routes. Loops are not unrolled: each has its longest round, and
+how often it is made.
+
+Ref: Sim-D, sections 4.5 and 5.5.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from cyclebound.tools.simd.wcet.access_costs import AccessCost
+from cyclebound.tools.simd.wcet.graph import Edge, Node
+from cyclebound.tools.simd.wcet.loops import Loop
+from cyclebound.tools.simd.wcet.pairs import Clocks
+from cyclebound.tools.simd.wcet.phases import END, START, PhaseGraph, Place, Segment
+from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
+
+__all__ = ["LineCost", "Round", "WorstRoute"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """``times`` rounds of a loop, each along ``route``."""
+
+    times: int
+    route: "Route"
+
+
+Route = tuple["Segment | Round", ...]
+
+
+@dataclass
+class LineCost:
+    """An instruction's executions on the route, and the cycles that all of them take."""
+
+    times: int = 0
+    compute: int = 0
+    access: int = 0
+
+
+@dataclass
+class _Found:
+    cost: int
+    route: Route
+
+
+@dataclass
+class WorstRoute:
+    """The greatest sum.
+
+    Attributes
+    ----------
+    route : tuple
+        `Segment` and `Round`, in order.
+    cost : int
+        Compute cycles of all segments and accesses.
+    """
+
+    phases: PhaseGraph
+    costs: Mapping[Node, AccessCost]
+    clocks: Clocks
+    route: Route = ()
+    cost: int = 0
+    _rounds: dict[Loop, _Found] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for loop in self.phases.moving:  # the innermost first
+            found = self._best(("header", loop.header), loop, {})
+            assert found is not None
+            self._rounds[loop] = found
+        best = self._best(START, None, {})
+        assert best is not None
+        self.route, self.cost = best.route, best.cost
+
+    def cycles(self, access: Node) -> int:
+        """Of an access, from its commit."""
+        cost = self.costs[access]
+        return self.clocks.compute_time(cost.lead + cost.delay) // self.clocks.compute
+
+    def _best(self, place: Place, loop: Loop | None, known: dict[Place, _Found | None]
+              ) -> _Found | None:
+        """From a place to the end, or to the end of a round of ``loop``; None: there is no way."""
+        if place in known:
+            return known[place]
+        if place[1] in self.phases.final and loop is None:
+            return _Found(0, ())
+        best: _Found | None = None
+        for segment in self.phases.after[place]:
+            target, cost, more = segment.target, segment.cost, _Found(0, ())
+            route: Route = (segment,)
+            if segment.back is not None and segment.back is not loop:
+                continue
+            if segment.back is None and loop is not None and (
+                    target == END or target[1] not in loop.body):
+                continue
+            for entered in segment.enters:
+                if entered is loop:
+                    continue
+                times, one = self.phases.loops.bounds[entered].most, self._rounds[entered]
+                route += (Round(times, one.route),)
+                cost += times * one.cost
+            if target[0] == "access" and target[1] is not None:
+                cost += self.cycles(target[1])
+            if segment.back is None and target != END:
+                after = self._best(target, loop, known)
+                if after is None:
+                    continue
+                more = after
+            if best is None or cost + more.cost > best.cost:
+                best = _Found(cost + more.cost, route + more.route)
+        known[place] = best
+        return best
+
+    # -- what it is made of ----------------------------------------------------------------------
+
+    def steps(self) -> Iterator[tuple[int, Node | None]]:
+        """Compute cycles and the access after them (None: the end), round by round."""
+        cycles = 0
+        for segment in _unrolled(self.route):
+            cycles += segment.cost
+            if segment.target[0] == "access":
+                yield cycles, segment.target[1]
+                cycles = 0
+            elif segment.target == END:
+                yield cycles, None
+
+    def sums(self) -> dict[str, int]:
+        """Cycles in which each resource is occupied, at least: leads may overlap, and edges of the
+        two clocks coincide."""
+        found = {"compute": 0, "dram": 0, "scratchpad": 0}
+
+        def add(route: Route, times: int) -> None:
+            for each in route:
+                if isinstance(each, Round):
+                    add(each.route, times * each.times)
+                    continue
+                found["compute"] += times * each.cost
+                kind, node = each.target
+                if kind == "access" and node is not None:
+                    cost = self.costs[node]
+                    found[cost.resource] += times * (
+                        cost.delay * self.clocks.dram // self.clocks.compute)
+
+        add(self.route, 1)
+        return found
+
+    def lines(self, edge_costs: EdgeCosts) -> dict[int, LineCost]:
+        """By instruction, what it costs."""
+        found: dict[int, LineCost] = {}
+
+        def executed(edges: tuple[Edge, ...], times: int) -> None:
+            for edge in edges:
+                line = found.setdefault(edge.source.index, LineCost())
+                line.times += times
+                line.compute += times * edge_costs.cost(edge)
+                for loop, turn in self.phases.round_routes.items():
+                    if loop.header == edge.source and edges is not turn:
+                        executed(turn, times * self.phases.loops.bounds[loop].most)
+
+        def add(route: Route, times: int) -> None:
+            for each in route:
+                if isinstance(each, Round):
+                    add(each.route, times * each.times)
+                    continue
+                executed(each.route, times)
+                kind, node = each.target
+                if kind == "access" and node is not None:
+                    found[node.index].access += times * self.cycles(node)
+
+        add(self.route, 1)
+        return found
+
+
+def _unrolled(route: Route) -> Iterator[Segment]:
+    for each in route:
+        if isinstance(each, Round):
+            for _ in range(each.times):
+                yield from _unrolled(each.route)
+        else:
+            yield each

@@ -1,0 +1,97 @@
+"""The machine's schedule if every work-group takes the worst route, and every phase its bound.
+
+It is drawn, and it is a lower limit of what the analysis may say: the rules of the scheduler are
+those of `golden.simd.cycle`, followed phase by phase.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cyclebound.golden.simd.cycle import Phase, Policy
+from cyclebound.golden.simd.machine import SLOTS
+from cyclebound.tools.simd.wcet.access_costs import AccessCost
+from cyclebound.tools.simd.wcet.graph import Node
+from cyclebound.tools.simd.wcet.pairs import Clocks
+
+__all__ = ["worst_schedule"]
+
+Steps = Iterator[tuple[int, Node | None]]
+
+
+@dataclass
+class _Slot:
+    number: int
+    group: int = -1
+    steps: Steps | None = None
+    ready: int = 0
+    free: int = 0
+
+
+def worst_schedule(count: int, steps_of: Callable[[int], Steps],
+                   cost_of: Callable[[int, Node], AccessCost], final: set[Node], clocks: Clocks, *,
+                   policy: Policy, load: int, most: int) -> tuple[list[Phase], int]:
+    """The first phases of a kernel, ``most`` at most, and the last cycle in which one ends.
+
+    ``steps_of`` a work-group are its compute cycles and accesses; no refreshes.
+    """
+    phases: list[Phase] = []
+    slots = [_Slot(number) for number in range(SLOTS)]
+    finished: list[int] = []
+    launched, compute_free, dram_rest, accessed, transferred = 0, load, 0, 0, 0
+    launch_from, current, last = load, SLOTS - 1, load
+
+    def to_dram(cycle: int) -> int:
+        return -(-cycle * clocks.compute // clocks.dram)
+
+    def to_compute(clock: int) -> int:
+        return -(-clock * clocks.dram // clocks.compute)
+
+    while len(phases) < most:
+        while launched < count:
+            empty = [slot for slot in slots if slot.steps is None]
+            needed = launched // 2 * 2
+            if not empty or len(finished) < needed:
+                break
+            slot = min(empty, key=lambda each: each.free)
+            when = max(slot.free, launch_from, *([sorted(finished)[needed - 1]] if needed else []))
+            slot.steps, slot.group, slot.ready = steps_of(launched), launched, when + 1
+            launch_from, launched = when + 1, launched + 1
+        waiting = [slot for slot in slots if slot.steps is not None]
+        if not waiting:
+            break
+        start = max(compute_free, min(slot.ready for slot in waiting))
+        if policy is Policy.COMPUTE:
+            start = max(start, transferred)
+        order = [slots[(current + step) % SLOTS] for step in range(1, SLOTS + 1)]
+        slot = next(each for each in order if each.steps is not None and each.ready <= start)
+        current = slot.number
+        assert slot.steps is not None
+        cycles, access = next(slot.steps)
+        compute_free = start + cycles
+        phases.append(Phase("compute", slot.number, slot.group, start, compute_free))
+        if access is None:
+            last = max(last, compute_free)
+            finished.append(compute_free)
+            slot.steps, slot.free = None, compute_free
+            continue
+        cost = cost_of(slot.group, access)
+        begin = compute_free
+        if cost.resource == "scratchpad":
+            begin = max(begin, accessed if policy is Policy.ACCESS else 0)
+            over = to_compute(to_dram(begin) + cost.delay)
+            transferred = max(transferred, over)
+        else:
+            if policy is Policy.ACCESS:
+                begin = max(begin, transferred)
+            before = dram_rest
+            dram_rest = max(to_dram(begin) + cost.lead, before) + cost.delay
+            begin, over = max(begin, to_compute(before)), to_compute(dram_rest)
+        accessed, last = max(accessed, over), max(last, over)
+        phases.append(Phase(cost.resource, slot.number, slot.group, begin, over))
+        if access in final:
+            finished.append(compute_free)
+            slot.steps, slot.free = None, over
+        else:
+            slot.ready = over
+    return list(itertools.islice(phases, most)), last
