@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from cyclebound.golden.simd.compute_unit import Planner
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.compute_unit import HEAD, Planner, Scene
+from cyclebound.tb.simd.compute_unit import HEAD, Scene
 from cyclebound.tools.simd.assembler import assemble
 
 
