@@ -30,7 +30,8 @@ from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import BUFFERS
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.controller import DramController
-from cyclebound.hdl.dram.layouts import DriveLayout, Mapping, Strobe
+from cyclebound.hdl.dram.layouts import DriveLayout, Mapping
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.access_setup import BufferSize, ScratchpadBuffer
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout, LaunchLayout

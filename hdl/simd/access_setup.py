@@ -11,7 +11,7 @@ from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, TARGET_BITS, 
 from cyclebound.golden.simd.isa import OPCODES
 from cyclebound.golden.simd.machine import SCALARS, machine_named
 from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.interfaces import AccessLayout, GridLayout
 
 __all__ = ["AccessSetup", "BufferSize", "JobLayout", "ScratchpadBuffer"]

@@ -11,7 +11,8 @@ from amaranth.utils import ceil_log2
 from cyclebound.golden.simd.host import Register, Status
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
-from cyclebound.hdl.dram.layouts import Mapping, Strobe
+from cyclebound.hdl.dram.layouts import Mapping
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.access_setup import ScratchpadBuffer
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout
 

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.simd.machine import SLOTS, machine_named
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.interfaces import GRID_BITS, NUMBER_BITS, GridLayout, LaunchLayout
 
 __all__ = [

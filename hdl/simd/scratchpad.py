@@ -20,7 +20,7 @@ from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS, TARGET_BITS, WORD_BITS
 from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
-from cyclebound.hdl.dram.layouts import Strobe
+from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["Scratchpad", "ScratchpadTileLayout"]
 
