@@ -33,8 +33,8 @@ from cyclebound.hdl.dram.layouts import (
     FetchLayout,
     IndexLayout,
     StoreLayout,
-    Strobe,
 )
+from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.access_setup import AccessSetup, BufferSize, JobLayout, ScratchpadBuffer
 from cyclebound.hdl.simd.interfaces import (
     REGISTER_BANKS,
