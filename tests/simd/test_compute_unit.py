@@ -17,13 +17,13 @@ from cyclebound.hdl.simd.decoder import Decoder
 from cyclebound.hdl.simd.divider import Divider
 from cyclebound.hdl.simd.interfaces import Transfer
 from cyclebound.hdl.simd.scoreboard import Scoreboard
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.simd import compute_unit
 from cyclebound.tb.simd.compute_unit_properties import ComputeUnitCheck
 from cyclebound.tb.simd.control_stack_properties import ControlStackCheck
 from cyclebound.tb.simd.scoreboard_properties import ScoreboardCheck
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.random_instructions import random_instructions
+from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
 

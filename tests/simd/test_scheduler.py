@@ -15,10 +15,10 @@ from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.scheduler import CODES, Event, Policy, SchedulerModel
 from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
 from cyclebound.sim.elaborate import watch
-from cyclebound.sim.run_bench import run_bench
 from cyclebound.tb.simd import scheduler_properties as properties
 from cyclebound.tb.simd.scheduler import Slots
 from cyclebound.tools.simd.kernel_cases import case
+from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
 SMALL = MACHINES["small"]
