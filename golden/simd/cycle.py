@@ -265,7 +265,8 @@ class CycleModel:
                 done = self._dram.indexed(clock, access, lanes,
                                           self._machine.items)
             else:
-                done = self._dram.tile(clock, access)
+                done = self._dram.tile(clock, access,
+                                       line_by_line=self._machine.line_by_line)
             resume = self._machine.resume_clocks
             begin = max(begin, self._to_compute(min(before, done) + resume))
             over = max(self._to_compute(done + resume), begin)

@@ -49,6 +49,9 @@ class Machine:
     one_clock : bool
         Compute cycles begin with a DRAM clock: the first that is not before their time. In Sim-D's
         model they begin in between.
+    line_by_line : bool
+        DRAM moves a tile line by line if a beat might have words of two of its lines
+        (`Access.split`). Sim-D's model does not take such tiles.
     """
 
     lanes: int = 128
@@ -62,6 +65,7 @@ class Machine:
     setup_clocks: int = 0
     resume_clocks: int = 0
     one_clock: bool = False
+    line_by_line: bool = False
 
     def __post_init__(self) -> None:
         for name in ("lanes", "items", "special_units", "scratchpad_bus"):
@@ -124,8 +128,9 @@ def machine_named(machine: "Machine | str") -> Machine:
 
 
 def as_built(machine: Machine) -> Machine:
-    """The same machine with what the crossing between its clocks takes in hardware."""
-    return replace(machine, setup_clocks=5, resume_clocks=1, one_clock=True)
+    """The same machine as its hardware is: what the crossing between its clocks takes, and how it
+    moves tiles."""
+    return replace(machine, setup_clocks=5, resume_clocks=1, one_clock=True, line_by_line=True)
 
 
 @dataclass(frozen=True)

@@ -59,11 +59,14 @@ class DramTimeline:
         self._due = part.nREFI if due is None else due  # when the next refresh falls due
         self._delays: dict[tuple[int, int, int, int, bool], int] = {}
 
-    def tile(self, cycle: int, access: Access) -> int:
-        """The cycle in which a tile taken in ``cycle`` is completed."""
+    def tile(self, cycle: int, access: Access, *, line_by_line: bool = False) -> int:
+        """The cycle in which a tile taken in ``cycle`` is completed.
+
+        ``line_by_line``: see `Machine`.
+        """
         if access.empty:
             return max(cycle + self._lookup, self.rest)
-        if not access.split:
+        if not (access.split and line_by_line):
             return self._run(cycle, self._lead, self._tile_delay(access))
         for line in range(access.count):
             done = self._run(cycle, self._lead, self._tile_delay(replace(

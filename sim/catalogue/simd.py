@@ -360,7 +360,7 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("kernels", "cyclebound.tb.simd.accelerator", checker=_pins, top=Accelerator,
-                      observes=False),
+                      observes=False, thorough=True),
         ),
         bounds=(),
         signals=("top.dut.launch__valid", "top.dut.access__valid", "top.dut.over",
