@@ -29,7 +29,7 @@ regress-full: $(READY)  ## all configurations, sweeps, proofs, waveforms; resuma
 test: $(READY)  ## all tests but those that take minutes each
 	@$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
-test-thorough: $(READY)  ## all tests (a quarter of them with ARGS="--shard 1/4")
+test-thorough: $(READY)  ## all tests (in parts: ARGS="--shard 1/4 --junitxml part-1.xml", then tests/merge_parts.py)
 	@$(BIN)/pytest -n auto --dist worksteal --thorough $(ARGS)
 
 test-unit: $(READY)  ## models, bounds and components by themselves: seconds
@@ -44,8 +44,9 @@ test-cosim: $(READY)  ## RTL against golden model on Verilator
 test-system: $(READY)  ## command line, report, packaging
 	@$(BIN)/pytest -n auto -m system $(ARGS)
 
-lint: $(READY)  ## ruff
+lint: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff check .
+	@mkdir -p build/types && ln -sfn ../.. build/types/cyclebound && $(BIN)/mypy
 
 lock: $(READY)  ## write constraints.txt from the packages installed now
 	@(head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable) > constraints.new
