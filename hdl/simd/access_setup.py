@@ -224,7 +224,9 @@ class AccessSetup(wiring.Component):
             job.destination.eq(Destination.REGISTERS), job.indexed.eq(kinds["indexed"]),
             job.scalars.eq(kinds["few"]), job.cam.eq(cam), job.register.eq(known.target),
             job.split.eq(~known.scratchpad & ~cam & apart & (gap < BEAT_WORDS - 1)),
-            job.fault.eq(cut_3.fault | (kinds["local"] & apart & (gap < machine.scratchpad_bus))),
+            # There is no CAM yet, so that a snoopy access is refused: it stops its kernel.
+            job.fault.eq(cut_3.fault | cam
+                         | (kinds["local"] & apart & (gap < machine.scratchpad_bus))),
         ]
         with m.If(kinds["tile"]):
             m.d.sync += [job.destination.eq(Destination.SCRATCHPAD),
