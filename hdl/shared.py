@@ -59,6 +59,6 @@ def shared(component, platform, *, alike, reset=None, enable=None):
     if enable is not None:
         ports["i_enable"] = enable
         component = _Enabled(component)
-    return Instance(platform.share(component, (alike, enable is not None)), **ports,
-                    i_clk=ClockSignal(),
+    key = alike if enable is None else (alike, "enabled")
+    return Instance(platform.share(component, key), **ports, i_clk=ClockSignal(),
                     i_rst=ResetSignal() if reset is None else ResetSignal() | reset)

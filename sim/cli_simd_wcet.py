@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.sim.cli import AsJson, console
 from cyclebound.sim.drawing import FORMATS, write

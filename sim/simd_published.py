@@ -8,7 +8,7 @@ import numpy as np
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import Part, part_named
-from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.sim.simd_files import load_memory, load_program

@@ -7,7 +7,7 @@ import numpy as np
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd import functional
-from cyclebound.golden.simd.cycle import CycleModel, Policy, Timed
+from cyclebound.golden.simd.accelerator import CycleModel, Policy, Timed
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.references import REFERENCES

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cyclebound.golden.simd.cycle import Phase
+from cyclebound.golden.simd.accelerator import Phase
 
 __all__ = ["phase_trace"]
 

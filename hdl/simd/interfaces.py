@@ -9,8 +9,8 @@ There is one clock, the DRAM's. The compute unit stands still in some of its cyc
 is set, its registers keep what they hold; the compute clock's cycles end with the others. Only
 ``transfer`` and ``program`` go on in every cycle, since words come and go with DRAM's clock. All
 other signals are of the compute clock: outputs stay while it stalls, inputs count in a cycle that
-does not. Cycle numbers are compute cycles, those of `golden/simd/cycle.py`: a slot that is *ready*
-in cycle *t* issues in *t* at the earliest. The compute unit has these members:
+does not. Cycle numbers are compute cycles, those of `golden/simd/accelerator.py`: a slot that is
+*ready* in cycle *t* issues in *t* at the earliest. The compute unit has these members:
 
 =================  ============================  ==================================================
 ``stall``          In(1)                         the compute clock's cycle goes on after this one

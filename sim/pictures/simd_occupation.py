@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from cyclebound.golden.simd.cycle import Phase
+from cyclebound.golden.simd.accelerator import Phase
 
 __all__ = ["RESOURCES", "figure"]
 

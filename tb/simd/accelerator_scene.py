@@ -15,7 +15,7 @@ from cyclebound.golden.dram.device import DramDevice
 from cyclebound.golden.dram.request import BEAT_WORDS, BURST_BYTES, WORD_BITS, WORD_BYTES
 from cyclebound.golden.dram.rules import CAS, Command
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.golden.simd.cycle import CycleModel, Phase, Timed
+from cyclebound.golden.simd.accelerator import CycleModel, Phase, Timed
 from cyclebound.golden.simd.isa import encode
 from cyclebound.golden.simd.machine import Grid, as_built, machine_named
 from cyclebound.golden.simd.memory_timing import DramTimeline

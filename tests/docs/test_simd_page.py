@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.accelerator import Policy
 
 PAGE = (Path(__file__).parents[2] / "docs" / "simd.md").read_text()
 

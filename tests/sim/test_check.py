@@ -95,7 +95,7 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "limits.py:longest"], 2, "bound longest needs extra: give each with --set"),
     (["--bound", "limits.py:longer"], 2, "no function in limits.py 'longer'; did you mean longest"),
     (["--bound", "none.py:longest"], 2, "--bound: there is no file none.py"),
-    (["--bound", "limits.py:share"], 2, "a rate is no latency"),
+    (["--bound", "limits.py:share"], 2, "is a rate, which is no latency"),
     (["--bound", "fails.py:x"], 2, "--bound fails.py: KeyError: 'none'"),
     (["--bound", "n +* 1"], 2, "--bound, column 4: invalid syntax\n    n +* 1\n       ^"),
     (["--bound", "n ** 2"], 2, "column 1: 'n ** 2' is none of whole numbers"),

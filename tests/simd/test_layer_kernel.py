@@ -5,7 +5,7 @@ import pytest
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import DDR4_3200AA_X16
-from cyclebound.golden.simd.cycle import CycleModel, Policy
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer

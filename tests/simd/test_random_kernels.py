@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd import arithmetic, functional, special_functions
-from cyclebound.golden.simd.cycle import CycleModel, Policy
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tools.simd import random_kernels as made

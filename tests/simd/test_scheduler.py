@@ -10,7 +10,7 @@ from amaranth.hdl import Assert, Const, Module
 from amaranth.lib import wiring
 
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.golden.simd.cycle import CycleModel
+from cyclebound.golden.simd.accelerator import CycleModel
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.scheduler import CODES, Event, Policy, SchedulerModel
 from cyclebound.hdl.simd.scheduler import WorkGroupScheduler

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.golden.simd.cycle import CycleModel, Policy
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid, Machine
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.pipeline import Pipeline

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
-from cyclebound.golden.simd.cycle import CycleModel, Policy
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.sim.simd_published import held_cycles, own_cycles, published_cycles

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import Part
-from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import Grid, Machine
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.systolic.accelerator_layer import Layer

@@ -15,7 +15,7 @@ import numpy as np
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import Part
-from cyclebound.golden.simd.cycle import CycleModel, Policy
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import Grid, Machine
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program

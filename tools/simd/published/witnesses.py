@@ -15,7 +15,7 @@ from cyclebound.golden.dram.bounds import eq15_tool, eq19, tile_issue_delay
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay, rows_tool
 from cyclebound.golden.dram.timing import PARTS, Part
-from cyclebound.golden.simd.cycle import CycleModel, Policy, Timed
+from cyclebound.golden.simd.accelerator import CycleModel, Policy, Timed
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program

@@ -1,7 +1,7 @@
 """The worst-case execution time of a kernel on a grid, under a policy of the work-group scheduler.
 
-The machine is `golden.simd.cycle`'s, with the delays of ``dram.controller``. The bound holds for
-any content of the kernel's buffers, as long as annotated loops keep their annotations.
+The machine is `golden.simd.accelerator`'s, with the delays of ``dram.controller``. The bound holds
+for any content of the kernel's buffers, as long as annotated loops keep their annotations.
 
 Ref: Sim-D, sections 4 and 5; docs/simd_wcet.md.
 """
@@ -12,7 +12,7 @@ from functools import cached_property
 
 from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS
 from cyclebound.golden.dram.timing import Part
-from cyclebound.golden.simd.cycle import Phase, Policy
+from cyclebound.golden.simd.accelerator import Phase, Policy
 from cyclebound.golden.simd.machine import Grid, Place
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program

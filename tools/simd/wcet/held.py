@@ -2,13 +2,13 @@
 
 Under policy ``compute`` nothing issues during a transfer between scratchpad and registers. When it
 ends, both work-groups may be ready, and the machine lets the other one go first. With ``hold``
-(`golden.simd.cycle`) the one whose scratchpad transferred goes on. Its compute and scratchpad
+(`golden.simd.accelerator`) the one whose scratchpad transferred goes on. Its compute and scratchpad
 phases up to the next access to DRAM are then one phase: two resources are left, which a pair's
 work-groups swap in lock-step, and the paper's model of this policy (Sim-D, section 5.6) holds.
 """
 
 from cyclebound.golden.dram.timing import Part
-from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.analysis import Analysis

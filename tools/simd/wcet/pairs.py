@@ -23,7 +23,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from cyclebound.golden.dram.timing import Part
-from cyclebound.golden.simd.cycle import Policy
+from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import Machine
 from cyclebound.tools.simd.wcet.access_costs import AccessCost
 from cyclebound.tools.simd.wcet.graph import Node

@@ -1,14 +1,14 @@
 """The machine's schedule if every work-group takes the worst route, and every phase its bound.
 
 It is drawn, and it is a lower limit of what the analysis may say: the rules of the scheduler are
-those of `golden.simd.cycle`, followed phase by phase.
+those of `golden.simd.accelerator`, followed phase by phase.
 """
 
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cyclebound.golden.simd.cycle import Phase, Policy
+from cyclebound.golden.simd.accelerator import Phase, Policy
 from cyclebound.golden.simd.machine import SLOTS
 from cyclebound.tools.simd.wcet.access_costs import AccessCost
 from cyclebound.tools.simd.wcet.graph import Node

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.golden.simd.cycle import CycleModel, Policy
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.references import REFERENCES
