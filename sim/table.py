@@ -111,7 +111,8 @@ def print_run(run: Run, console: Console) -> None:
                           ("requests", "right"), ("worst", "right"), ("allowed", "right"),
                           ("tightness", "left"), ("verdict", "left"), ("evidence", "left"),
                           ("cycles", "right"), ("cycles/s", "right")):
-        table.add_column(name, justify=justify, no_wrap=name not in ("evidence",))
+        table.add_column(name, justify=justify, no_wrap=name not in ("evidence",),
+                         min_width=_BAR + 5 if name == "tightness" else None)
     for row in run.verdicts:
         cycles, rate = run.speed(row)
         table.add_row(
