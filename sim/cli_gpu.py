@@ -682,7 +682,7 @@ def show_mapping(
             for number, cell in enumerate(row)),
          f"{moves[place] / 1e6:,.2f}" if place else "")
         for place, row in enumerate(rows)]))
-    page.grids.append(Grid("What stands behind the numbers", ("resource", "kind", "clock", "is"), [
+    page.grids.append(Grid("What the numbers rest on", ("resource", "kind", "clock", "is"), [
         (each.name, each.kind, f"{each.clock_ps} ps", each.evidence) for each in system.resources]
         + [("DRAM", "RTL", f"{system.transfer.part.tck_ps} ps", system.transfer.evidence)]))
     left = dict.fromkeys(f"{cell.resource}: {cell.problem}" for row in rows for cell in row

@@ -1,5 +1,7 @@
 """What an access moves: its tile, clipped to its buffer, or the fault that it is.
 
+Part of the accelerator, whose model, testbench and tests cover it.
+
 Ref: Sim-D, section 3.2.4; golden/simd/transfers.py says the same of whole accesses.
 """
 

@@ -1,5 +1,7 @@
 """Control stack: masks that divergent code saves, and where it goes on.
 
+Part of the compute unit, whose model, testbench and tests cover it.
+
 Ref: Sim-D, section 3.1: "a dedicated control stack contains (PC, mask, type) 3-tuples".
 """
 

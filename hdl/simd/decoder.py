@@ -2,6 +2,8 @@
 
 It is generated from `golden.simd.isa.TABLE`: one case for each operation.
 
+Part of the compute unit, whose model, testbench and tests cover it.
+
 Ref: Sim-D, section 3.1; the encoding is this project's (docs/simd-isa.md).
 """
 

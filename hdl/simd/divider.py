@@ -1,5 +1,7 @@
 """Scalar divider: quotient or remainder of two signed integers, not pipelined.
 
+Part of the compute unit, whose model, testbench and tests cover it.
+
 Ref: Sim-D, section 3.1: "one non-pipelined 8-cycle scalar Radix-16 integer divider".
 """
 

@@ -1,5 +1,7 @@
 """Register files: a lane's vector registers, and the scalars of a work-group.
 
+Part of the compute unit, whose model, testbench and tests cover it.
+
 Ref: Sim-D, section 3.1: three operands are fetched and one is written in each cycle; storage is
 replicated for each slot (section 3).
 """

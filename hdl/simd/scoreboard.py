@@ -1,5 +1,7 @@
 """Scoreboard: which registers are still to be written, and for whom that is too late.
 
+Part of the compute unit, whose model, testbench and tests cover it.
+
 Ref: Sim-D, section 3.1; as many entries as decode and execute stages are this project's reading.
 """
 

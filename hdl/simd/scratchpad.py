@@ -119,7 +119,7 @@ class Scratchpad(wiring.Component):
                      empty.eq((tile.words == 0) | (tile.count == 0))]
 
         # Tables of narrow tiles: in which line of the tile, and at which phase there, a word lies
-        # that is so many words behind a line's first.
+        # that is so many words after a line's first.
         reach = 2 * bus - 1
         over, at = ([Signal(range(limit), name=f"{name}_{word}") for word in range(reach)]
                     for name, limit in (("over", 2 * bus), ("at", bus)))
@@ -147,7 +147,7 @@ class Scratchpad(wiring.Component):
         leaves = (inside >= tile.words) & aligned  # to phase 0 of the next line
         entries = [Cat(lines, place) for lines, place in zip(over, at, strict=True)]
         width = len(over[0])
-        far = Signal(width + len(at[0]))  # of the word that is `bus` behind lane 0
+        far = Signal(width + len(at[0]))  # of the word that is `bus` after lane 0
         m.d.comb += far.eq(Array(entries[bus:])[phase[:shift]])
         with m.If(narrow):
             m.d.comb += [next_phase.eq(far[width:]), next_line.eq(line + far[:width]),
@@ -167,20 +167,20 @@ class Scratchpad(wiring.Component):
         # Words and targets.
         enable, targets = [], []
         for lane in range(bus):
-            place, behind = Signal(_COUNT_BITS + 1, name=f"place_{lane}"), Signal(
-                range(2 * bus), name=f"behind_{lane}")
+            place, crossed = Signal(_COUNT_BITS + 1, name=f"place_{lane}"), Signal(
+                range(2 * bus), name=f"crossed_{lane}")
             target = Signal(TARGET_BITS, name=f"target_{lane}")
             here = phase + lane
             crosses = (here >= tile.period) & (tile.count != 1)
             with m.If(narrow):
                 look = Signal(len(far), name=f"look_{lane}")
                 m.d.comb += [look.eq(Array(entries[lane:lane + bus])[phase[:shift]]),
-                             place.eq(look[width:]), behind.eq(look[:width]),
-                             target.eq(row + self._times(tile.pitch, behind) + place)]
+                             place.eq(look[width:]), crossed.eq(look[:width]),
+                             target.eq(row + self._times(tile.pitch, crossed) + place)]
             with m.Else():
-                m.d.comb += [place.eq(here - Mux(crosses, tile.period, 0)), behind.eq(crosses),
+                m.d.comb += [place.eq(here - Mux(crosses, tile.period, 0)), crossed.eq(crosses),
                              target.eq(row + Mux(crosses, tile.pitch, 0) + place)]
-            enable.append((place < tile.words) & (line + behind < tile.count))
+            enable.append((place < tile.words) & (line + crossed < tile.count))
             targets.append(target)
 
         serve = Signal()

@@ -8,6 +8,8 @@ DRAM serves requests in the order of their commits; words of a request come and 
 completion, and after that of the request before, so that the oldest request is the one whose words
 are under way.
 
+Part of the accelerator, whose model, testbench and tests cover it.
+
 Ref: Sim-D, sections 3.2 and 3.3.
 """
 

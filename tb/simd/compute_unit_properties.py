@@ -64,7 +64,7 @@ class ComputeUnitCheck(Watcher):
             Assert(~self.commit.valid | ((lanes & ~active) == 0), "a masked lane writes"),
             Assert(~self.commit.valid | ~mask | ~lanes.any(), "a mask is no register"),
             Assert(~self.commit.valid | ~mine, "a work-group computes while it transfers"),
-            Assert(~self.commit.valid | occupied, "nobody's instruction commits"),
+            Assert(~self.commit.valid | occupied, "an instruction of a free slot commits"),
             Assert((now & ~self.occupied) == 0, "an access of a slot that is free"),
             Assert(~self.access.valid | ~transfers.bit_select(self.access.payload.slot, 1),
                    "an access within an access"),

@@ -95,8 +95,8 @@ class SchedulerCheck(Watcher):
             m.d.sync += [self.policy.eq(self.start.payload.policy), self.launched.eq(0),
                          self.finished.eq(0)]
 
-        behind = Signal(_COUNT_BITS)  # of the work-groups before the pair, not finished
-        m.d.comb += behind.eq(self.launched - self.launched[0] - finished)
+        earlier = Signal(_COUNT_BITS)  # of the work-groups before the pair, not finished
+        m.d.comb += earlier.eq(self.launched - self.launched[0] - finished)
         m.d.sync += [
             Assert(~self.launch.valid | ~taken.bit_select(slot, 1),
                    "a work-group is launched into a slot that is taken"),
@@ -104,7 +104,7 @@ class SchedulerCheck(Watcher):
                    "a work-group is launched into slot 1 while slot 0 is free"),
             Assert(~(self.launch.valid & stopped), "a work-group is launched after a stop"),
             Assert(~self.launch.valid | (self.policy == _UNCONSTRAINED)
-                   | (behind == 0) | behind[-1],
+                   | (earlier == 0) | earlier[-1],
                    "a work-group is launched before the pair before it has finished"),
             Assert((self.begin & ~accessing) == 0, "an access begins that was not committed"),
             Assert((self.waits ^ self.begin) == accessing, "an access neither begins nor waits"),

@@ -125,11 +125,11 @@ def test_no_packet_of_many_staggered_senders_takes_longer(first):
 class Forgetful(Traversal):
     """A header meets a packet of each other input, and nothing of what is in the FIFO behind."""
 
-    def _behind(self, channel, count, run):
+    def _queued(self, channel, count, run):
         if channel in self._onward and run.last is not None and run.unknown == 0:
             return max(count, self._run(channel, type(run)(
                 0, run.whole, run.last, run.part - self._depth - 1)))
-        return super()._behind(channel, count, run)
+        return super()._queued(channel, count, run)
 
 
 class Hurried(Traversal):
