@@ -241,7 +241,7 @@ CASES = {
     "a masked lane writes": [COMMIT | {"active.0": 0b0110}],
     "a mask is no register": [COMMIT | {"commit.payload.writes.file": File.VECTOR_SPECIAL}],
     "computes while it transfers": [ACCESS, {"access.valid": 0}, COMMIT],
-    "nobody's instruction commits": [COMMIT | {"occupied": 2}],
+    "an instruction of a free slot commits": [COMMIT | {"occupied": 2}],
     "an access of a slot that is free": [ACCESS | {"occupied": 0}],
     "an access within an access": [ACCESS, {"access.valid": 1}],
 }
