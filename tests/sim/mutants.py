@@ -6,15 +6,28 @@ from the catalogue with the component of that module.
 """
 
 import dataclasses
+import functools
 import importlib
 import inspect
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Make
+from cyclebound.sim.build import build_verilator
+from cyclebound.sim.elaborate import ports_of
+from cyclebound.sim.job import Job, Outcome, asked_of, design, write_job
+from cyclebound.sim.simulator import run
 from kit.faults import replace_once
 
-__all__ = ["DRAM", "EQUIVALENT", "MUTANTS", "Mutant", "component_of", "with_fault"]
+__all__ = ["DRAM", "EQUIVALENT", "MUTANTS", "RESET", "Mutant", "SideBySide", "component_of",
+           "run_mutant", "with_fault"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,63 @@ def with_fault(block: Block, mutant: Mutant | None, *, watched: bool, max_cycles
         block, component=component_of(block, mutant), checker=block.checker if watched else None,
         testbenches=tuple(dataclasses.replace(testbench, max_cycles=max_cycles)
                           for testbench in block.testbenches))
+
+
+class SideBySide(wiring.Component):
+    """A block and its mutants with the same inputs; ``mutant`` selects whose outputs are seen.
+
+    All of them are then in one simulator, which is built once. 0 selects the first.
+    """
+
+    def __init__(self, components: Sequence[wiring.Component]) -> None:
+        self._components = components
+        super().__init__(components[0].signature)
+        self.mutant = Signal(range(len(components)))
+
+    def __getattr__(self, name):
+        """The block's parameters; what is inside it is that of no mutant."""
+        block = self.__dict__["_components"][0]
+        found = None if name in block.signature.members else getattr(block, name)
+        if found is None or isinstance(found, Value | wiring.Component | list | dict):
+            raise AttributeError(f"{name} is no parameter of the block")
+        return found
+
+    def elaborate(self, platform):
+        m = Module()
+        for number, component in enumerate(self._components):
+            m.submodules[f"mutant_{number}"] = component
+            m.d.comb += [Value.cast(theirs).eq(Value.cast(ours)) for (_, ours), (_, theirs) in
+                         zip(ports_of(self, In), ports_of(component, In), strict=True)]
+            with m.If(self.mutant == number):
+                m.d.comb += [Value.cast(ours).eq(Value.cast(theirs)) for (_, ours), (_, theirs) in
+                             zip(ports_of(self, Out), ports_of(component, Out), strict=True)]
+        return m
+
+
+@functools.cache
+def _simulator(name: str, mutants: tuple[Mutant, ...], watched: bool, max_cycles: int):
+    """The per-cycle testbench's block with the mutants beside it, its job, and the simulator."""
+    found = catalogue.load().find(name)
+    block = dataclasses.replace(
+        with_fault(found, None, watched=watched, max_cycles=max_cycles),
+        component=lambda **parameters: SideBySide([
+            component_of(found, mutant)(**parameters) for mutant in (None, *mutants)]))
+    configuration, _ = block.configuration(None)
+    job = Job(name, configuration, "cycle", 0, "", wall_limit=60)
+    component, top = design(block, job)
+    asked = asked_of(job, block.configurations[configuration], block.testbench("cycle"), component,
+                     top)
+    return block, job, asked, build_verilator(top, ports=[*top.ports, component.mutant])
+
+
+def run_mutant(name: str, mutants: tuple[Mutant, ...], which: Mutant | None, folder: Path, *,
+               watched: bool, max_cycles: int) -> tuple[Block, Outcome]:
+    """Run the per-cycle testbench of a block's first configuration on one of its mutants, or on
+    the block itself, in the simulator that has them all."""
+    block, job, asked, build = _simulator(name, mutants, watched, max_cycles)
+    write_job(folder, {**asked, "mutant": mutants.index(which) + 1 if which else 0})
+    return block, run(dataclasses.replace(job, folder=str(folder)), build.command(None), folder,
+                      block.testbench("cycle").module)
 
 
 ARBITER, MEMORY, ARRAY = "noc.arbiter", "sram.banked_memory", "systolic.output_stationary"

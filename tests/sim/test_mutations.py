@@ -12,7 +12,6 @@ from amaranth.hdl import Const, Cover
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Property
-from cyclebound.sim.job import Job, simulate
 from cyclebound.sim.prove import prove
 from cyclebound.sim.verdict import judge
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
@@ -32,6 +31,7 @@ from .mutants import (
     RESET,
     Mutant,
     component_of,
+    run_mutant,
     with_fault,
 )
 
@@ -61,9 +61,9 @@ def covering(checker):
 
 def regression(name, mutant, folder, *, watched, limit=LIMIT):
     """The per-cycle testbench on the block's first configuration: why it fails, or nothing."""
-    block = with_fault(catalogue.load().find(name), mutant, watched=watched, max_cycles=limit)
+    mutants = tuple(each for each in (*MUTANTS, *DRAM, *EQUIVALENT, *RESET) if each.block == name)
+    block, outcome = run_mutant(name, mutants, mutant, folder, watched=watched, max_cycles=limit)
     configuration, _ = block.configuration(None)
-    outcome = simulate(block, Job(name, configuration, "cycle", 0, str(folder), wall_limit=60))
     assert "Traceback" not in outcome.reason
     verdicts = judge(block, configuration, [(outcome.name, group) for group in outcome.groups])
     broken = [f"{row.what}: {row.verdict}" for row in verdicts
@@ -130,7 +130,7 @@ def test_edit_that_cannot_be_seen_passes(tmp_path, mutant):
 @some(MUTANTS, "pointer lost when idle", "requesters numbered backwards", "late accumulate")
 def test_golden_model_finds(tmp_path, mutant):
     reason = regression(mutant.block, mutant, tmp_path, watched=False)
-    assert "expected" in reason
+    assert re.search("expected|an end without a request", reason)  # a probe may be earlier
     assert FIRED not in reason
 
 
