@@ -18,7 +18,7 @@ from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
 from cyclebound.sim.simd_options import KernelFile, numbered, sizes_of
-from cyclebound.sim.simd_run import SimdRun, grid_of, run_kernel
+from cyclebound.sim.simd_run import SimdRun, check_covers, grid_of, run_kernel
 from cyclebound.tools.simd import disassembler, isa_page
 from cyclebound.tools.simd.kernel_cases import fill
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
@@ -202,6 +202,8 @@ def run(
     except ValueError as error:
         raise UserError(str(error)) from None
     items = grid_of(program, grid, width, machine)
+    if check and not sizes:
+        check_covers(program, items)
     files = {number: Path(text) for number, text in numbered("--data", data, "FILE").items()}
     memory = load_memory(program, files, source)
     if seed is not None:

@@ -14,7 +14,7 @@ from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import KernelFault, Memory
 from cyclebound.sim.errors import UserError, unknown
 
-__all__ = ["MODELS", "SimdRun", "grid_of", "run_kernel", "stored_buffers"]
+__all__ = ["MODELS", "SimdRun", "check_covers", "grid_of", "run_kernel", "stored_buffers"]
 
 MODELS = ("golden", "cycle")
 """What computes a result: the functional model, or the one that counts cycles, too."""
@@ -68,6 +68,16 @@ def grid_of(program: Program, text: str | None, width: int | None, machine: str)
         return Grid(x, y, MACHINES[machine], width or 0)
     except ValueError as error:
         raise UserError(str(error)) from None
+
+
+def check_covers(program: Program, grid: Grid) -> None:
+    """Raise `UserError` for another grid than the one that an installed kernel's buffers are for:
+    its reference is of the whole buffers."""
+    reference = REFERENCES.get(program.name)
+    if reference is not None and (grid.x, grid.y) != (reference.x, reference.y):
+        raise UserError(f"--check compares whole buffers, which are {program.name}'s for a grid of "
+                        f"{reference.x},{reference.y}, not of {grid.x},{grid.y}: give their sizes "
+                        "(--size), too")
 
 
 def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "golden",

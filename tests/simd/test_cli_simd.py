@@ -148,6 +148,9 @@ def test_what_needs_an_installed_kernel(call, tmp_path):
     assert "k needs a grid" in call("simd", "run", "k.sas").stderr
     assert "--random fills" in call("simd", "run", "k.sas", "-g", "9", "--random", "1").stderr
     assert "--check compares" in call("simd", "run", "k.sas", "-g", "9", "--check").stderr
+    smaller = call("simd", "run", "saxpy", "-g", "7,3", "--check").stderr
+    assert "--check compares whole buffers" in smaller
+    assert "not of 7,3" in smaller
 
 
 def test_installed_kernels_are_listed(call):
