@@ -14,6 +14,9 @@ others:
   four partitions: the functions `cudaOcc...` of NVIDIA's header ``cuda_occupancy.h``.
 - Rates of 64-bit operations: the guide's table "Throughput of Native Arithmetic Instructions"
   (7.0 to 8.6), the white paper of H100 (9.0). 8.7 and 8.9 are taken as 8.6.
+- Cycles of a matrix product: multiplications of the largest shape of ``mma`` over those that a
+  partition's tensor core does in a cycle (white papers of V100, A100 and H100). Of 8.6 to 8.9 half
+  the rate is taken, as some products accumulate in 32 bits at half of it.
 """
 
 from dataclasses import dataclass
@@ -44,6 +47,8 @@ class ComputeCapability:
         Shared memory of an SM, as it can be configured, largest first; the rest is L1.
     fp64_lanes : int
         64-bit floating-point operations of threads that an SM starts in a cycle.
+    tensor_cycles : int
+        That a warp's matrix product occupies a partition's tensor core, at most.
     threads_per_block, registers, registers_per_thread : int
         Further limits.
     """
@@ -53,6 +58,7 @@ class ComputeCapability:
     blocks: int
     carve_outs: tuple[int, ...]
     fp64_lanes: int
+    tensor_cycles: int = 16
     shared_unit: int = 128
     shared_reserved: int = 1024
     threads_per_block: int = 1024
@@ -77,14 +83,19 @@ def _kib(*sizes: int) -> tuple[int, ...]:
 
 
 CAPABILITIES = {each.name: each for each in (
-    ComputeCapability("7.0", 64, 32, _kib(96, 64, 32, 16, 8, 0), 32, shared_unit=256,
+    ComputeCapability("7.0", 64, 32, _kib(96, 64, 32, 16, 8, 0), fp64_lanes=32,
+                      shared_unit=256, shared_reserved=0),
+    ComputeCapability("7.5", 32, 16, _kib(64, 32), fp64_lanes=2, shared_unit=256,
                       shared_reserved=0),
-    ComputeCapability("7.5", 32, 16, _kib(64, 32), 2, shared_unit=256, shared_reserved=0),
-    ComputeCapability("8.0", 64, 32, _kib(164, 132, 100, 64, 32, 16, 8, 0), 32),
-    ComputeCapability("8.6", 48, 16, _kib(100, 64, 32, 16, 8, 0), 2),
-    ComputeCapability("8.7", 48, 16, _kib(164, 132, 100, 64, 32, 16, 8, 0), 2),
-    ComputeCapability("8.9", 48, 24, _kib(100, 64, 32, 16, 8, 0), 2),
-    ComputeCapability("9.0", 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0), 64),
+    ComputeCapability("8.0", 64, 32, _kib(164, 132, 100, 64, 32, 16, 8, 0), fp64_lanes=32),
+    ComputeCapability("8.6", 48, 16, _kib(100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                      tensor_cycles=32),
+    ComputeCapability("8.7", 48, 16, _kib(164, 132, 100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                      tensor_cycles=32),
+    ComputeCapability("8.9", 48, 24, _kib(100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                      tensor_cycles=32),
+    ComputeCapability("9.0", 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0),
+                      fp64_lanes=64, tensor_cycles=64),
 )}
 """By name."""
 

@@ -105,14 +105,15 @@ class Machine:
 
 
 def machine_of(limits: ComputeCapability) -> Machine:
-    """The machine whose 64-bit floating-point pipeline has the lanes of this capability.
+    """The machine whose 64-bit and tensor pipelines have the rates of this capability.
 
-    Where they are few (2 in 7.5, 8.6 and 8.9), a warp's instruction occupies it for 64 cycles.
+    Where 64-bit lanes are few (2 in 7.5, 8.6 and 8.9), a warp's instruction takes 64 cycles.
     """
-    cycles = WARP_THREADS * limits.partitions // limits.fp64_lanes
     plain = Machine()
-    return replace(plain, interval={**plain.interval, "fp64": cycles},
-                   latency={**plain.latency, "fp64": max(plain.latency["fp64"], cycles)})
+    cycles = {"fp64": WARP_THREADS * limits.partitions // limits.fp64_lanes,
+              "tensor": limits.tensor_cycles}
+    return replace(plain, interval={**plain.interval, **cycles}, latency={
+        **plain.latency, **{name: max(plain.latency[name], each) for name, each in cycles.items()}})
 
 
 @dataclass(frozen=True)
@@ -322,8 +323,12 @@ def _once(instruction: Instruction, opcode: Opcode, machine: Machine, active: in
     if opcode.pipeline in machine.latency:
         pipelines = [opcode.pipeline, *(["fp64"] if opcode.pipeline == "xu" and _WIDE & set(
             instruction.modifiers) else [])]  # 64-bit types are converted at the rate of fp64
-        return (max(machine.latency[each] for each in pipelines),
-                max(machine.interval[each] for each in pipelines), 0, 0, 0)
+        latency, interval = (max(table[each] for each in pipelines)
+                             for table in (machine.latency, machine.interval))
+        if instruction.opcode == "DMMA" and machine.interval["fp64"] >= WARP_THREADS:
+            # no 64-bit tensor core: 8 x 8 x 4 products are those of 8 instructions of a warp
+            latency = interval = 8 * machine.interval["fp64"]
+        return latency, interval, 0, 0, 0
     return machine.control_latency, 1, 0, 0, 0
 
 

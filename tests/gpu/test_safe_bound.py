@@ -177,14 +177,17 @@ def test_barriers_of_the_whole_block():
     assert bound(kernel_of("BAR.RED.POPC.DEFER_BLOCKING 0x0, P0", "EXIT")).cycles > 0
 
 
-@pytest.mark.parametrize(("name", "cycles"), [("7.0", 4), ("7.5", 64), ("8.0", 4), ("8.6", 64),
-                                              ("8.9", 64), ("9.0", 2)])
-def test_the_64_bit_pipeline_has_the_lanes_of_the_capability(name, cycles):
+@pytest.mark.parametrize(("name", "cycles", "tensor", "wide"), [
+    ("7.0", 4, 16, 16), ("7.5", 64, 16, 512), ("8.0", 4, 16, 16), ("8.6", 64, 32, 512),
+    ("8.9", 64, 32, 512), ("9.0", 2, 64, 64)])
+def test_pipelines_have_the_rates_of_the_capability(name, cycles, tensor, wide):
     limits = CAPABILITIES[name]
-    found = kernel_bound(kernel_of("DFMA R2, R2, R2, R2", "I2F.F64 R2, R2", "I2F R2, R2", "EXIT"),
+    found = kernel_bound(kernel_of("DFMA R2, R2, R2, R2", "I2F.F64 R2, R2", "I2F R2, R2",
+                                   "HMMA.16816.F32 R4, R8, R12, R4", "DMMA.884 R4, R8, R12, R4",
+                                   "EXIT"),
                          Launch((1, 1, 1), 32, 1), BlockResources(32, 32), limits,
                          machine=machine_of(limits))
-    assert [each.issue for each in found.work] == [cycles, max(8, cycles), 8, 2]
+    assert [each.issue for each in found.work] == [cycles, max(8, cycles), 8, tensor, wide, 2]
 
 
 def test_shared_memory_that_may_hold_the_runtimes_own():
