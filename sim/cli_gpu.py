@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from cyclebound.golden.bound import NotCovered
-from cyclebound.golden.gpu.compute_capability import CAPABILITIES, capability
+from cyclebound.golden.gpu.compute_capability import CAPABILITIES, ComputeCapability, capability
 from cyclebound.golden.gpu.heterogeneous import Cell, best_mapping, table_of
+from cyclebound.golden.gpu.instruction import Kernel
 from cyclebound.golden.gpu.occupancy import (
     BlockResources,
     calculator_tables,
@@ -20,7 +21,7 @@ from cyclebound.golden.gpu.occupancy import (
     occupancy,
 )
 from cyclebound.golden.gpu.opcodes import KINDS, OPCODES, THESIS_DELAYS, opcode_of
-from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound
+from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound, machine_of
 from cyclebound.golden.gpu.stream_bounds import stream_bounds
 from cyclebound.golden.gpu.streams import simulate
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS, strict
@@ -77,11 +78,14 @@ PictureFile = Annotated[Path | None, typer.Option(
 Capability = Annotated[str, typer.Option(
     "--capability", "-c", metavar="CC", help=f"Compute capability: {', '.join(CAPABILITIES)}; "
     "sm_80 is understood too.")]
+KernelCapability = Annotated[str | None, typer.Option(
+    "--capability", "-c", metavar="CC", help=f"Compute capability: {', '.join(CAPABILITIES)}, or "
+    "as in sm_80; the default is the listing's, or 8.0 where it names none.")]
 CarveOut = Annotated[int | None, typer.Option(
     "--carve-out", metavar="BYTES", help="Shared memory of an SM as configured; the default is "
     "the largest. The thesis's Table 5.3 has 65536.")]
 Listing = Annotated[Path, typer.Argument(
-    metavar="FILE", help="The output of `cuobjdump -sass`, sm_70 to sm_90.")]
+    metavar="FILE", help="The output of `cuobjdump -sass` or `nvdisasm`, sm_70 to sm_90.")]
 KernelName = Annotated[str | None, typer.Option(
     "--kernel", "-k", metavar="NAME", help="Which function, if the listing has several.")]
 GridSize = Annotated[str, typer.Option(
@@ -90,8 +94,8 @@ BlockSize = Annotated[str, typer.Option(
     "--block", "-b", metavar="XxYxZ", help="Threads of a block, as 128 or 8x8.")]
 Sms = Annotated[int, typer.Option("--sms", metavar="N", help="SMs of the device: 108 in an A100.")]
 UsageFile = Annotated[Path | None, typer.Option(
-    "--res-usage", metavar="FILE", help="The output of `cuobjdump -res-usage`: registers and "
-    "shared memory.")]
+    "--res-usage", metavar="FILE", help="The output of `cuobjdump -res-usage` or `nvcc "
+    "-res-usage`: registers and shared memory.")]
 Registers = Annotated[int | None, typer.Option(
     "--registers", "-r", metavar="N", help="Of a thread, where there is no such file.")]
 DynamicShared = Annotated[int, typer.Option(
@@ -304,10 +308,24 @@ def thesis(
     deliver(page, data, as_json=as_json, html=html)
 
 
-def _resources(usage_file: Path | None, kernel: str, registers: int | None, shared: int
+def _read_kernel(listing: Path, name: str | None, cc: str | None
+                 ) -> tuple[Kernel, ComputeCapability]:
+    """A kernel of a listing, and the capability: the one that is named, or the listing's."""
+    limits = checked(capability, cc) if cc is not None else None
+    kernel = read_kernel(listing, name, limits.architecture if limits is not None else None)
+    if limits is None:
+        try:
+            limits = capability(kernel.architecture or "8.0")
+        except ValueError as error:
+            raise UserError(f"{listing} is for {kernel.architecture}: {error}; take the limits of "
+                            "another one by --capability") from None
+    return kernel, limits
+
+
+def _resources(usage_file: Path | None, kernel: Kernel, registers: int | None, shared: int
                ) -> tuple[int | None, int]:
     """Registers of a thread, if known, and shared memory of a block."""
-    usage = read_usage(usage_file, kernel)
+    usage = read_usage(usage_file, kernel.name, kernel.architecture)
     if usage is None:
         return registers, shared
     if registers is not None:
@@ -345,7 +363,7 @@ def kernels(listing: Listing, latencies: Latencies = None, html: Html = None,
 def show_estimate(
     listing: Listing, grid: GridSize, block: BlockSize, name: KernelName = None, sms: Sms = 108,
     usage: UsageFile = None, registers: Registers = None, shared: DynamicShared = 0,
-    cc: Capability = "8.0", latencies: Latencies = None,
+    cc: KernelCapability = None, latencies: Latencies = None,
     constants: ConstantRule = None, alpha: Alpha = None, warps: Warps = None,
     saturated_memory: SaturatedMemory = None, pipelines: CountedPipelines = None,
     read_only: ReadOnly = None, branch: Branch = None,
@@ -363,10 +381,10 @@ def show_estimate(
     charged once for all warps. `cyclebound gpu bound` gives a bound, under stated assumptions.
     """
     check_files(html)
-    kernel, own = read_kernel(listing, name), read_latencies(latencies)
+    (kernel, limits), own = _read_kernel(listing, name, cc), read_latencies(latencies)
     check_opcodes(kernel, own, delays=True)
     launch = read_launch(grid, block, sms)
-    taken, shared = _resources(usage, kernel.name, registers, shared)
+    taken, shared = _resources(usage, kernel, registers, shared)
     options = options_of(Options(), constants=constants, alpha=alpha, warps=warps,
                          saturated_memory=saturated_memory, pipelines=pipelines,
                          read_only=read_only, branch=branch, streaming=streaming)
@@ -376,7 +394,7 @@ def show_estimate(
     if options.warps == "fewest-sms" and taken is None:
         raise UserError("--warps fewest-sms needs the registers: --res-usage or --registers")
     count = checked(active_warps, launch, options.warps, registers=taken or 32, shared=shared,
-                    limits=checked(capability, cc))
+                    limits=limits)
     found = checked(estimate, checked(thesis_steps, kernel, own), warps=count, options=options,
                     delays=own.memory)
     page = Page(f"Estimate of {kernel.name}", [
@@ -469,7 +487,7 @@ def _loops(given: list[str] | None) -> dict[int, int]:
     return found
 
 
-def _machine(given: list[str] | None) -> Machine:
+def _machine(given: list[str] | None, base: Machine) -> Machine:
     changes: dict[str, object] = {}
     numbers = [name for name, value in vars(Machine()).items() if isinstance(value, int | Fraction)]
     for each in given or ():
@@ -483,14 +501,14 @@ def _machine(given: list[str] | None) -> Machine:
                              else int(text))
         except ValueError:
             raise UserError(f"--set {name} takes a number, not {shown(text)}") from None
-    return checked(Machine, **changes)
+    return checked(replace, base, **changes)
 
 
 @gpu.command("bound")
 def show_bound(
     listing: Listing, grid: GridSize, block: BlockSize, name: KernelName = None, sms: Sms = 108,
     usage: UsageFile = None, registers: Registers = None, shared: DynamicShared = 0,
-    cc: Capability = "8.0", carve_out: Annotated[int | None, typer.Option(
+    cc: KernelCapability = None, carve_out: Annotated[int | None, typer.Option(
         "--carve-out", metavar="BYTES", help="Shared memory of an SM as configured; by default the "
         "worst of all, as the driver chooses.")] = None,
     loops: Annotated[list[str] | None, typer.Option(
@@ -523,31 +541,34 @@ def show_bound(
     exit status is 1.
     """
     check_files(html)
-    kernel, own = read_kernel(listing, name), read_latencies(latencies)
+    (kernel, limits), own = _read_kernel(listing, name, cc), read_latencies(latencies)
     launch = read_launch(grid, block, sms)
-    taken, shared = _resources(usage, kernel.name, registers, shared)
+    taken, shared = _resources(usage, kernel, registers, shared)
     if taken is None:
         raise UserError("the registers decide how many blocks an SM holds: --res-usage or "
                         "--registers")
-    machine = _machine(settings)
+    machine = _machine(settings, machine_of(limits))
     try:
         found = checked(
             kernel_bound, kernel, launch, BlockResources(launch.threads, taken, shared),
-            checked(capability, cc), machine=machine, loops=_loops(loops), coalesced=coalesced,
+            limits, machine=machine, loops=_loops(loops), coalesced=coalesced,
             reconverges=not diverged, balanced=balanced, spread=spread, carve_out=carve_out,
-            opcodes=own.opcodes,
-            delays=own.delays)
+            reserved_counted=usage is not None, opcodes=own.opcodes, delays=own.delays)
     except NotSafe as error:
         page = Page(f"No safe bound for {kernel.name}", [
             "No safe bound can be given:", *error.reasons])
         deliver(page, {"kernel": kernel.name, "cycles": None, "reasons": error.reasons},
                 as_json=as_json, html=html)
         raise typer.Exit(1) from None
+    other = kernel.architecture not in ("", limits.architecture, f"{limits.architecture}a")
     parts = ("overhead", "chain", "issue", "unit", "memory")
     sizes = [machine.overhead, found.chain, found.issue, found.unit, found.memory]
     page = Page(f"Bound of {kernel.name}", [
         f"{found.cycles} cycles at most, if all of this holds:",
         *(f"{number}. {says}" for number, says in enumerate(found.assumptions, 1))])
+    if other:
+        page.sentences.append(f"The listing is for {kernel.architecture}; the limits are those of "
+                              f"{limits.name}.")
     page.grids += [
         Grid("One warp's work, by instruction", (
             "no.", "line", "instruction", "executions", "latency", "issue or pipeline",
@@ -559,7 +580,8 @@ def show_bound(
             "issue slots and pipelines that serve other warps",
             "the load/store unit of one SM", "all sectors of the grid"), strict=True)))]
     deliver(page, {
-        "kernel": kernel.name, "cycles": found.cycles, "parts": dict(zip(parts, sizes,
+        "kernel": kernel.name, "architecture": kernel.architecture, "capability": limits.name,
+        "cycles": found.cycles, "parts": dict(zip(parts, sizes,
                                                                          strict=True)),
         "waves": found.waves, "resident": found.resident, "carve_out": found.carve_out,
         "assumptions": found.assumptions, "instructions": [vars(each) for each in found.work]},

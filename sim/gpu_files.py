@@ -1,6 +1,7 @@
 """Files that users give to ``cyclebound gpu``: listings, resource usage, latencies, launches."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cyclebound.golden.gpu.instruction import Kernel
@@ -39,32 +40,47 @@ def read_kernels(path: Path) -> tuple[Kernel, ...]:
     return reading(path, parse_sass)
 
 
-def read_kernel(path: Path, name: str | None) -> Kernel:
-    """One kernel of a listing: the only one, or the one that is named."""
+def read_kernel(path: Path, name: str | None, architecture: str | None = None) -> Kernel:
+    """One kernel of a listing: the only one, or the one that is named, of one architecture."""
     kernels = read_kernels(path)
+    names = list(dict.fromkeys(kernel.name for kernel in kernels))
     if name is None:
-        if len(kernels) > 1:
-            raise UserError(f"{path} has {len(kernels)} kernels; name one by --kernel: "
-                            f"{', '.join(kernel.name for kernel in kernels[:9])}"
-                            f"{', ...' if len(kernels) > 9 else ''}")
-        return kernels[0]
+        if len(names) > 1:
+            raise UserError(f"{path} has {len(names)} kernels; name one by --kernel: "
+                            f"{', '.join(names[:9])}{', ...' if len(names) > 9 else ''}")
+        name = names[0]
+    if name not in names:
+        raise unknown(f"kernel in {path}", name, names)
     found = [kernel for kernel in kernels if kernel.name == name]
-    if not found:
-        raise unknown(f"kernel in {path}", name, [kernel.name for kernel in kernels])
+    if len(found) > 1 and architecture is not None:
+        found = [each for each in found if _same(each.architecture, architecture)] or found
     if len(found) > 1:
         raise UserError(f"{path} has {name} for {', '.join(each.architecture for each in found)}; "
-                        "write one with cuobjdump -arch")
+                        "name one by --capability")
     return found[0]
 
 
-def read_usage(path: Path | None, name: str) -> Usage | None:
-    """What a kernel takes, if there is a file that says so."""
+def _same(one: str, other: str) -> bool:
+    """Whether two architectures are of one capability, as sm_90 and sm_90a."""
+    return one.rstrip("af") == other.rstrip("af")
+
+
+def read_usage(path: Path | None, name: str, architecture: str) -> Usage | None:
+    """What a kernel takes, if there is a file that says so: for its architecture, if it tells."""
     if path is None:
         return None
-    found = reading(path, parse_usage)
-    if name not in found:
-        raise unknown(f"kernel in {path}", name, found)
-    return found[name]
+    usages = reading(path, parse_usage)
+    named = [each for each in usages if each.name == name]
+    if not named:
+        raise unknown(f"kernel in {path}", name, dict.fromkeys(each.name for each in usages))
+    found = [each for each in named if not architecture or not each.architecture
+             or _same(each.architecture, architecture)]
+    if not found:
+        raise UserError(f"{path} has {name} for {', '.join(each.architecture for each in named)}, "
+                        f"not for {architecture}")
+    if any(replace(each, architecture="") != replace(found[0], architecture="") for each in found):
+        raise UserError(f"{path} has {name} {len(found)} times, with different resources")
+    return found[0]
 
 
 def read_latencies(path: Path | None) -> LatencyFile:

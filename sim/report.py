@@ -3,7 +3,8 @@
 The file is complete in itself: no script, no font, no picture is fetched from anywhere, and its
 content security policy forbids it. The one script that it allows, by its hash, is ``report.js``,
 which searches, filters and sorts the table. It is made from `Results` alone, and from the logs of
-jobs that failed while they are still there.
+jobs that failed while they are still there. Where a run has blocks of several families, the models
+of `cyclebound gpu`, which no run simulates, have a section too.
 """
 
 import base64
@@ -121,9 +122,10 @@ def _gathered(results: Results) -> dict[str, object]:
     tally = Counter("failed" if v.failed and v.verdict not in ("violated", "wrong") else v.verdict
                     for v in verdicts)
     planned = meta.get("jobs")
+    families = [(family, [*names]) for family, names in itertools.groupby(
+        sorted(blocks), key=lambda name: name.partition(".")[0])]
     return {
-        "families": [(family, [*names]) for family, names in itertools.groupby(
-            sorted(blocks), key=lambda name: name.partition(".")[0])],
+        "families": families, "gpu": _gpu() if len(families) > 1 else None,
         "filters": [(name, sorted({row[name] for row in rows}))
                     for name in ("family", "verdict", "evidence")],
         "headline": _headline(rows, [job for job in jobs if not job.passed]),
@@ -143,6 +145,13 @@ def _gathered(results: Results) -> dict[str, object]:
                     "fpga": [{**f, "bounds": _times(f, verdicts)} for f in fpga
                              if f["block"] == name]} for name in blocks],
     }
+
+
+def _gpu() -> object:
+    """What the models of CUDA kernels say; a run of one family needs no parser of listings."""
+    from cyclebound.sim.gpu_report import gpu_report
+
+    return gpu_report()
 
 
 def _headline(rows: list[Mapping], failed_jobs: list[JobRow]) -> str:

@@ -2,8 +2,21 @@
 
 Source of 8.0: the thesis, Table 5.3, and the data page of the CUDA occupancy calculator that comes
 with it, from which the carve-outs are (Table 5.3 shows the page with 65,536 bytes selected). Of the
-others: the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and the
-same calculator's data page.
+others:
+
+- Warps, blocks, threads, registers, greatest shared memory: CUDA C++ Programming Guide 13, table
+  "Technical Specifications per Compute Capability" (7.5 to 9.0), and the same table of release 12
+  (7.0).
+- Carve-outs: the guide's sections 20.6.4 (7.0, 7.5) and 20.7.3 (8.0, 8.6, 8.7, 8.9), the Hopper
+  Tuning Guide (9.0); the kilobyte that CUDA reserves for each block: the Ampere and Hopper Tuning
+  Guides.
+- Units of registers (256 for each warp) and of shared memory (256 bytes in 7.x, 128 from 8.0), and
+  four partitions: the functions `cudaOcc...` of NVIDIA's header ``cuda_occupancy.h``.
+- Rates of 64-bit operations: the guide's table "Throughput of Native Arithmetic Instructions"
+  (7.0 to 8.6), the white paper of H100 (9.0). 8.7 and 8.9 are taken as 8.6.
+- Cycles of a matrix product: multiplications of the largest shape of ``mma`` over those that a
+  partition's tensor core does in a cycle (white papers of V100, A100 and H100). Of 8.6 to 8.9 half
+  the rate is taken, as some products accumulate in 32 bits at half of it.
 """
 
 from dataclasses import dataclass
@@ -32,6 +45,10 @@ class ComputeCapability:
         What the runtime adds to the shared memory of each block.
     carve_outs : tuple[int, ...]
         Shared memory of an SM, as it can be configured, largest first; the rest is L1.
+    fp64_lanes : int
+        64-bit floating-point operations of threads that an SM starts in a cycle.
+    tensor_cycles : int
+        That a warp's matrix product occupies a partition's tensor core, at most.
     threads_per_block, registers, registers_per_thread : int
         Further limits.
     """
@@ -40,6 +57,8 @@ class ComputeCapability:
     warps: int
     blocks: int
     carve_outs: tuple[int, ...]
+    fp64_lanes: int
+    tensor_cycles: int = 16
     shared_unit: int = 128
     shared_reserved: int = 1024
     threads_per_block: int = 1024
@@ -47,6 +66,11 @@ class ComputeCapability:
     registers_per_thread: int = 255
     register_unit: int = 256
     partitions: int = 4
+
+    @property
+    def architecture(self) -> str:
+        """As a listing names it: ``sm_80``."""
+        return f"sm_{self.name.replace('.', '')}"
 
     @property
     def threads(self) -> int:
@@ -59,22 +83,27 @@ def _kib(*sizes: int) -> tuple[int, ...]:
 
 
 CAPABILITIES = {each.name: each for each in (
-    ComputeCapability("7.0", 64, 32, _kib(96, 64, 32, 16, 8, 0), shared_unit=256,
+    ComputeCapability("7.0", 64, 32, _kib(96, 64, 32, 16, 8, 0), fp64_lanes=32,
+                      shared_unit=256, shared_reserved=0),
+    ComputeCapability("7.5", 32, 16, _kib(64, 32), fp64_lanes=2, shared_unit=256,
                       shared_reserved=0),
-    ComputeCapability("7.5", 32, 16, _kib(64, 32), shared_unit=256, shared_reserved=0),
-    ComputeCapability("8.0", 64, 32, _kib(164, 132, 100, 64, 32, 16, 8, 0)),
-    ComputeCapability("8.6", 48, 16, _kib(100, 64, 32, 16, 8, 0)),
-    ComputeCapability("8.7", 48, 16, _kib(164, 132, 100, 64, 32, 16, 8, 0)),
-    ComputeCapability("8.9", 48, 24, _kib(100, 64, 32, 16, 8, 0)),
-    ComputeCapability("9.0", 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0)),
+    ComputeCapability("8.0", 64, 32, _kib(164, 132, 100, 64, 32, 16, 8, 0), fp64_lanes=32),
+    ComputeCapability("8.6", 48, 16, _kib(100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                      tensor_cycles=32),
+    ComputeCapability("8.7", 48, 16, _kib(164, 132, 100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                      tensor_cycles=32),
+    ComputeCapability("8.9", 48, 24, _kib(100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                      tensor_cycles=32),
+    ComputeCapability("9.0", 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0),
+                      fp64_lanes=64, tensor_cycles=64),
 )}
 """By name."""
 
 
 def capability(name: str) -> ComputeCapability:
-    """The capability of that name, as in ``"8.0"`` or ``"sm_80"``. Raises `ValueError`."""
-    plain = name.removeprefix("sm_")
-    if plain != name and plain.isdecimal() and len(plain) > 1:
+    """The capability of that name: ``"8.0"``, ``"sm_80"``, ``"sm_90a"``. Raises `ValueError`."""
+    plain = name.removeprefix("sm_").rstrip("a")
+    if name.startswith("sm_") and plain.isdecimal() and len(plain) > 1:
         plain = f"{plain[:-1]}.{plain[-1]}"
     if plain not in CAPABILITIES:
         raise ValueError(f"compute capability must be one of {', '.join(CAPABILITIES)}, "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 __all__ = ["Constant", "Guard", "Instruction", "Kernel", "Memory", "Operand", "Register", "Target",
-           "Word"]
+           "Targets", "Word"]
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,26 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Targets:
+    """All places a branch in a register may go to, as nvdisasm notes them.
+
+    Attributes
+    ----------
+    names : tuple[str, ...]
+        Labels, or addresses such as ``0x1d0``.
+    """
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Word:
     """What else stands there: a number, a special register, a word such as ``2D``."""
 
     text: str
 
 
-Operand = Register | Constant | Memory | Target | Word
+Operand = Register | Constant | Memory | Target | Targets | Word
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """SASS opcodes of sm_70 to sm_90: pipeline and kind, and the delays that are known.
 
-Opcodes: the instruction set tables of CUDA Binary Utilities, Volta to Hopper. Pipelines: the
+Opcodes: the instruction set tables of CUDA Binary Utilities 13 for Turing, Ampere and Ada, and
+Hopper, and those that listings of sm_70 to sm_90 show besides. Pipelines: the
 thesis, 5.3.2 and Tables 6.1 to 6.6, after Nsight Compute's documentation; NVIDIA publishes no
 complete assignment, so that those the thesis does not name are assumptions. Delays of the thesis:
 its tables and the published sheets; it has none for other opcodes, and none is made up here.
@@ -20,7 +21,7 @@ KINDS = {
     "shared": "reads or writes shared memory of the block",
     "constant": "loads from a constant bank",
     "texture": "reads or writes through the texture unit",
-    "copy": "starts an asynchronous copy, or is part of a cluster of blocks",
+    "copy": "belongs to asynchronous copies and products, or to a cluster of blocks",
     "branch": "goes elsewhere in the kernel",
     "call": "goes to a function, or returns from one",
     "exit": "ends the thread",
@@ -60,30 +61,31 @@ _TABLE = """
 fma data: FADD FADD32I FFMA FFMA32I FMUL FMUL32I IMAD IMUL IMUL32I IDP IDP4A
 alu data: BMSK BREV FCHK FMNMX FSEL FSET FSETP FSWZADD IABS IADD IADD3 IADD32I ICMP IMNMX ISCADD
     ISCADD32I ISETP LEA LEPC LOP LOP3 LOP32I MOV MOV32I PLOP3 PRMT PSETP P2R R2P SEL SGXT SHF SHL
-    SHR VABSDIFF VABSDIFF4 VIADD VIADDMNMX VIMNMX VHMNMX VOTE VOTEU CSET CSETP
+    SHR VABSDIFF VABSDIFF4 VIADD VIADDMNMX VIMNMX VIMNMX3 VHMNMX VOTE VOTEU CSET CSETP
 fp16 data: HADD2 HADD2_32I HFMA2 HFMA2_32I HMNMX2 HMUL2 HMUL2_32I HSET2 HSETP2
 fp64 data: DADD DFMA DMNMX DMUL DSET DSETP
-tensor data: BGMMA BMMA DMMA HGMMA HMMA IGMMA IMMA QGMMA QMMA
+tensor data: BMMA DMMA HMMA IMMA QMMA
+tensor copy: BGMMA HGMMA IGMMA QGMMA
 xu data: F2F F2FP F2I F2IP FLO FRND I2F I2FP I2I I2IP MUFU POPC
-special data: B2R CS2R GETLMEMBASE PMTRIG R2B R2UR S2R S2UR SETLMEMBASE
-uniform data: UBMSK UBREV UCLEA UF2FP UFLO UIADD3 UIMAD UISETP ULEA ULOP ULOP3 UMOV UP2UR UPLOP3
-    UPOPC UPRMT UPSETP UR2UP USEL USGXT USHF USHL USHR
+special data: B2R CS2R GETLMEMBASE PMTRIG R2B R2UR REDUX S2R S2UR SETCTAID SETLMEMBASE
+uniform data: UBMSK UBREV UCLEA UF2FP UFLO UIADD3 UIMAD UISETP ULEA ULEPC ULOP ULOP3 ULOP32I UMOV
+    UP2UR UPLOP3 UPOPC UPRMT UPSETP UR2UP USEL USGXT USHF USHL USHR
 - data: NOP
-- global: ATOM ATOMG CCTL CCTLL LD LDG MATCH QSPC RED ST STG
+- global: ATOM ATOMG CCTL CCTLL LD LDG MATCH QSPC RED REDG ST STG
 - local: LDL STL
 - shared: ATOMS LDS LDSM MOVM SHFL STS STSM
 - constant: LDC LDCU ULDC
-- texture: AL2P ALD AST FOOTPRINT IPA ISBERD ISBEWR OUT PIXLD SUATOM SULD SURED SUST TEX TLD TLD4
-    TMML TXD TXQ
-- copy: ACQBULK ARRIVES CGAERRBAR ELECT ENDCOLLECTIVE LDGDEPBAR LDGSTS LDT PREEXIT STT SYNCS
-    UBLKCP UBLKPF UBLKRED UCGABAR_ARV UCGABAR_WAIT UTMACCTL UTMACMDFLUSH UTMALDG UTMAPF UTMAREDG
+- texture: AL2P ALD AST CCTLT FOOTPRINT IPA ISBERD ISBEWR OUT PIXLD SUATOM SULD SURED SUST TEX TLD
+    TLD4 TMML TXD TXQ
+- copy: ACQBULK ARRIVES LDGDEPBAR LDGMC LDGSTS LDT PREEXIT REDAS STAS STT SYNCS UBLKCP UBLKPF
+    UBLKRED UCGABAR_ARV UCGABAR_WAIT USETMAXREG UTMACCTL UTMACMDFLUSH UTMALDG UTMAPF UTMAREDG
     UTMASTG WARPGROUP WARPGROUPSET
 cbu branch: BRA BRX BRXU JMP JMX JMXU
 cbu call: CALL RET
 cbu exit: EXIT KILL
 cbu barrier: BAR
-cbu converge: BMOV BREAK BSSY BSYNC WARPSYNC YIELD
-- fence: DEPBAR ERRBAR FENCE MEMBAR
+cbu converge: BMOV BREAK BSSY BSYNC ELECT ENDCOLLECTIVE WARPSYNC YIELD
+- fence: CGAERRBAR DEPBAR ERRBAR FENCE MEMBAR
 cbu trap: BPT IDE NANOSLEEP NANOTRAP RPCMOV RTT
 """
 

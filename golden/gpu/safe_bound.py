@@ -12,27 +12,29 @@ No fairness of any scheduler is needed, only that nothing idles while something 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import product
 
 from cyclebound.golden.gpu.compute_capability import WARP_THREADS, ComputeCapability
 from cyclebound.golden.gpu.control_flow import Flow, flow_of
-from cyclebound.golden.gpu.instruction import Instruction, Kernel
+from cyclebound.golden.gpu.instruction import Instruction, Kernel, Register, Targets, Word
 from cyclebound.golden.gpu.occupancy import BlockResources, check_carve_out, occupancy
 from cyclebound.golden.gpu.opcodes import Opcode, most_specific, opcode_of
 from cyclebound.golden.gpu.thesis_wcet import Launch
 
-__all__ = ["InstructionWork", "KernelBound", "Machine", "NotSafe", "kernel_bound", "refusals"]
+__all__ = ["InstructionWork", "KernelBound", "Machine", "NotSafe", "kernel_bound", "machine_of",
+           "refusals"]
 
 _INSTRUCTION_BYTES = 16
 _LINE_BYTES = 128
 _SECTOR_BYTES = 32
 _CONSTANT_LINE_BYTES = 64
-_REFUSED = {"call": "calls and returns are not followed",
-            "texture": "the texture unit has no published latency",
-            "copy": "asynchronous copies are not modelled",
+_REFUSED = {"texture": "the texture unit has no published latency",
+            "copy": "asynchronous copies and products, and clusters of blocks, are not modelled",
             "trap": "it stops the kernel, or waits for time to pass"}
-_ATOMIC = ("ATOM", "ATOMG", "ATOMS", "RED")
+_WIDE = {"F64", "S64", "U64"}
+_ATOMIC = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
 
 
 class NotSafe(ValueError):
@@ -100,6 +102,18 @@ class Machine:
                 if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                     raise ValueError(f"{thing} of {name} must be a whole number of at least 1, "
                                      f"not {value!r}")
+
+
+def machine_of(limits: ComputeCapability) -> Machine:
+    """The machine whose 64-bit and tensor pipelines have the rates of this capability.
+
+    Where 64-bit lanes are few (2 in 7.5, 8.6 and 8.9), a warp's instruction takes 64 cycles.
+    """
+    plain = Machine()
+    cycles = {"fp64": WARP_THREADS * limits.partitions // limits.fp64_lanes,
+              "tensor": limits.tensor_cycles}
+    return replace(plain, interval={**plain.interval, **cycles}, latency={
+        **plain.latency, **{name: max(plain.latency[name], each) for name, each in cycles.items()}})
 
 
 @dataclass(frozen=True)
@@ -178,6 +192,9 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
         elif opcode.kind in _REFUSED and not any(
                 problem.startswith(f"line {each.line}:") for problem in flow.problems):
             found.append(f"line {each.line}: {each.name}: {_REFUSED[opcode.kind]}")
+        elif opcode.kind == "barrier" and not _of_all_threads(each):
+            found.append(f"line {each.line}: {each.name}: a barrier of some of a block's threads, "
+                         "or one that is told by a register, is not bounded")
     lines = {loop.line for loop in flow.loops}
     found += [f"line {line}: a loop without a bound; give the executions of its first instruction "
               f"as --loop {line}=N" for line in sorted(lines - set(loops))]
@@ -189,10 +206,17 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
     return tuple(found)
 
 
+def _of_all_threads(barrier: Instruction) -> bool:
+    """Whether every thread of the block waits at it: its number is the only operand."""
+    numbers = [each for each in barrier.operands
+               if not (isinstance(each, Register) and each.name.lstrip("U").startswith("P"))]
+    return "ARV" not in barrier.modifiers and len(numbers) == 1 and isinstance(numbers[0], Word)
+
+
 def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
                  *, machine: Machine | None = None, loops: Mapping[int, int] | None = None,
                  coalesced: bool = False, reconverges: bool = True, balanced: bool = False,
-                 spread: bool = False, carve_out: int | None = None,
+                 spread: bool = False, carve_out: int | None = None, reserved_counted: bool = False,
                  opcodes: Mapping[str, Opcode] | None = None,
                  delays: Mapping[str, int] | None = None) -> KernelBound:
     """Cycles from the first block's start to the last block's end, at most.
@@ -214,6 +238,9 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
         have them all. Read with one wave and no barriers only.
     carve_out : int, optional
         Bytes of shared memory of an SM; by default the bound is the largest over all.
+    reserved_counted : bool
+        Whether ``block.shared`` may hold the runtime's own bytes already, as what cuobjdump says of
+        sm_90 does. The bound is then the larger one of both readings.
     delays : Mapping[str, int], optional
         Latencies of opcodes, instead of those of their pipelines.
 
@@ -231,38 +258,39 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
     flow = flow_of(kernel, opcodes)
     if reasons := refusals(kernel, flow, loops, opcodes):
         raise NotSafe(reasons)
-    work = tuple(_work(kernel, number, flow, loops, machine, block.threads, coalesced=coalesced,
-                       reconverges=reconverges, opcodes=opcodes, delays=delays or {})
-                 for number in sorted(flow.reached))
+    active = min(block.threads, WARP_THREADS)
+    work = tuple(_work(kernel, number, times if reconverges or number not in flow.diverges
+                       else times * active, machine, active, coalesced=coalesced, opcodes=opcodes,
+                       delays=delays or {})
+                 for number, times in sorted(flow.executions(loops).items()))
+    followed = {"calls": len(flow.functions) > 1, "noted": any(
+        isinstance(operand, Targets) for number in flow.reached
+        for operand in kernel.instructions[number].operands)}
     carve_outs = limits.carve_outs if carve_out is None else (check_carve_out(carve_out, limits),)
     barriers = any(opcode_of(kernel.instructions[number].name, opcodes).kind == "barrier"
                    for number in flow.reached)
+    readings = [block]
+    if reserved_counted and block.shared >= limits.shared_reserved > 0:
+        readings.append(replace(block, shared=block.shared - limits.shared_reserved))
     found = []
-    for size in carve_outs:
-        resident = occupancy(block, limits, carve_out=size).blocks
+    for size, reading in product(carve_outs, readings):
+        resident = occupancy(reading, limits, carve_out=size).blocks
         if resident:
             found.append(_total(kernel, launch, block, limits, machine, work, resident, size,
                                 barriers=barriers, balanced=balanced, spread=spread,
                                 coalesced=coalesced, reconverges=reconverges, loops=loops,
-                                delays=delays or {}))
+                                delays=delays or {}, followed=followed))
     if not found:
         raise NotSafe(((f"a block of {block.threads} threads with {block.registers} registers and "
                        f"{block.shared} bytes of shared memory does not launch"),))
     return max(found, key=lambda each: each.cycles)
 
 
-def _work(kernel: Kernel, number: int, flow: Flow, loops: Mapping[int, int], machine: Machine,
-          threads: int, *, coalesced: bool, reconverges: bool,
-          opcodes: Mapping[str, Opcode] | None, delays: Mapping[str, int]) -> InstructionWork:
+def _work(kernel: Kernel, number: int, times: int, machine: Machine, active: int, *,
+          coalesced: bool, opcodes: Mapping[str, Opcode] | None, delays: Mapping[str, int]
+          ) -> InstructionWork:
     each = kernel.instructions[number]
     opcode = opcode_of(each.name, opcodes)
-    times = 1
-    for loop in flow.loops:
-        if number in loop.body:
-            times *= loops[loop.line]
-    active = min(threads, WARP_THREADS)
-    if not reconverges and number in flow.diverges:
-        times *= active
     latency, interval, unit, sectors, atomics = _once(each, opcode, machine, active, coalesced)
     own = most_specific(each.name, delays)
     if own is not None:
@@ -293,8 +321,14 @@ def _once(instruction: Instruction, opcode: Opcode, machine: Machine, active: in
     if opcode.kind == "fence":
         return machine.global_latency, 1, 0, 0, 0
     if opcode.pipeline in machine.latency:
-        latency = machine.latency[opcode.pipeline]
-        return latency, machine.interval[opcode.pipeline], 0, 0, 0
+        pipelines = [opcode.pipeline, *(["fp64"] if opcode.pipeline == "xu" and _WIDE & set(
+            instruction.modifiers) else [])]  # 64-bit types are converted at the rate of fp64
+        latency, interval = (max(table[each] for each in pipelines)
+                             for table in (machine.latency, machine.interval))
+        if instruction.opcode == "DMMA" and machine.interval["fp64"] >= WARP_THREADS:
+            # no 64-bit tensor core: 8 x 8 x 4 products are those of 8 instructions of a warp
+            latency = interval = 8 * machine.interval["fp64"]
+        return latency, interval, 0, 0, 0
     return machine.control_latency, 1, 0, 0, 0
 
 
@@ -308,7 +342,8 @@ def _bytes_of(instruction: Instruction) -> int:
 def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
            machine: Machine, work: tuple[InstructionWork, ...], resident: int, carve_out: int, *,
            barriers: bool, balanced: bool, spread: bool, coalesced: bool, reconverges: bool,
-           loops: Mapping[int, int], delays: Mapping[str, int]) -> KernelBound:
+           loops: Mapping[int, int], delays: Mapping[str, int], followed: Mapping[str, bool]
+           ) -> KernelBound:
     places = launch.sms * resident
     waves = -(-launch.blocks // places)
     code = len(kernel.instructions) * _INSTRUCTION_BYTES
@@ -332,7 +367,7 @@ def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: Comput
     memory = -(-sectors // machine.sectors_per_cycle) + atomics
     used = {"split": split > 1, "barriers": barriers, "balanced": balanced and waves > 1,
             "several": waves > 1, "coalesced": coalesced, "reconverges": reconverges,
-            "loops": bool(loops), "cached": code <= machine.instruction_cache}
+            "loops": bool(loops), "cached": code <= machine.instruction_cache, **followed}
     return KernelBound(machine.overhead + chain + issue + unit + memory, waves, chain, issue, unit,
                        memory, resident, carve_out, work,
                        _assumptions(machine, launch, used, delays))
@@ -372,6 +407,10 @@ def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool],
     if used["barriers"]:
         found.append("All warps of a block execute the same barriers in the same order, as CUDA "
                      "demands.")
+    if used["calls"]:
+        found.append("A call returns to the instruction after it, whose address the kernel loads.")
+    if used["noted"]:
+        found.append("The listing notes every place that a branch in a register may go to.")
     if used["reconverges"]:
         found.append("The threads of a warp come together again where their paths do, so that a "
                      "warp issues no instruction more often than one of its threads may.")

@@ -10,7 +10,7 @@ import pytest
 from cyclebound.golden.gpu.compute_capability import CAPABILITIES
 from cyclebound.golden.gpu.control_flow import flow_of
 from cyclebound.golden.gpu.occupancy import BlockResources
-from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound
+from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound, machine_of
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS
 from cyclebound.golden.gpu.thesis_wcet import Launch
 from cyclebound.sim.gpu_estimate import thesis_bound
@@ -58,8 +58,8 @@ def test_by_hand():
     assert (found.unit, found.memory) == (4, 17 + 4)
     found = bound(kernel_of("LDC R4, c[0x3][R4+0x10]", "EXIT"))  # 32 addresses, each a miss
     assert (found.chain, found.memory) == (32 * 290 + 20 + 20 + 290, 64 + 4)
-    found = bound(kernel_of("RED.E.ADD [R2.64], R4", "EXIT"))
-    assert found.memory == 32 + 4 + 32
+    for opcode in ("RED", "REDG"):  # until sm_80, and sm_90
+        assert bound(kernel_of(f"{opcode}.E.ADD [R2.64], R4", "EXIT")).memory == 32 + 4 + 32
 
 
 LOOP = (Line("MOV R1, RZ"), Line("IADD3 R1, R1, 1, RZ", label=".L"),
@@ -86,11 +86,22 @@ def test_loops_inside_each_other_multiply():
 
 
 @pytest.mark.parametrize(("lines", "loops", "says"), [
-    (["CALL.REL.NOINC 0x20", "EXIT", "RET.REL.NODEC R2 0x0"], {}, "calls and returns are not"),
+    (["CALL.REL.NOINC 0x20", "EXIT", "RET.REL.NODEC R2 0x0"], {},
+     "no instruction loads the address after it"),
+    (["MOV R2, 0x20", "CALL.REL.NOINC 0x30", "EXIT", "MOV R4, 0x50", "CALL.REL.NOINC 0x0", "EXIT"],
+     {}, "a function that calls itself"),
+    (["MOV R2, 0x20", "CALL.REL.NOINC R8 0x0", "EXIT"], {}, "an indirect call has no known target"),
+    (["MOV R2, 0x20", "CALL.ABS.NOINC `(vprintf)", "EXIT"], {}, "its function is not in f"),
+    (["RET.REL.NODEC R2 0x0"], {}, "returns, but no call of f leads here"),
+    (["BAR.SYNC 0x0, 0x40", "EXIT"], {}, "BAR.SYNC: a barrier of some of a block's threads"),
+    (["BAR.ARV 0x1, 0x40", "EXIT"], {}, "BAR.ARV: a barrier of some of a block's threads"),
+    (["BAR.SYNC.DEFER_BLOCKING R5, R5", "EXIT"], {}, "or one that is told by a register"),
+    (["HGMMA.64x64x16.F16 R24, gdesc[UR8], R24, gsb0", "EXIT"], {}, "products, and clusters of"),
+    (["USETMAXREG.DEALLOC.CTAPOOL 0x28", "EXIT"], {}, "clusters of blocks, are not modelled"),
     (["BRX R2 -0x10", "EXIT"], {}, "an indirect branch has no known targets"),
     (["NANOSLEEP 0x10", "EXIT"], {}, "it stops the kernel, or waits"),
     (["TEX R1, R2, 2D", "EXIT"], {}, "the texture unit has no published latency"),
-    (["LDGSTS.E [R1], [R2.64]", "EXIT"], {}, "asynchronous copies are not modelled"),
+    (["LDGSTS.E [R1], [R2.64]", "EXIT"], {}, "asynchronous copies and products, and"),
     (["FOO R1", "EXIT"], {}, "FOO is not known"),
     (["BRA 0x1000"], {}, "0x1000 is no instruction of f"),
     (["BRA `(.L_x_9)"], {}, "its target is no instruction of f"),
@@ -103,6 +114,91 @@ def test_where_it_cannot_be_safe_it_says_so(lines, loops, says):
     with pytest.raises(NotSafe) as caught:
         bound(kernel_of(*lines), loops=loops)
     assert any(says in reason for reason in caught.value.reasons)
+
+
+CALLS = ("MOV R10, 0x20", "CALL.REL.NOINC 0x60",  # 0x00
+         "HFMA2.MMA R10, -RZ, RZ, 0, 3.814697265625e-06", "CALL.REL.NOINC 0x60",  # 0x20: loads 0x40
+         "EXIT", "NOP",  # 0x40
+         "FFMA R1, R1, R1, R1", "MOV R4, R10", "RET.REL.NODEC R4 0x0", "BRA 0x90")  # 0x60
+
+
+def test_calls_are_followed():
+    """As nvcc calls the slow path of a division; the function counts once for each call."""
+    kernel = kernel_of(*CALLS)
+    main, function = flow_of(kernel).functions
+    assert (sorted(main.body), main.calls) == ([0, 1, 2, 3, 4], {1: 6, 3: 6})
+    assert sorted(function.body) == [6, 7, 8]
+    found = bound(kernel)
+    assert [each.executions for each in found.work] == [1] * 5 + [2] * 3
+    assert any("A call returns to the instruction after it" in says for says in found.assumptions)
+
+
+def test_a_function_in_a_loop_with_a_loop_of_its_own():
+    kernel = kernel_of(
+        Line("MOV R10, 32@lo((f + .B@srel))", label=".A"), "CALL.REL.NOINC `(.slow)",
+        Line("BRA `(.A)", "@P0", ".B"), "EXIT",
+        Line("FFMA R1, R1, R1, R1", label=".slow"), Line("BRA `(.slow)", "@P1"),
+        "MOV R12, 0x80", "CALL.REL.NOINC `(.deep)", "RET.REL.NODEC R10 0x0",
+        Line("MUFU.RCP R1, R1", label=".deep"), "RET.REL.NODEC R12 0x0")
+    outer, inner = kernel.instructions[0].line, kernel.instructions[4].line
+    found = bound(kernel, loops={outer: 3, inner: 5})
+    assert [each.executions for each in found.work] == [3, 3, 3, 1, 15, 15, 3, 3, 3, 3, 3]
+    with pytest.raises(NotSafe) as caught:
+        bound(kernel)
+    assert len(caught.value.reasons) == 2
+
+
+def test_threads_that_part_in_a_function_stay_apart_after_it():
+    kernel = kernel_of("MOV R10, 0x20", "CALL.REL.NOINC 0x40", "FFMA R1, R1, R1, R1", "EXIT",
+                       Line("BRA 0x60", "@P0"), "NOP", "RET.REL.NODEC R10 0x0")
+    assert [each.executions for each in bound(kernel, reconverges=False).work] == [
+        1, 1, 32, 32, 1, 32, 32]
+
+
+def test_branches_in_a_register_with_noted_targets():
+    kernel = kernel_of('BRX R2 -0x10 (*"BRANCH_TARGETS .A,.B"*)', "NOP",
+                       Line("EXIT", label=".A"), Line("EXIT", label=".B"))
+    assert sorted(flow_of(kernel).reached) == [0, 2, 3]
+    assert any("notes every place" in says for says in bound(kernel).assumptions)
+    assert sorted(flow_of(kernel_of(*(
+        'BRX R2 -0x10 (*"BRANCH_TARGETS 0x20"*)', "NOP", "EXIT"))).reached) == [0, 2]
+
+
+def test_collective_regions_go_on_at_their_target_too():
+    kernel = kernel_of("WARPSYNC.COLLECTIVE R0, 0x30", "NOP", "ENDCOLLECTIVE", "EXIT")
+    assert {each.number: each.executions for each in bound(kernel, reconverges=False).work} == {
+        1: 1, 2: 32, 3: 32, 4: 32}
+    plain = kernel_of("BRA.DIV UR4, 0x20", "EXIT", "BRA 0x10")
+    assert sorted(flow_of(plain).reached) == [0, 1, 2]
+
+
+def test_barriers_of_the_whole_block():
+    assert bound(kernel_of("BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT")).cycles > 0
+    assert bound(kernel_of("BAR.RED.POPC.DEFER_BLOCKING 0x0, P0", "EXIT")).cycles > 0
+
+
+@pytest.mark.parametrize(("name", "cycles", "tensor", "wide"), [
+    ("7.0", 4, 16, 16), ("7.5", 64, 16, 512), ("8.0", 4, 16, 16), ("8.6", 64, 32, 512),
+    ("8.9", 64, 32, 512), ("9.0", 2, 64, 64)])
+def test_pipelines_have_the_rates_of_the_capability(name, cycles, tensor, wide):
+    limits = CAPABILITIES[name]
+    found = kernel_bound(kernel_of("DFMA R2, R2, R2, R2", "I2F.F64 R2, R2", "I2F R2, R2",
+                                   "HMMA.16816.F32 R4, R8, R12, R4", "DMMA.884 R4, R8, R12, R4",
+                                   "EXIT"),
+                         Launch((1, 1, 1), 32, 1), BlockResources(32, 32), limits,
+                         machine=machine_of(limits))
+    assert [each.issue for each in found.work] == [cycles, max(8, cycles), 8, tensor, wide, 2]
+
+
+def test_shared_memory_that_may_hold_the_runtimes_own():
+    """A block's 50 KiB leave room for a second one only if the reserved kilobyte is in them."""
+    limits = CAPABILITIES["8.6"]
+    kernel, block = kernel_of("FFMA R1, R1, R1, R1", "EXIT"), BlockResources(32, 32, 50 * 1024)
+    known, either = (kernel_bound(kernel, Launch((2, 1, 1), 32, 2), block, limits,
+                                  reserved_counted=counted) for counted in (False, True))
+    assert (known.resident, either.resident) == (1, 2)
+    assert known.issue < either.issue
+    assert known.cycles < either.cycles
 
 
 def test_all_reasons_at_once():

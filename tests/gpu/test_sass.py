@@ -6,7 +6,16 @@ import string
 
 import pytest
 
-from cyclebound.golden.gpu.instruction import Constant, Guard, Memory, Register, Target, Word
+from cyclebound.golden.gpu.control_flow import flow_of
+from cyclebound.golden.gpu.instruction import (
+    Constant,
+    Guard,
+    Memory,
+    Register,
+    Target,
+    Targets,
+    Word,
+)
 from cyclebound.golden.gpu.opcodes import opcode_of
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS
 from cyclebound.golden.gpu.thesis_wcet import Options, estimate
@@ -64,6 +73,37 @@ R = Register
     ("MOV R4, 32@lo((_Z3foo + .L_1@srel))", "MOV",
      (R("R4"), Word("32@lo((_Z3foo + .L_1@srel))"))),
     ("BSSY B0, 0x1d0", "BSSY", (R("B0"), Word("0x1d0"))),
+    ("LDC R9, c[0x0][RZ]", "LDC", (R("R9"), Constant(0, 0))),  # sm_90
+    ("LDC.64 R2, c[0x0][R2+0x160]", "LDC.64", (R("R2"), Constant(0, None))),
+    ("FSEL R6, R6, |c[0x0][0x180]|, !P0", "FSEL", (R("R6"), R("R6"), Constant(0, 0x180), R("P0"))),
+    ("FSETP.GT.AND P1, PT, |R7|.reuse, 152, PT", "FSETP.GT.AND",
+     (R("P1"), R("PT"), R("R7"), Word("152"), R("PT"))),
+    ("IADD3.X R7, ~R2, RZ, RZ, P0, !PT", "IADD3.X",
+     (R("R7"), R("R2"), R("RZ"), R("RZ"), R("P0"), R("PT"))),
+    ("HADD2.F32 R5, -RZ, R4.H0_H0", "HADD2.F32", (R("R5"), R("RZ"), R("R4"))),
+    ("HMMA.884.F16.F16.STEP0 R20, R12.reuse.ROW, R16.reuse.COL, RZ", "HMMA.884.F16.F16.STEP0",
+     (R("R20"), R("R12"), R("R16"), R("RZ"))),  # sm_70
+    ("HGMMA.64x128x16.F32 R120, R228, gdesc[UR8].tnspB, R120, gsb0", "HGMMA.64x128x16.F32",
+     (R("R120"), R("R228"), Word("gdesc"), R("R120"), Word("gsb0"))),
+    ("UTMALDG.2D [UR8], [UR16], desc[UR18]", "UTMALDG.2D",
+     (Memory(("UR8",), 0), Memory(("UR16",), 0), Word("desc"))),
+    ("LDGSTS.E.BYPASS.128 [R9+UR0+0x5000], desc[UR1][R92.64], P1", "LDGSTS.E.BYPASS.128",
+     (Memory(("R9", "UR0"), 0x5000), Memory(("R92",), 0), R("P1"))),
+    ("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R5+URZ+0x140], R4", "SYNCS.PHASECHK.TRANS64.TRYWAIT",
+     (R("P0"), Memory(("R5", "URZ"), 0x140), R("R4"))),
+    ("DEPBAR {5,4,0}", "DEPBAR", (Word("{5,4,0}"),)),
+    ("DEPBAR.LE SB0, 0x1, {4,3}", "DEPBAR.LE", (R("SB0"), Word("0x1"), Word("{4,3}"))),
+    ("BRA (.L_x_3)", "BRA", (Target(None, ".L_x_3"),)),
+    ("BRA.DIV ~URZ, `(.L_9)", "BRA.DIV", (R("URZ"), Target(None, ".L_9"))),
+    ('BRX R18 -0x90 (*"BRANCH_TARGETS .L_x_6,.L_x_7"*)', "BRX",
+     (R("R18"), Word("-0x90"), Targets((".L_x_6", ".L_x_7")))),
+    ('BRX R2 -0x110 (*"INDIRECT_CALL"*)', "BRX", (R("R2"), Word("-0x110"))),
+    ("CALL.REL.NOINC `($__internal_1_$div)", "CALL.REL.NOINC",
+     (Target(None, "$__internal_1_$div"),)),
+    ("CALL.ABS.NOINC `(f(int, int))", "CALL.ABS.NOINC", (Target(None, "f(int, int)"),)),
+    ("BMOV.32 R0, TRAP_RETURN_PC.LO", "BMOV.32", (R("R0"), Word("TRAP_RETURN_PC.LO"))),
+    ("FFMA R4, R0, 1.84467440737095516160e+19, +QNAN", "FFMA",
+     (R("R4"), R("R0"), Word("1.84467440737095516160e+19"), Word("+QNAN"))),
 ])
 def test_operands(text, name, operands):
     found = parsed(text)
@@ -89,6 +129,155 @@ def test_lines_labels_and_several_functions():
 def test_ptx_of_an_older_architecture_does_not_matter():
     ptx = "Fatbin ptx code:\n====\narch = sm_52\ncompressed\nptxasOptions = -O3\n"
     assert parse_sass(ptx + function("NOP"))[0].architecture == "sm_80"
+
+
+SEVERAL = """
+member libours.a:one.cu.o:
+
+Fatbin elf code:
+================
+arch = sm_75
+code version = [1,8]
+host = linux
+compile_size = 64bit
+
+\tcode for sm_75
+
+Fatbin elf code:
+================
+arch = sm_75
+code version = [1,8]
+host = linux
+compile_size = 64bit
+
+\tcode for sm_75
+\t.target\tsm_75
+
+\t\tFunction : scale
+\t.headerflags\t@"EF_CUDA_SM75 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM75)"
+        /*0000*/                   ISETP.GE.AND P0, PT, R4, c[0x0][0x170], PT ;
+                                                             /* 0x0000000000000001 */
+        /*0010*/               @P0 EXIT ;                    /* 0x0000000000000002 */
+                                                             /* 0x0000000000000003 */
+        /*0020*/                   EXIT ;                    /* 0x0000000000000004 */
+                                                             /* 0x0000000000000005 */
+\t\t..........
+
+
+Fatbin elf code:
+================
+arch = sm_90a
+code version = [1,8]
+host = linux
+compile_size = 64bit
+
+\tcode for sm_90a
+\t.target\tsm_90a
+
+\t\tFunction : scale
+\t.headerflags\t@"EF_CUDA_SM90 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM90)"
+        /*0000*/                   EXIT ;                    /* 0x0000000000000006 */
+                                                             /* 0x0000000000000007 */
+\t\t.................
+
+member libours.a:two.cu.o:
+
+Fatbin ptx code:
+================
+arch = sm_90a
+code version = [8,3]
+host = linux
+compile_size = 64bit
+compressed
+"""
+"""Written by hand: CUDA 13's header, two architectures of one kernel, an empty part, PTX."""
+
+DISASSEMBLED = """
+\t.headerflags\t@"EF_CUDA_TEXMODE_UNIFIED EF_CUDA_64BIT_ADDRESS EF_CUDA_SM86 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM80)"
+\t.elftype\t@"ET_EXEC"
+
+//--------------------- .nv.info --------------------------
+\t.section\t.nv.info,"",@"SHT_CUDA_INFO"
+\t.align\t4
+        /*0000*/ \t.byte\t0x04, 0x2f
+        /*0002*/ \t.short\t(.L_1 - .L_0)
+.L_0:
+        /*0004*/ \t.word\tindex@(ratio)
+.L_1:
+
+//--------------------- .text.ratio --------------------------
+\t.section\t.text.ratio,"ax",@progbits
+\t.sectioninfo\t@"SHI_REGISTERS=21"
+\t.align\t128
+        .global         ratio
+        .type           ratio,@function
+        .size           ratio,(.L_x_5 - ratio)
+ratio:
+.text.ratio:
+\t//## File "ours.cu", line 3
+        /*0000*/                   MOV R10, 0x20 ;
+        /*0010*/                   CALL.REL.NOINC `($ours$slow) ;
+        /*0020*/                   EXIT ;
+        .weak           $ours$slow
+        .type           $ours$slow,@function
+        .size           $ours$slow,(.L_x_5 - $ours$slow)
+$ours$slow:
+        /*0030*/                   MOV R4, R10 ;
+        /*0040*/                   RET.REL.NODEC R4 `(ratio) ;
+.L_x_4:
+        /*0050*/                   BRA `(.L_x_4);
+.L_x_5:
+
+//--------------------- .text.empty --------------------------
+\t.section\t.text.empty,"ax",@progbits
+.text.empty:
+        .weak           empty
+        .size           empty,(.L_x_7 - empty)
+empty:
+        /*0000*/                   EXIT ;
+.L_x_7:
+
+//--------------------- .nv.constant0.ratio --------------------------
+\t.section\t.nv.constant0.ratio,"a",@progbits
+\t.align\t4
+.nv.constant0.ratio:
+\t.zero\t\t552
+"""  # noqa: E501
+"""Written by hand, as nvdisasm writes: labels, a function in the kernel's section, data."""
+
+
+def test_several_architectures_in_one_file():
+    assert [(each.name, each.architecture, len(each.instructions))
+            for each in parse_sass(SEVERAL)] == [("scale", "sm_75", 3), ("scale", "sm_90a", 1)]
+    with pytest.raises(SassError, match=r"^line \d+: function scale is there 2 times$"):
+        parse_sass(SEVERAL.replace("sm_90a", "sm_75"))
+    with pytest.raises(SassError, match=r"not sm_100; cuobjdump -arch NAME writes one of several$"):
+        parse_sass(SEVERAL.replace("sm_90a", "sm_100"))
+
+
+def test_nvdisasm():
+    ratio, empty = parse_sass(DISASSEMBLED)
+    assert (ratio.name, ratio.architecture, empty.name) == ("ratio", "sm_86", "empty")
+    assert ratio.labels == {"$ours$slow": 0x30, ".L_x_4": 0x50, ".L_x_5": 0x60}
+    assert sorted(flow_of(ratio).reached) == [0, 1, 2, 3, 4]
+    newer = DISASSEMBLED.replace("\t.elftype", "\t.target\tsm_89\n\t.elftype")
+    assert parse_sass(newer)[0].architecture == "sm_89"
+
+
+def test_every_truncation_of_a_disassembly_is_seen():
+    first = DISASSEMBLED.index(".text.ratio:\n") + len(".text.ratio:\n")
+    last = DISASSEMBLED.index(".L_x_5:\n")
+    for end in range(first, last, 7):
+        with pytest.raises(SassError, match=r"^line \d+"):
+            parse_sass(DISASSEMBLED[:end])
+    assert len(parse_sass(DISASSEMBLED[:last + len(".L_x_5:")])) == 1
+
+
+@pytest.mark.parametrize("name", [
+    "CCTLT", "CGAERRBAR", "ELECT", "LDGMC", "REDAS", "REDG.E.ADD", "REDUX.OR", "SETCTAID", "STAS",
+    "ULEPC", "ULOP32I.AND", "USETMAXREG.DEALLOC.CTAPOOL", "VIMNMX3", "UIADD3.64", "LDSM.16.M88.4"])
+def test_opcodes_of_the_published_tables(name):
+    assert opcode_of(name) is not None
 
 
 def test_a_listing_without_machine_words_and_header():
@@ -258,7 +447,7 @@ compile_size = 64bit
 
 Resource usage:
  Common:
-  GLOBAL:0
+  GLOBAL:64448 CONSTANT[3]:72
  Function add:
   REG:12 STACK:0 SHARED:4096 LOCAL:0 CONSTANT[0]:376 CONSTANT[2]:8 TEXTURE:0 SURFACE:0 SAMPLER:0
  Function f(int*, int):
@@ -268,14 +457,44 @@ Resource usage:
 
 def test_resource_usage():
     found = parse_usage(USAGE)
-    assert {name: (each.registers, each.shared) for name, each in found.items()} == {
-        "add": (12, 4096), "f(int*, int)": (40, 0)}
+    assert [(each.name, each.registers, each.shared, each.architecture) for each in found] == [
+        ("add", 12, 4096, "sm_80"), ("f(int*, int)", 40, 0, "sm_80")]
     for end in range(0, USAGE.index("REG:40") + 3, 5):
         found, said = attempt(parse_usage, USAGE[:end])
-        assert found is None or "f(int*, int)" not in found
+        assert found is None or "f(int*, int)" not in [each.name for each in found]
         assert "\n" not in said
     with pytest.raises(ValueError, match=r"^line \d+: function add has no REG$"):
         parse_usage(USAGE.replace("REG:12", "RAG:12"))
+
+
+def test_resource_usage_of_several_architectures():
+    ptx = "\nFatbin ptx code:\n================\narch = sm_90\ncompressed\n"
+    found = parse_usage(USAGE + USAGE.replace("sm_80", "sm_90").replace("REG:12", "REG:14") + ptx)
+    assert [(each.name, each.architecture, each.registers) for each in found] == [
+        ("add", "sm_80", 12), ("f(int*, int)", "sm_80", 40), ("add", "sm_90", 14),
+        ("f(int*, int)", "sm_90", 40)]
+
+
+COMPILED = """ptxas info    : 0 bytes gmem, 24 bytes cmem[4]
+ptxas info    : Compiling entry function 'add' for 'sm_80'
+ptxas info    : Function properties for add
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 12 registers, used 1 barriers, 4096 bytes smem, 380 bytes cmem[0]
+ptxas info    : Compile time = 1.534 ms
+ptxas info    : Compiling entry function '_Z3subPf' for 'sm_90a'
+ptxas info    : Function properties for _Z3subPf
+    8 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 40 registers
+"""
+"""Written by hand, as `nvcc -res-usage` does."""
+
+
+def test_resource_usage_of_the_compiler():
+    assert [(each.name, each.architecture, each.registers, each.shared)
+            for each in parse_usage(COMPILED)] == [
+        ("add", "sm_80", 12, 4096), ("_Z3subPf", "sm_90a", 40, 0)]
+    for end in range(0, len(COMPILED), 3):
+        assert "\n" not in attempt(parse_usage, COMPILED[:end])[1]
 
 
 @pytest.fixture
@@ -300,6 +519,25 @@ def test_commands(call, add, tmp_path):
     assert call("gpu", "estimate", "two.sass", "-k", "sub", "-g", 1, "-b", 32).returncode == 0
 
 
+def test_the_architecture_decides(call, add, tmp_path):
+    """Which of two kernels of one name, which resources, and which limits."""
+    (tmp_path / "two.sass").write_text(SEVERAL)
+    (tmp_path / "two.txt").write_text(
+        USAGE.replace("sm_80", "sm_75").replace("add", "scale")
+        + USAGE.replace("sm_80", "sm_90").replace("add", "scale").replace("REG:12", "REG:14"))
+    words = ("gpu", "bound", "two.sass", "-g", 1, "-b", 32, "--res-usage", "two.txt")
+    assert "has scale for sm_75, sm_90a; name one by --capability" in call(*words).stderr
+    found = json.loads(call(*words, "-c", "9.0", "--json").stdout)
+    assert (found["architecture"], found["capability"]) == ("sm_90a", "9.0")
+    call("gpu", "listing", "add", "-o", "old.sass", "-a", "sm_75")
+    words = ("gpu", "bound", "old.sass", "-g", 216, "-b", 1024, "-r", 16, "--json")
+    own, other = (json.loads(call(*words, *more).stdout) for more in ((), ("-c", "8.0")))
+    assert (own["capability"], own["resident"]) == ("7.5", 1)
+    assert (other["capability"], other["resident"]) == ("8.0", 2)
+    assert "The listing is for sm_75; the limits are those of 8.0." in call(
+        *words[:-1], "-c", "8.0").stdout
+
+
 @pytest.mark.parametrize(("words", "says"), [
     (["add.sass", "-g", "1", "-b", "1", "-k", "ad"], "no kernel in add.sass 'ad'; did you mean"),
     (["none.sass", "-g", "1", "-b", "1"], "cannot read none.sass"),
@@ -312,10 +550,17 @@ def test_commands(call, add, tmp_path):
     (["add.sass", "-g", "1", "-b", "1", "-r", "8", "--res-usage", "usage.txt"], "take one"),
     (["usage.txt", "-g", "1", "-b", "1"], "usage.txt: line 9, column 1"),
     (["add.sass", "-g", "1", "-b", "1", "--warps", "fewest-sms"], "needs the registers"),
+    (["add.sass", "-g", "1", "-b", "1", "--res-usage", "other.txt"], "has add for sm_90, not for"),
+    (["add.sass", "-g", "1", "-b", "1", "--res-usage", "twice.txt"], "has add 2 times, with"),
+    (["add.sass", "-g", "1", "-b", "1", "-c", "8.1"], "compute capability must be one of"),
+    (["sm72.sass", "-g", "1", "-b", "1"], "take the limits of another one by --capability"),
     (["bad.sass", "-g", "1", "-b", "1"], "unknown opcodes: FOO x 2 (line 12, 14); opcodes without"),
 ])
 def test_command_mistakes(call, add, tmp_path, words, says):
     (tmp_path / "bad.sass").write_text(function("FOO R1", "FOO R2", "DADD R1, R2, R3"))
+    (tmp_path / "other.txt").write_text(USAGE.replace("sm_80", "sm_90"))
+    (tmp_path / "twice.txt").write_text(USAGE + USAGE.replace("REG:12", "REG:13"))
+    (tmp_path / "sm72.sass").write_text(function("NOP").replace("sm_80", "sm_72"))
     said = call("gpu", "estimate", *words)
     assert (said.returncode, said.stderr.count("\n")) == (2, 1)
     assert says in said.stderr

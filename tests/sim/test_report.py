@@ -18,6 +18,7 @@ from cyclebound.sim.report import write_report
 from cyclebound.sim.results import Results
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform import render
+from cyclebound.tools.gpu.stream_file import EXAMPLES
 
 pytestmark = pytest.mark.unit
 
@@ -300,6 +301,19 @@ def test_histogram_of_many_latencies_keeps_every_request(page):
     assert len(bars) <= 48
     counts = [int(re.search(r": ([\d,]+) requests?$", bar)[1].replace(",", "")) for bar in bars]
     assert sum(counts) == sum(10 ** (n % 6) for n in range(7, 232, 3))
+
+
+def test_cuda_kernels_have_a_section_beside_several_families(page, tmp_path):
+    """The thesis's four numbers, as printed and measured, and the examples of streams."""
+    part = page[page.index('<section id="gpu">'):page.index('<section id="facts">')]
+    for row in (("matrix", "4,774", "4,774", "11,361", "4,083", "87,437"),
+                ("convolution", "9,290", "9,290", "24,936", "8,223", "339,640")):
+        assert " ".join(row) in " ".join(_plain(part).split())
+    assert part.count("violated") == 0
+    assert all(name in part for name in EXAMPLES)
+    assert 'href="#gpu"' in page
+    one = _judged(tmp_path / "one", [([(3, 4)], 4)])
+    assert 'id="gpu"' not in write_report(one).read_text()
 
 
 def test_proofs_and_fpga(page):

@@ -60,7 +60,7 @@ from cyclebound.golden.gpu.heterogeneous import (
     Systolic,
     Transfer,
 )
-from cyclebound.golden.gpu.safe_bound import Machine
+from cyclebound.golden.gpu.safe_bound import machine_of
 from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
@@ -218,7 +218,7 @@ def _gpu(reader: Reader, path: list, table: Mapping, name: str) -> Gpu:
     for each, most in (("sms", 1024), ("threads", limits.threads_per_block)):
         if not 1 <= numbers[each] <= most:
             raise reader.refuse([*path, each], f"1 to {most}", numbers[each])
-    machine = reader.at(path, Machine, global_latency=numbers["global_latency"],
+    machine = reader.at(path, replace, machine_of(limits), global_latency=numbers["global_latency"],
                         sectors_per_cycle=Fraction(numbers["sectors_per_cycle"]))
     return Gpu(name, limits, machine, numbers["sms"], numbers["threads"])
 

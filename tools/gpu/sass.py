@@ -1,11 +1,13 @@
 """The text of ``cuobjdump -sass`` (sm_70 to sm_90), read by a grammar into kernels.
 
-Addresses and labels are needed, machine words may be missing. Instructions of these architectures
-have 16 bytes, so that a missing one shows. A listing of cuobjdump ends each function with a line of
-dots; one that has its header but lacks the dots was cut off.
+The output of ``nvdisasm`` is read too, with its labels, directives and sections of data. Addresses
+are needed, machine words may be missing. Instructions of these architectures have 16 bytes, so that
+a missing one shows. A listing of cuobjdump ends each function with a line of dots; one that has its
+header but lacks the dots was cut off. One of nvdisasm names the label at which a function ends.
 """
 
 import functools
+from collections.abc import Iterator, Mapping
 
 from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
@@ -18,6 +20,7 @@ from cyclebound.golden.gpu.instruction import (
     Memory,
     Register,
     Target,
+    Targets,
     Word,
 )
 
@@ -30,32 +33,39 @@ _LARGEST = 1 << 24  # characters; a whole library's listing is split by cuobjdum
 _ARCHITECTURES = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")
 
 _GRAMMAR = r"""
-start: (ARCHITECTURE | NOISE | function)*
-function: FUNCTION NOISE* (instruction | LABEL)* DOTS?
+start: (ARCHITECTURE | FLAGS | CONTAINER | directive | section | function)*
+section: SECTION (directive | LABEL | DATA)*
+function: (FUNCTION | TEXT) (directive | FLAGS | instruction | LABEL)* DOTS?
+?directive: DIRECTIVE | SIZE
 instruction: ADDRESS guard? opcode operands? ";" ENCODING*
 guard: "@" NOT? REGISTER
 opcode: NAME SUFFIX*
 operands: operand (","? operand)* ANNOTATION?
-?operand: sign? (register | constant | memory | number | target | word | absolute)
+?operand: sign? (register | constant | memory | number | target | word | absolute | scoreboards)
+scoreboards: "{" NUMBER ("," NUMBER)* "}"
 sign: "-" | "~" | NOT | "+"
 absolute: "|" (register | constant | number) "|" SUFFIX*
 register: REGISTER SUFFIX*
 constant: CONSTANT "[" terms "]" "[" terms "]" SUFFIX*
 memory: (DESCRIPTOR "[" terms "]")? "[" terms "]" SUFFIX*
-      | DESCRIPTOR "[" terms "]" -> descriptor
+      | DESCRIPTOR "[" terms "]" SUFFIX* -> descriptor
 terms: term ("+"? term)*
 ?term: register | number | word
 number: NUMBER SUFFIX*
 target: LABEL_REFERENCE
 word: NAME SUFFIX* | RELOCATION | DIMENSION
 
-ARCHITECTURE.3: /(arch[ \t]*=|code for)[ \t]*sm_\w+/
+ARCHITECTURE.3: /(arch[ \t]*=|code for|\.target)[ \t]*sm_\w+/
 FUNCTION.3: /Function[ \t]*:[^\n]*/
-NOISE.2: /Fatbin (elf|ptx) code:|=+[ \t]*(?=\r?$)/m
+TEXT.4: /\.text\.[^\s:]+:/
+CONTAINER.2: /Fatbin (elf|ptx) code:|=+[ \t]*(?=\r?$)/m
     | /(code version|host|compile_size|producer|identifier|compressed|has debug info)\b[^\n]*/
-    | /(ptxasOptions|cuobjdump|nvdisasm)\b[^\n]*/
-    | /\.\w+[ \t]+@?"[^"\n]*"/
-    | /\.(section|sectionflags|sectioninfo|align|text|size|type|global|other|elftype)\b[^\n]*/
+    | /(ptxasOptions|cuobjdump|nvdisasm|member)\b[^\n]*/
+FLAGS.3: /\.headerflags[ \t][^\n]*/
+SECTION.3: /\.section[ \t][^\n]*/
+SIZE.3: /\.size[ \t][^\n]*/
+DIRECTIVE.2: /\.[a-z]\w*[ \t][^\n]*/
+DATA.4: /\/\*[0-9a-fA-F]{4,8}\*\/[ \t]*\.\w[^\n]*/
 DOTS.2: /\.{4,}/
 LABEL.2: /\.?[A-Za-z_$][\w$.]*:/
 ADDRESS.3: /\/\*[0-9a-fA-F]{4,8}\*\//
@@ -67,8 +77,8 @@ DESCRIPTOR.2: /[a-z]*desc(?=\[)/
 RELOCATION.2: /(\d+|fun)@\w+\(([^();\n]|\([^();\n]*\))*\)/
 DIMENSION.2: /[123]D\b/
 NUMBER: /[+-]?(0x[0-9a-fA-F]+|\d+(\.\d*)?([eE][+-]?\d+)?|INF|QNAN|SNAN)(?![\w@])/
-LABEL_REFERENCE: /`\([^()\n]*\)/
-ANNOTATION: /\(\*[^\n]*?\*\)/
+LABEL_REFERENCE: /`\(([^();\n]|\([^();\n]*\))*\)|\(\.[\w.$]+\)/
+ANNOTATION: /\(\*"[^"\n]*"\*\)/
 SUFFIX: /\.[A-Za-z0-9_]+/
 NAME: /[A-Za-z_]\w*/
 
@@ -79,7 +89,8 @@ NAME: /[A-Za-z_]\w*/
 _SAYS = {"ADDRESS": "an address such as /*0010*/", "SEMICOLON": "';'", "NAME": "a name",
          "REGISTER": "a register", "NUMBER": "a number", "RSQB": "']'", "LSQB": "'['",
          "FUNCTION": "'Function : NAME'", "ENCODING": "a machine word", "DOTS": "'....'",
-         "$END": "the end", "LABEL": "a label", "COMMA": "','", "VBAR": "'|'"}
+         "$END": "the end", "LABEL": "a label", "COMMA": "','", "VBAR": "'|'",
+         "TEXT": "'.text.NAME:'"}
 
 
 class SassError(ValueError):
@@ -103,7 +114,10 @@ class _Builder(Transformer):
         return Word("".join(map(str, found)))
 
     def target(self, found: list[Token]) -> Target:
-        return Target(None, str(found[0])[2:-1])
+        return Target(None, str(found[0]).strip("`")[1:-1])
+
+    def scoreboards(self, found: list[Token]) -> Word:
+        return Word("{" + ",".join(map(str, found)) + "}")
 
     def sign(self, found: list[Token]) -> None:
         return None
@@ -137,7 +151,8 @@ class _Builder(Transformer):
         return found[0], tuple(str(each)[1:] for each in found[1:])
 
     def operands(self, found: list) -> tuple:
-        return tuple(each for each in found if not isinstance(each, Token))
+        return tuple(_annotated(each) if isinstance(each, Token) else each for each in found
+                     if not isinstance(each, Token) or _TARGETS in each)
 
     def instruction(self, found: list) -> Instruction:
         address = int(found[0][2:-2], 16)
@@ -149,10 +164,21 @@ class _Builder(Transformer):
         return Instruction(opcode.line, address, str(opcode), modifiers, operands, guard)
 
 
+_TARGETS = "BRANCH_TARGETS"
+
+
+def _annotated(note: str) -> Targets:
+    """What nvdisasm notes at a branch in a register: ``(*"BRANCH_TARGETS .L_x_1,.L_x_2"*)``."""
+    return Targets(tuple(each for each in note.partition(_TARGETS)[2].rstrip('"*)').replace(
+        ",", " ").split()))
+
+
 def _sum(terms: list) -> int | None:
     """The value of an offset, or None if a register is in it."""
     total = 0
     for term in terms:
+        if isinstance(term, Register) and term.name in ("RZ", "URZ"):  # zero
+            continue
         if not isinstance(term, Word):
             return None
         try:
@@ -186,31 +212,63 @@ def parse_sass(text: str) -> tuple[Kernel, ...]:
         raise SassError(_unexpected(error, text)) from None
     builder = _Builder()
     kernels, architecture, line, header = [], "", 0, False
-    for child in builder.transform(tree).children:
+    children = builder.transform(tree).children
+    ends = dict(_end(token) for token in _tokens(children) if token.type == "SIZE")
+    for child in children:
         if isinstance(child, Token):
-            header = True
+            header = header or child.type in ("ARCHITECTURE", "CONTAINER")
             if child.type == "ARCHITECTURE":  # of PTX too, which may be older
                 architecture, line = "sm_" + str(child).rpartition("sm_")[2], child.line
-        else:
-            if architecture and architecture not in _ARCHITECTURES:
-                raise SassError(f"line {line}: architecture must be one of "
-                                f"{', '.join(_ARCHITECTURES)}, not {architecture}")
-            kernels.append(_kernel(child.children, architecture, header))
+            elif child.type == "FLAGS" and not architecture:
+                architecture, line = _flagged(child), child.line
+        elif child.data == "function":
+            flags = next((part for part in child.children
+                          if isinstance(part, Token) and part.type == "FLAGS"), None)
+            of = architecture or (_flagged(flags) if flags is not None else "")
+            if of and of not in _ARCHITECTURES:
+                raise SassError(f"line {line or flags.line}: architecture must be one of "
+                                f"{', '.join(_ARCHITECTURES)}, not {of}; "
+                                "cuobjdump -arch NAME writes one of several")
+            kernels.append(_kernel(child.children, of, header or flags is not None, ends))
     if not kernels:
         raise SassError("line 1: no 'Function : NAME' in it: not the output of cuobjdump -sass")
     names = [kernel.name for kernel in kernels]
     for kernel in kernels:
-        if names.count(kernel.name) > 1 and len({
-                each.architecture for each in kernels if each.name == kernel.name}) == 1:
+        if names.count(kernel.name) > 1 and sum(
+                (each.name, each.architecture) == (kernel.name, kernel.architecture)
+                for each in kernels) > 1:
             raise SassError(f"line {kernel.line}: function {kernel.name} is there "
                             f"{names.count(kernel.name)} times")
     return tuple(kernels)
 
 
-def _kernel(parts: list, architecture: str, header: bool) -> Kernel:
+def _tokens(children: list) -> Iterator[Token]:
+    for child in children:
+        if isinstance(child, Token):
+            yield child
+        elif not isinstance(child, Instruction):
+            yield from _tokens(child.children)
+
+
+def _end(size: Token) -> tuple[str, str]:
+    """A function's name and the label at its end, from ``.size k,(.L_x_1 - k)``."""
+    name, _, extent = str(size)[len(".size"):].partition(",")
+    return name.strip(), extent.strip().lstrip("(").partition(" - ")[0]
+
+
+def _flagged(flags: Token) -> str:
+    """The architecture that ``.headerflags`` names, without what the code was made for."""
+    words = str(flags).replace('"', " ").split()
+    return next(("sm_" + word.removeprefix("EF_CUDA_SM") for word in words
+                 if word.startswith("EF_CUDA_SM")), "")
+
+
+def _kernel(parts: list, architecture: str, header: bool, ends: Mapping[str, str]) -> Kernel:
     """A function's parts as a kernel, once its addresses and branches are consistent."""
     first = parts[0]
-    name = str(first).partition(":")[2].strip()
+    disassembled = first.type == "TEXT"
+    name = (str(first)[len(".text."):-1] if disassembled
+            else str(first).partition(":")[2].strip())
     if not name:
         raise SassError(f"line {first.line}: a function must have a name")
     instructions: list[Instruction] = []
@@ -230,8 +288,11 @@ def _kernel(parts: list, architecture: str, header: bool) -> Kernel:
     if not instructions:
         raise SassError(f"line {first.line}: function {name} has no instruction")
     last = instructions[-1]
-    ended = isinstance(parts[-1], Token) and parts[-1].type == "DOTS"
-    if header and not ended:
+    if disassembled:
+        if name in ends and ends[name] not in labels:
+            raise SassError(f"line {last.line}: function {name} ends after {last.name} without its "
+                            f"label {ends[name]}: the listing was cut off")
+    elif header and not (isinstance(parts[-1], Token) and parts[-1].type == "DOTS"):
         raise SassError(f"line {last.line}: function {name} ends after {last.name} without the "
                         "line of dots: the listing was cut off")
     return Kernel(name, architecture, first.line, tuple(instructions), labels)
