@@ -1,8 +1,8 @@
 """Do a block's testbenches and proofs find faults? Its mutants, each until something fails.
 
 In this order: the block's testbenches, watched by its bound checker, each mutant until the first
-failure; its bounds, on what was observed; its properties, where one is proved for this
-configuration; and a check of equivalence of what is left. One simulator holds all mutants
+failure; its bounds, on what was observed; a check of equivalence; and, of what can be told from the
+block, its properties, where one is proved for this configuration. One simulator holds all mutants
 (`cyclebound.sim.mutants`), and starts once for many of them (`cyclebound.tb.mutant_runs`).
 """
 
@@ -197,12 +197,16 @@ class _Work:
             if broken:
                 what, how = next(iter(broken.items()))
                 yield row(number, "killed", f"bound on {what}", how)
+        if left:
+            self._miter.prepare(list(left.values()))
         for number, each in list(left.items()):
             begun = time.monotonic()
-            by, detail = self._refuted(each)
+            found = self._miter.compare(each)
+            by, detail = "", ""
+            if not found.equivalent:  # no proof of ports can refute what is equivalent there
+                by, detail = self._refuted(each)
             fate = "killed"
             if not by:
-                found = self._miter.compare(each)
                 fate = {True: "equivalent", False: "survived", None: "unknown"}[found.equivalent]
                 detail = (found.detail if found.cycles is None else
                           f"can be told from the block in cycle {found.cycles} after reset")

@@ -153,7 +153,7 @@ BLOCKS = (
             Observed("hit", cache_bounds.cache_hit, Probe(
                 start=taken("ports[p].request"), classed=True, **_ANSWERED)),
             Observed("access", cache_bounds.cache_access, Probe(
-                start=offered("ports[p].request"), **_ANSWERED)),
+                start=offered("ports[p].request"), **_ANSWERED), proved_by=("answers",)),
             Observed("crowd", cache_bounds.cache_crowd, Probe(
                 start="first(any(ports[:].request.valid), 0)",
                 end="any(ports[:].response.valid)", ends="declared.answers")),
@@ -169,6 +169,11 @@ BLOCKS = (
                 instances=tuple({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
                                  "width": 1, "hit": hit, "miss": 6}
                                 for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
+                independent={"words": "a bank's arbiter reads no row of an address, and answers "
+                                      "none",
+                             "width": "a bank's arbiter reads no data, and answers only carry "
+                                      "them"},
+                declares={"access": lambda instance: {}},
                 depth=8,
             ),
         ),

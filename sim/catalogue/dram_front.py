@@ -87,7 +87,7 @@ BLOCKS = (
         ),
         # Issues: a request leaves the queue in the cycle before it is on offer, and one that is
         # taken is in the queue from the cycle after on.
-        bounds=(Observed("residence", reorder_bounds.residence,
+        bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",),
                          probe=Probe(start="past(past(sink.valid & sink.ready))", end=_ISSUED,
                                      id="past(past(sink.payload.tag))",
                                      end_id="source.payload.tag", ticks=_ISSUED,
@@ -99,8 +99,10 @@ BLOCKS = (
                 says="a request leaves once and as it came, the register is never empty for three "
                      "cycles while one waits, and none is overtaken by more than cap + n - 2",
                 checker=ReorderProof,
-                instances=tuple({"entries": entries, "cap": cap, "part": SMALL.name, "tag_bits": 1}
-                                for entries, cap in ((3, 2), (4, 5), (8, 9))),
+                declares={"residence": lambda instance: {}},
+                instances=(*({"entries": entries, "cap": cap, "part": SMALL.name, "tag_bits": 1}
+                             for entries, cap in ((3, 2), (4, 5), (8, 9))),
+                           {**_PAPER, "entries": 3, "cap": 2}, _PAPER),
                 depth=8,
                 induction=3,
                 top=on_small_part(ReorderCore),
