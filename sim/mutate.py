@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block, Property, Testbench
 from cyclebound.sim.build import Build, build_verilator
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
@@ -269,9 +269,7 @@ class _Work:
 
     def _refuted(self, mutation: Mutation) -> tuple[str, str]:
         """The property that a bounded check refutes, and what it says; or nothing."""
-        for claim in self._block.properties:
-            if claim.top or self._parameters not in map(dict, claim.instances):
-                continue
+        for claim in self._claims:
             try:
                 said = counterexample(self._block, claim, self._parameters, timeout=_PROOF,
                                       edit=functools.partial(self._edited, mutation))
@@ -280,6 +278,24 @@ class _Work:
             if said:
                 return f"property {claim.name}", said
         return "", ""
+
+    @functools.cached_property
+    def _claims(self) -> list[Property]:
+        """The properties of this configuration. Raises `UserError` if the block breaks one."""
+        found = []
+        for claim in self._block.properties:
+            if claim.top or self._parameters not in map(dict, claim.instances):
+                continue
+            try:
+                said = counterexample(self._block, claim, self._parameters, timeout=_PROOF,
+                                      edit=lambda rtlil: rtlil)
+            except UserError:
+                continue  # it takes longer than a mutant is given
+            if said:
+                raise UserError(f"{self._block.name} itself breaks property {claim.name}, so its "
+                                f"mutants would show nothing: {said}")
+            found.append(claim)
+        return found
 
     def _edited(self, mutation: Mutation, rtlil: str) -> str:
         return Netlist(rtlil, self._folder, like=self.netlist).mutated(mutation)
