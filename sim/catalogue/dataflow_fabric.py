@@ -36,6 +36,7 @@ _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.th
                      ends="declared.threads")
 _ANSWERED = {"end": "ports[p].response.valid", "id": "ports[p].request.payload.tag",
              "end_id": "ports[p].response.payload.tag", "each": {"p": "ports"}}
+_TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
 
 BLOCKS = (
     Block(
@@ -138,8 +139,7 @@ BLOCKS = (
         summary="a cache's banks behind a crossbar; hits and misses answered in any order",
         component=CacheBanks,
         configurations={
-            "tiny": Configuration({"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8,
-                                   "hit": 3, "miss": 6}),
+            "tiny": Configuration(_TINY_BANKS),
             "two": Configuration({"ports": 2, "banks": 2, "words": 16, "tag_width": 3, "width": 8,
                                   "hit": 3, "miss": 7}),
             "crossing": Configuration({"ports": 5, "banks": 4, "words": 64, "tag_width": 2,
@@ -166,13 +166,10 @@ BLOCKS = (
                      "within a miss's time, once, a load with the last word that was stored; "
                      "nobody else is answered",
                 checker=CacheBanksProof,
-                instances=tuple({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
-                                 "width": 1, "hit": hit, "miss": 6}
-                                for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
-                independent={"words": "a bank's arbiter reads no row of an address, and answers "
-                                      "none",
-                             "width": "a bank's arbiter reads no data, and answers only carry "
-                                      "them"},
+                instances=(*({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
+                              "width": 1, "hit": hit, "miss": 6}
+                             for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
+                           _TINY_BANKS),
                 declares={"access": lambda instance: {}},
                 depth=8,
             ),
