@@ -41,7 +41,9 @@ chformal -assert -cover -remove
 chformal -lower
 opt_clean
 """
-# as SymbiYosys makes AIGER, with what has no value taken as 0, which it is in simulation
+# as SymbiYosys makes AIGER, with what has no value taken as 0, which it is in simulation; so is
+# what a register begins with that has no value for it (a memory's read port): as AIGER it would
+# become an input, another one for the block and for its mutant
 _AIGER = """hierarchy -top miter
 memory -nomap
 opt_clean
@@ -55,6 +57,7 @@ dffunmap
 simplemap
 aigmap
 setundef -zero
+setundef -init -zero
 opt_clean
 write_aiger -zinit -map miter.map miter.aig
 """
@@ -110,6 +113,9 @@ def _abc_command() -> list[str] | None:
 class Miter:
     """A block beside itself, mutated.
 
+    Raises `UserError` where the block itself seems to differ from itself: then nothing that is
+    told of its mutants holds.
+
     Parameters
     ----------
     make : callable
@@ -129,7 +135,7 @@ class Miter:
         self._gold, self._gate = (Netlist(_design(make(), each), folder, like=netlist)
                                   for each in (checker, None))
         self._prepared: Sequence[Mutation] = ()
-        self._wrong = ""
+        self._wrong, self._checked = "", False
 
     def prepare(self, mutations: Sequence[Mutation]) -> None:
         """Make one miter for all of these: several times quicker than one for each."""
@@ -161,8 +167,13 @@ class Miter:
             self.prepare([mutation])
         if self._wrong:
             return Comparison(None, detail=self._wrong)
-        (self._folder / "mutant.aig").write_bytes(self._circuit.given(
-            {place: mutation.number >> bit & 1 for place, bit in self._selects}))
+        if not self._checked:
+            self._select(0)
+            if "Status = 0" in (said := self._abc(abc, _search(*_GLANCE))):
+                raise UserError("the block differs from itself in cycle "
+                                f"{_differs(said).cycles}: what it is compared by is wrong")
+            self._checked = True
+        self._select(mutation.number)
         said = self._abc(abc, "print_stats; " + _search(*_GLANCE))
         if "Status = 0" in said:
             return _differs(said)
@@ -181,6 +192,11 @@ class Miter:
                 return _differs(said)
             return Comparison(None, detail=f"undecided after {_PROOF} s")
         return Comparison(False)
+
+    def _select(self, number: int) -> None:
+        """Have ABC read the mutant of that number; 0 is the block itself."""
+        (self._folder / "mutant.aig").write_bytes(self._circuit.given(
+            {place: number >> bit & 1 for place, bit in self._selects}))
 
     def _abc(self, command: list[str], words: str) -> str:
         _, text = run_tool([*command, "-c", f"read_aiger mutant.aig; fold; strash; {words}"],

@@ -28,10 +28,15 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter", "claim_bound",
+__all__ = ["ANY", "MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter", "claim_bound",
            "counters_of", "offered", "prints", "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
+ANY = None
+"""What a proof declares of a name that is no parameter of the bound, to be about every value.
+
+It is a free input; a checker's ``explain`` says what it is, of `FollowedCounter.declared`.
+"""
 PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
 
 
@@ -324,6 +329,8 @@ class FollowedCounter(Elaboratable):
         How many that began before it have not ended.
     level : Signal
         How many are under way from earlier cycles.
+    declared : dict of str to Value
+        What is declared of all requests that a proof is about, by name.
     kept : tuple of Value
         As there.
     """
@@ -336,6 +343,7 @@ class FollowedCounter(Elaboratable):
         self.waiting, self.age = Signal(), Signal(width)
         self.busy, self.before = Signal(), Signal(width)
         self.ahead, self.level = Signal(range(in_flight + 1)), Signal(range(in_flight + 1))
+        self.declared: dict[str, Value] = {}
         self.kept: tuple[Value, ...] = ()
 
     def elaborate(self, platform):
@@ -409,6 +417,7 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
                 tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
                 width=width, pick=picks[place], ids=ids)
             counter.kept = tuple(kept)
+            counter.declared = {name: declared(name, place) for name in probe.declared()}
             m.submodules[label] = counter
             counters.append(counter)
             continue

@@ -222,19 +222,24 @@ async def edges_of_the_device(bench: Bench) -> None:
 
 @testbench
 async def every_sum_and_product(bench: Bench) -> None:
-    """All sizes of buffers, all lines of each, and all ends of sides; of a wide table, some."""
+    """All sizes of buffers, all lines of each, and all ends of sides; of a wide table, some.
+
+    Now and then no sink is ready for so long that everything has passed through the table anew.
+    """
     scene = Scene(bench)
     rng, most, top = bench.rng, (1 << scene.count_bits) - 1, (1 << scene.address_bits) - 1
     numbers = (list(range(most + 1)) if scene.count_bits <= 3 else
                sorted({0, 1, most, *(rng.getrandbits(rng.randint(2, scene.count_bits))
                                      for _ in range(5))}))
-    await scene.declare(mappings=0)
+    await scene.declare(mappings=0, ready=False)
 
     async def ask(**which: int) -> None:
         scene.ask(BufferRequest(1, destination=rng.choice(list(Destination)), pitch=rng.choice(
             numbers), **which))
         while scene.request is not None:
             await scene.cycle()
+        for _ in range(2 * buffer_lookup() if rng.random() < 0.2 else 0):
+            await scene.cycle(False, False)
 
     for x, y in itertools.product(numbers, numbers):
         room = scene.capacity - x * y
