@@ -103,7 +103,9 @@ BLOCKS = (
                 instances=(*({"entries": entries, "cap": cap, "part": SMALL.name, "tag_bits": 1}
                              for entries, cap in ((3, 2), (4, 5), (8, 9))),
                            {**_PAPER, "entries": 3, "cap": 2}, _PAPER),
-                depth=8,
+                # of the smallest core, as long as its bound is: an issue in every third cycle
+                depth=lambda instance: 18 if (instance["entries"], instance["part"]) == (
+                    3, SMALL.name) else 8,
                 induction=3,
                 top=on_small_part(ReorderCore),
             ),
