@@ -96,6 +96,9 @@ def test_faults_in_rows_and_junit(faulty):
     row = rows["test.violated", "delay"]
     assert (row["verdict"], row["worst"], row["allowed"]) == ("violated", 4, 3)
     assert (row["last"] - row["first"], row["test"]) == (3, "requests")
+    # what was observed in a simulation that failed shows nothing
+    row = rows["test.mismatch", "delay"]
+    assert (row["verdict"], row["evidence"]) == ("void", "none")
     suite = ElementTree.parse(folder / "junit.xml").getroot()
     failures = [case.get("name") for case in suite if case.find("failure") is not None]
     assert len(failures) == int(suite.get("failures")) == len(json.loads(said.stdout)["problems"])
@@ -242,6 +245,8 @@ def test_tables_for_a_document(good, faulty, call, tmp_path):
     # what failed stands before the tables
     assert "- test.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1" in \
         bad.stdout.partition("## Verdicts")[0]
+    assert "| void |" in next(line for line in bad.stdout.splitlines()
+                              if "| `test.mismatch` | d3 |" in line)
     assert re.match(r"Run of \S+ \S+, commit \S+, level quick, 3 simulations, 0 proofs\.\n",
                     said.stdout)
 
