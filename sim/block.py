@@ -170,7 +170,8 @@ class Property:
         of each, at least.
     declares : mapping
         For each bound that it proves (`Observed.what`), from an instance's parameters the kinds of
-        requests that the proof is about, as requesters declare them; one proof of all of them.
+        requests that the proof is about, as requesters declare them (`cyclebound.tb.probe.ANY`: as
+        they like); one proof of all of them.
     depth : int or callable
         Cycles of the bounded check, in which each of the checker's `Cover`s is reached; or what
         gives them, from an instance.
@@ -197,7 +198,7 @@ class Property:
     checker: Callable[[wiring.Component], wiring.Component]
     instances: tuple[Mapping[str, object], ...]
     independent: Mapping[str, str] = field(default_factory=dict)
-    declares: Mapping[str, Callable[[Mapping[str, object]], Mapping[str, int]]] = field(
+    declares: Mapping[str, Callable[[Mapping[str, object]], Mapping[str, int | None]]] = field(
         default_factory=dict)
     depth: int | Callable[[Mapping[str, object]], int] = 12
     induction: int | None = 12

@@ -20,7 +20,7 @@ from amaranth.utils import bits_for
 from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.bus import Field
-from cyclebound.tb.probe import MARK, Probe, claim_bound, counters_of, prints
+from cyclebound.tb.probe import ANY, MARK, Probe, claim_bound, counters_of, prints
 
 __all__ = [
     "FAST_SCRIPT",
@@ -198,14 +198,14 @@ class Claim:
     probe : Probe
         Where they begin and end.
     declared : mapping
-        The kind: what their requesters declare.
+        The kind: what their requesters declare, or `ANY`.
     limit : int
         What the bound says of it.
     """
 
     what: str
     probe: Probe
-    declared: Mapping[str, int]
+    declared: Mapping[str, int | None]
     limit: int
 
 
@@ -231,6 +231,9 @@ class ProofTop(FlatTop):
         # of each claim's probes, whether they follow the request that begins
         self._picks = [Signal(len([*claim.probe.indexes(component)]), name=f"picks_{number}")
                        for number, claim in enumerate(self._claims)]
+        self._any = {(claim.what, name): Signal(_DECLARED_BITS, name=f"any_{claim.what}_{name}")
+                     for claim in self._claims for name, value in claim.declared.items()
+                     if value is ANY}
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -240,7 +243,8 @@ class ProofTop(FlatTop):
             # an age of more than the limit, at least by one, is told from a small one
             counters[claim.what] = counters_of(
                 m, claim.probe, self.component, name=f"probe_{claim.what}",
-                declared=lambda name, place, claim=claim: Const(claim.declared[name]),
+                declared=lambda name, place, claim=claim: self._any.get(
+                    (claim.what, name), Const(claim.declared[name] or 0)),
                 width=bits_for(claim.limit + 1) + 1, picks=picks)
             claim_bound(m, claim.what, counters[claim.what], claim.limit)
         if counters and hasattr(self.checker, "explain"):
@@ -249,7 +253,8 @@ class ProofTop(FlatTop):
 
     @property
     def ports(self) -> list[Signal]:
-        return [self._domain.clk, self._domain.rst, *super().ports, *self._picks]
+        return [self._domain.clk, self._domain.rst, *super().ports, *self._picks,
+                *self._any.values()]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:

@@ -1,8 +1,8 @@
 """Do a block's testbenches and proofs find faults? Its mutants, each until something fails.
 
 In this order: the block's testbenches, watched by its bound checker, each mutant until the first
-failure; its bounds, on what was observed; its properties, where one is proved for this
-configuration; and a check of equivalence of what is left. One simulator holds all mutants
+failure; its bounds, on what was observed; a check of equivalence; and, of what can be told from the
+block, its properties, where one is proved for this configuration. One simulator holds all mutants
 (`cyclebound.sim.mutants`), and starts once for many of them (`cyclebound.tb.mutant_runs`).
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import Block, Property, Testbench
 from cyclebound.sim.build import Build, build_verilator
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
@@ -197,12 +197,16 @@ class _Work:
             if broken:
                 what, how = next(iter(broken.items()))
                 yield row(number, "killed", f"bound on {what}", how)
+        if left:
+            self._miter.prepare(list(left.values()))
         for number, each in list(left.items()):
             begun = time.monotonic()
-            by, detail = self._refuted(each)
+            found = self._miter.compare(each)
+            by, detail = "", ""
+            if not found.equivalent:  # no proof of ports can refute what is equivalent there
+                by, detail = self._refuted(each)
             fate = "killed"
             if not by:
-                found = self._miter.compare(each)
                 fate = {True: "equivalent", False: "survived", None: "unknown"}[found.equivalent]
                 detail = (found.detail if found.cycles is None else
                           f"can be told from the block in cycle {found.cycles} after reset")
@@ -265,9 +269,7 @@ class _Work:
 
     def _refuted(self, mutation: Mutation) -> tuple[str, str]:
         """The property that a bounded check refutes, and what it says; or nothing."""
-        for claim in self._block.properties:
-            if claim.top or self._parameters not in map(dict, claim.instances):
-                continue
+        for claim in self._claims:
             try:
                 said = counterexample(self._block, claim, self._parameters, timeout=_PROOF,
                                       edit=functools.partial(self._edited, mutation))
@@ -276,6 +278,24 @@ class _Work:
             if said:
                 return f"property {claim.name}", said
         return "", ""
+
+    @functools.cached_property
+    def _claims(self) -> list[Property]:
+        """The properties of this configuration. Raises `UserError` if the block breaks one."""
+        found = []
+        for claim in self._block.properties:
+            if claim.top or self._parameters not in map(dict, claim.instances):
+                continue
+            try:
+                said = counterexample(self._block, claim, self._parameters, timeout=_PROOF,
+                                      edit=lambda rtlil: rtlil)
+            except UserError:
+                continue  # it takes longer than a mutant is given
+            if said:
+                raise UserError(f"{self._block.name} itself breaks property {claim.name}, so its "
+                                f"mutants would show nothing: {said}")
+            found.append(claim)
+        return found
 
     def _edited(self, mutation: Mutation, rtlil: str) -> str:
         return Netlist(rtlil, self._folder, like=self.netlist).mutated(mutation)

@@ -37,6 +37,7 @@ from cyclebound.sim.elaborate import Claim, ProofTop, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
 from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
+from cyclebound.tb.probe import ANY
 
 __all__ = ["Proof", "claims_of", "counterexample", "prove", "run_tool", "yosys_environment",
            "yowasp_environment"]
@@ -128,7 +129,8 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
                      asked=claim.induction is not None,
                      method=f"SymbiYosys, smtbmc {engine}", cached=cached,
-                     claims=[(each.what, dict(each.declared), each.limit) for each in claims],
+                     claims=[(each.what, {name: value for name, value in each.declared.items()
+                                          if value is not ANY}, each.limit) for each in claims],
                      **found)
 
     index = None if identity is None else key_of("proof", identity, tools)

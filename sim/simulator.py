@@ -21,7 +21,6 @@ from typing import Protocol
 
 import cocotb_tools.config
 import find_libpython
-import numpy as np
 
 from cyclebound.sim.folders import fresh
 from cyclebound.sim.observations import Seen, grouped, read_requests
@@ -47,7 +46,7 @@ class Group:
     """Requests of one kind, with equal parameters and equal latency; one of them by its cycles.
 
     ``first`` and ``last`` count from the start of ``test``, so that they hold for a run of that
-    test alone. Requests that hardware counted have no such witness; ``test`` is empty then.
+    test alone. ``test`` is empty where no test shows it.
     """
 
     what: str
@@ -182,17 +181,7 @@ def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> None
         outcome.compared += meta["compared"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
-        outcome.groups += [Group(*row, 0, 0, "") for row in meta["counted"]]
         outcome.groups += [Group(*row, meta["test"]) for row in grouped(seen, meta)]
-        with np.load(path.with_suffix(".npz")) as arrays:
-            for number, (what, parameters) in enumerate(meta["kinds"]):
-                first, last, latencies = arrays[f"kind_{number}"]
-                latency, index, count = np.unique(latencies, return_index=True,
-                                                  return_counts=True)
-                outcome.groups += [
-                    Group(what, parameters, int(lat), int(n), int(first[i]), int(last[i]),
-                          meta["test"])
-                    for lat, i, n in zip(latency, index, count, strict=True)]
 
 
 # what Verilator prints where an `Assert` or `Assume` does not hold: message, time in ps, module

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cyclebound.golden.bound import Bound
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
 from cyclebound.golden.systolic.accelerator_network import Program, Trained, program_of, steps_of
 from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, program_cycles
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Configuration, Testbench
+from cyclebound.sim.block import Configuration, Observed, Testbench
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, simulate
@@ -170,9 +171,14 @@ def _simulate(program: Program, device: Device, memory: Memory, planned: int, fo
              delay=memory.delay, interval=memory.interval)
     for old in (_PROGRESS, _RESULT):
         (folder / old).unlink(missing_ok=True)
+    found = catalogue.load(()).find("systolic.accelerator")
+    # of a whole list of commands that never leaves the accelerator idle, as of a layer's
+    probe = next(entry.probe for entry in found.bounds if entry.what == "layer")
+    claim = Bound("program_cycles", "the schedule of its commands", "this project",
+                  lambda: planned, kind="prediction")
     block = replace(
-        catalogue.load(()).find("systolic.accelerator"),
-        configurations={"own": Configuration(dict(vars(device)))}, checker=None,
+        found, configurations={"own": Configuration(dict(vars(device)))}, checker=None,
+        bounds=(Observed("program", claim, probe),), properties=(),
         testbenches=(Testbench("program", "cyclebound.tb.systolic.accelerator_program",
                                max_cycles=2 * planned + 1000),))
     job = Job(block.name, "own", "program", 1, str(folder), wall_limit=wall_limit)
@@ -188,5 +194,8 @@ def _simulate(program: Program, device: Device, memory: Memory, planned: int, fo
         outcome = running.result()
     if not outcome.passed:
         raise UserError(f"the simulation failed: {outcome.reason}")
-    beats = np.load(folder / _RESULT).astype(np.int64)
-    return beats, outcome.groups[0].latency
+    whole = [group for group in outcome.groups if group.count]
+    if len(whole) != 1 or whole[0].count != 1:
+        raise UserError("the simulation did not carry out the commands as one list: the "
+                        f"accelerator was idle {sum(group.count for group in whole)} times")
+    return np.load(folder / _RESULT).astype(np.int64), whole[0].latency

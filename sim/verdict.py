@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 import numbers
-import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +12,7 @@ from cyclebound.sim.block import Block, Configuration, Observed
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.shape import shown
+from cyclebound.tb.tally import ratio, standing
 
 __all__ = ["FAILURES", "VERDICTS", "Verdict", "cycles_of", "judge", "judge_bound"]
 
@@ -216,43 +216,25 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
     if not kinds:
         row.detail = f"no {entry.what!r} request ended"
         return row
-    # of equals, one whose waveform can be seen
-    worst = {key: max(groups, key=lambda item: (item[1].latency, item[1].test != ""))
+    # of equals, one whose waveform can be seen; of a prediction, one that took another time
+    predicted = row.claim == "prediction"
+    worst = {key: max(groups, key=lambda item: (predicted and item[1].latency != allowed[key],
+                                                item[1].latency, item[1].test != ""))
              for key, groups in kinds.items()}
-    row.kinds = len(kinds)
-    row.points = _points({(allowed[key], worst[key][1].latency) for key in kinds})
-    row.kinds_reached = sum(worst[key][1].latency == allowed[key] for key in kinds)
-    ratios = [_ratio(worst[key][1].latency, allowed[key]) for key in kinds]
-    row.ratios = [round(ratio, 4) for ratio in (min(ratios), statistics.median(ratios),
-                                                max(ratios))]
-    if row.claim == "prediction":
-        wrong = next(((job, g, key) for key, groups in kinds.items() for job, g in groups
-                      if g.latency != allowed[key]), None)
-        if wrong is not None:
-            row.job, group, key = wrong
-            _at(row, group, allowed[key])
-            row.verdict = "wrong"
-            row.detail = (f"{entry.what} with {_words(group.parameters)} took {group.latency}, "
-                          f"predicted {allowed[key]}")
-            return row
-    # closest to its bound; of equals, the longest, and of these one whose waveform can be seen
-    closest = max(kinds, key=lambda key: (_ratio(worst[key][1].latency, allowed[key]),
-                                          worst[key][1].latency, worst[key][1].test != ""))
-    row.job, group = worst[closest]
-    _at(row, group, allowed[closest])
+    pairs = {key: (worst[key][1].latency, allowed[key]) for key in kinds}
+    found = standing(pairs, row.claim, tie=lambda key: worst[key][1].test != "")
+    row.verdict, row.kinds, row.kinds_reached = found.verdict, found.kinds, found.reached
+    row.ratios, row.points = found.ratios, _points({(most, took) for took, most in pairs.values()})
+    row.job, group = worst[found.closest]
+    _at(row, group, allowed[found.closest])
     counts: dict[int, int] = {}
-    for _, other in kinds[closest]:
+    for _, other in kinds[found.closest]:
         counts[other.latency] = counts.get(other.latency, 0) + other.count
     row.histogram = sorted(counts.items())
-    if row.worst > row.allowed:
-        row.verdict = "violated"
+    if row.failed:  # there is no evidence for what is violated
         row.detail = (f"{entry.what} with {_words(row.parameters)} took {row.worst}, "
-                      f"bound {row.allowed}")
-        return row  # there is no evidence for what is violated
-    elif row.claim == "prediction":
-        row.verdict = "right"
-    else:
-        row.verdict = "exact" if row.kinds_reached == row.kinds else "held"
+                      f"{'predicted' if predicted else 'bound'} {row.allowed}")
+        return row
     _evidence(row, entry, block, configuration,
               [(job, group.parameters) for job, group in observed if group.count], proofs)
     return row
@@ -268,15 +250,8 @@ def _points(pairs: set[tuple[int, int]]) -> list[list[int]]:
     """Bounds and worst latencies for a picture; of very many, evenly chosen, and the tightest."""
     ordered = sorted(pairs)
     chosen = {*ordered[::math.ceil(len(ordered) / _MOST_POINTS)],
-              max(ordered, key=lambda pair: _ratio(pair[1], pair[0]))}
+              max(ordered, key=lambda pair: ratio(pair[1], pair[0]))}
     return [list(pair) for pair in sorted(chosen)]
-
-
-def _ratio(latency: int, allowed: int) -> float:
-    """Latency over bound, also where nothing at all is allowed."""
-    if allowed > 0:
-        return latency / allowed
-    return math.inf if latency > allowed else 1.0
 
 
 def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Configuration,

@@ -1,24 +1,24 @@
-"""The bench on which a block is tested: clock, reset, packed buses, observations.
+"""The bench on which a block is tested: clock, reset, packed buses, what requesters declare.
 
 A testbench is a coroutine that takes a `Bench`::
 
     @testbench
     async def contention(bench):
+        bench.declare("access", requesters=2)
         seen = await bench.step(bench.inputs.pack({"requests": 3}))
         bench.check(seen, expected)
-        bench.observe("access", first, last, requesters=2)
+
+What a request takes is counted by the block's probes (`cyclebound.tb.probe`), never by a testbench.
 """
 
 import functools
 import json
 import os
 import random
-from array import array
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import cocotb
-import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, SimTimeoutError, Timer, with_timeout
 from cocotb.utils import get_sim_time
@@ -76,8 +76,6 @@ class Bench:
         self._followed: set[str] = set()
         self._resets: list[int] = []
         self._shift = 0  # from a cycle's number here to the one that probes print
-        self._columns: dict[tuple, tuple[array, array, array]] = {}
-        self._counted: list[tuple] = []
         self._start = 0
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
@@ -212,39 +210,11 @@ class Bench:
         if word != self._declaring:
             self._declaring = self.dut.declared.value = word
 
-    def observe(self, what: str, first: int, last: int, *, latency: int | None = None,
-                **parameters: int) -> None:
-        """Keep a request: its first and last cycle, both within its latency.
-
-        ``latency`` is given where a bound does not count cycles (grants, say).
-        """
-        if what in self._probes:
-            raise ValueError(f"requests {what!r} have a probe, which alone observes them")
-        key = what, *sorted(parameters.items())
-        columns = self._columns.get(key)
-        if columns is None:
-            columns = self._columns[key] = array("q"), array("q"), array("q")
-        columns[0].append(first)
-        columns[1].append(last)
-        columns[2].append(last - first + 1 if latency is None else latency)
-
-    def observe_counted(self, what: str, latency: int, count: int, **parameters: int) -> None:
-        """Keep ``count`` requests of one latency, which hardware measured and counted."""
-        if count:
-            self._counted.append((what, parameters, latency, count))
-
     def close(self) -> None:
-        """Write what was observed, in bulk: one array for each kind of request."""
-        arrays, kinds = {}, []
-        for number, ((what, *parameters), columns) in enumerate(self._columns.items()):
-            kinds.append([what, {name: int(value) for name, value in parameters}])
-            # rows: first cycle, last cycle, latency
-            arrays[f"kind_{number}"] = np.array(columns, dtype=np.int64)
-        meta = {"test": self.name, "start": self._start, "kinds": kinds,
-                "said": self._said, "resets": self._resets, "shift": self._shift,
-                "end": self._time(), "counted": self._counted, "compared": self.compared,
-                "cycles": self._now()}
-        np.savez(self._folder / f"observed-{self.name}.npz", **arrays)
+        """Write what is to be known of this test, beside what the probes have printed."""
+        meta = {"test": self.name, "start": self._start, "said": self._said,
+                "resets": self._resets, "shift": self._shift, "end": self._time(),
+                "compared": self.compared, "cycles": self._now()}
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))
         whole.rename(self._folder / f"observed-{self.name}.json")

@@ -28,10 +28,15 @@ from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
 
-__all__ = ["MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter", "claim_bound",
+__all__ = ["ANY", "MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter", "claim_bound",
            "counters_of", "offered", "prints", "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
+ANY = None
+"""What a proof declares of a name that is no parameter of the bound, to be about every value.
+
+It is a free input; a checker's ``explain`` says what it is, of `FollowedCounter.declared`.
+"""
 PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
 
 
@@ -116,7 +121,7 @@ class Probe:
     @property
     def follows_one(self) -> bool:
         """Whether a `FollowedCounter` can count for it."""
-        return not (self.id or self.in_turn) and (self.starts, self.ends) == ("1", "1")
+        return not self.in_turn and (self.starts, self.ends) == ("1", "1")
 
     def texts(self) -> list[str]:
         """All its expressions."""
@@ -301,7 +306,7 @@ class FollowedCounter(Elaboratable):
     """Counts for one request of several that are under way, of which a free input says which.
 
     For proofs, where a queue of all of them would have to be explained: what holds for the one
-    holds for each. They end in the order in which they began.
+    holds for each. They end in the order in which they began, unless they have names.
 
     Parameters
     ----------
@@ -311,25 +316,34 @@ class FollowedCounter(Elaboratable):
         As there.
     pick : Value
         The request that begins in this cycle is followed, unless another one is.
+    ids : tuple of Value or None
+        What names a request at its start and at its end; one of a name is under way at a time.
 
     Attributes
     ----------
     waiting, age, busy, before : Signal
         As of `ProbeCounter`, of the request that is followed.
+    name : Signal
+        While ``waiting``, the name of that request.
     ahead : Signal
         How many that began before it have not ended.
     level : Signal
         How many are under way from earlier cycles.
+    declared : dict of str to Value
+        What is declared of all requests that a proof is about, by name.
     kept : tuple of Value
         As there.
     """
 
-    def __init__(self, start, end, *, tick, in_flight, width, pick):
+    def __init__(self, start, end, *, tick, in_flight, width, pick, ids=None):
         self._start, self._end, self._tick = map(Value.cast, (start, end, tick))
         self._pick = Value.cast(pick)
+        self._ids = None if ids is None else tuple(map(Value.cast, ids))
+        self.name = Signal(max(map(len, self._ids)) if self._ids else 1)
         self.waiting, self.age = Signal(), Signal(width)
         self.busy, self.before = Signal(), Signal(width)
         self.ahead, self.level = Signal(range(in_flight + 1)), Signal(range(in_flight + 1))
+        self.declared: dict[str, Value] = {}
         self.kept: tuple[Value, ...] = ()
 
     def elaborate(self, platform):
@@ -341,12 +355,20 @@ class FollowedCounter(Elaboratable):
             self.waiting.eq(self.busy | chosen),
             self.age.eq(Mux(self.busy, self.before, 0) + self._tick),
         ]
-        m.d.sync += self.level.eq(self.level + self._start - ends)
-        with m.If(self.waiting & self._end & (Mux(self.busy, self.ahead, self.level) == 0)):
+        if self._ids is None:
+            m.d.sync += self.level.eq(self.level + self._start - ends)
+            mine = Mux(self.busy, self.ahead, self.level) == 0
+        else:
+            kept = Signal.like(self.name)
+            m.d.sync += kept.eq(self.name)
+            m.d.comb += self.name.eq(Mux(self.busy, kept, self._ids[0]))
+            mine = self.name == self._ids[1]
+        with m.If(self.waiting & self._end & mine):
             m.d.sync += self.busy.eq(0)
         with m.Elif(self.waiting):
-            m.d.sync += [self.busy.eq(1), self.before.eq(self.age),
-                         self.ahead.eq(Mux(self.busy, self.ahead, self.level) - ends)]
+            m.d.sync += [self.busy.eq(1), self.before.eq(self.age)]
+            if self._ids is None:
+                m.d.sync += self.ahead.eq(Mux(self.busy, self.ahead, self.level) - ends)
         return m
 
 
@@ -389,12 +411,13 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
             follows = armed | declared("on", place) | declared("follow", place)
             m.d.sync += armed.eq(follows)
             counts &= follows
-        if picks is not None and in_flight > 1 and probe.follows_one:
+        if picks is not None and (in_flight > 1 or ids) and probe.follows_one:
             counter = FollowedCounter(
                 _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
                 tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
-                width=width, pick=picks[place])
+                width=width, pick=picks[place], ids=ids)
             counter.kept = tuple(kept)
+            counter.declared = {name: declared(name, place) for name in probe.declared()}
             m.submodules[label] = counter
             counters.append(counter)
             continue

@@ -7,8 +7,9 @@ catalogue's blocks has `cyclebound.sim.verdict`, which knows of proofs and exhau
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Generic, TypeVar
 
 import numpy as np
 from rich.table import Table
@@ -17,8 +18,9 @@ from rich.text import Text
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.tb.requests import Ended
 
-__all__ = ["Finding", "Tally", "histogram_lines", "table"]
+__all__ = ["Finding", "Standing", "Tally", "histogram_lines", "ratio", "standing", "table"]
 
+Key = TypeVar("Key", bound=Hashable)
 _BARS, _ROWS = 40, 16  # of a histogram: characters of the longest bar, most rows
 
 
@@ -68,6 +70,66 @@ class Finding:
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
         return {**asdict(self), "failed": self.failed}
+
+
+@dataclass(frozen=True)
+class Standing(Generic[Key]):
+    """How the worst requests of some kinds stand to what their bound allows.
+
+    Attributes
+    ----------
+    verdict : str
+        ``exact`` (for each kind, the worst equals the bound), ``held`` or ``violated``; of a
+        prediction ``right`` or ``wrong``.
+    kinds, reached : int
+        Kinds, and those whose worst equals the bound.
+    ratios : list of float
+        Worst over bound: loosest, median, tightest.
+    closest : object
+        The kind that comes closest to its bound, or breaks it most; of a prediction, one for which
+        it is wrong, if there is any.
+    """
+
+    verdict: str
+    kinds: int
+    reached: int
+    ratios: list[float]
+    closest: Key
+
+
+def standing(pairs: Mapping[Key, tuple[int, int]], claim: str, *,
+             tie: Callable[[Key], bool] = lambda kind: False) -> Standing[Key]:
+    """The verdict of one claim over at least one kind of request.
+
+    Parameters
+    ----------
+    pairs : mapping
+        Of each kind the worst latency, and what is allowed.
+    claim : str
+        What the allowed value is: ``bound``, ``prediction`` or ``rate``.
+    tie : callable
+        Whether a kind is to be preferred where two come equally close.
+    """
+    predicted = claim == "prediction"
+    reached = sum(worst == allowed for worst, allowed in pairs.values())
+    ratios = [ratio(*pair) for pair in pairs.values()]
+    closest = max(pairs, key=lambda kind: (predicted and pairs[kind][0] != pairs[kind][1],
+                                           ratio(*pairs[kind]), pairs[kind][0], tie(kind)))
+    if predicted:
+        verdict = "right" if reached == len(pairs) else "wrong"
+    elif any(worst > allowed for worst, allowed in pairs.values()):
+        verdict = "violated"
+    else:
+        verdict = "exact" if reached == len(pairs) else "held"
+    return Standing(verdict, len(pairs), reached, [
+        round(each, 4) for each in (min(ratios), statistics.median(ratios), max(ratios))], closest)
+
+
+def ratio(latency: int, allowed: int) -> float:
+    """Latency over bound, also where nothing at all is allowed."""
+    if allowed > 0:
+        return latency / allowed
+    return math.inf if latency > allowed else 1.0
 
 
 @dataclass
@@ -190,22 +252,12 @@ class Tally:
                           if not self._unfinished else
                           f"none of {self._unfinished} requests ended within the trace")
             return
-        row.kinds = len(shown)
-        row.kinds_reached = sum(worst[0] == allowed for allowed, worst in shown.values())
-        ratios = [_ratio(worst[0], allowed) for allowed, worst in shown.values()]
-        row.ratios = [round(each, 4) for each in (min(ratios), statistics.median(ratios),
-                                                  max(ratios))]
-        closest = max(shown, key=lambda key: (
-            row.kind == "prediction" and shown[key][0] != shown[key][1][0],
-            _ratio(shown[key][1][0], shown[key][0]), shown[key][1][0]))
-        allowed, worst = shown[closest]
-        self._show(row, closest, worst, allowed)
-        if row.kind == "prediction":
-            row.verdict = "right" if worst[0] == allowed else "wrong"
-        elif worst[0] > allowed:
-            row.verdict = "violated"
-        else:
-            row.verdict = "exact" if row.kinds == row.kinds_reached else "held"
+        found = standing({key: (worst[0], allowed) for key, (allowed, worst) in shown.items()},
+                         row.kind)
+        row.verdict, row.kinds, row.kinds_reached = found.verdict, found.kinds, found.reached
+        row.ratios = found.ratios
+        allowed, worst = shown[found.closest]
+        self._show(row, found.closest, worst, allowed)
         if row.failed:
             said = "predicted" if row.kind == "prediction" else "bound"
             row.detail = (f"{self.name} with {_words(row.parameters)} took {worst[0]:,} cycles, "
@@ -216,13 +268,6 @@ class Tally:
         row.worst, row.first, row.last, row.times = witness
         row.allowed = allowed
         row.parameters = dict(zip(self.names, parameters, strict=True))
-
-
-def _ratio(latency: int, allowed: int) -> float:
-    """Latency over bound, also where nothing at all is allowed."""
-    if allowed > 0:
-        return latency / allowed
-    return math.inf if latency > allowed else 1.0
 
 
 def _words(parameters: Mapping[str, object]) -> str:

@@ -10,6 +10,7 @@ Ports = Annotated[int, Range(2, says="ports of the switch")]
 Tokens = Annotated[int, Range(1, says="tokens that pass")]
 Threads = Annotated[int, Range(1, says="threads that run")]
 Depth = Annotated[int, Range(2, says="entries of a buffer")]
+Part = Annotated[int, Range(0, says="cycles, by golden.dataflow.wcet.estimate of the kernel")]
 Way = Annotated[int, Range(1, says="cycles of the first thread on the longest path")]
 
 
@@ -61,7 +62,7 @@ def fabric_stream(*, threads: Threads, way: Way) -> int:
 @bound(formula="fill + (ceil(threads / depth) - 1) * interval + rest",
        source="this project, from SGMF, sections 4.1, 5.1 and 5.3",
        environment="memory answers each access in any cycle within its time, in any order")
-def fabric_completion(*, threads: Threads, depth: Depth, fill: int, interval: int, rest: int
+def fabric_completion(*, threads: Threads, depth: Depth, fill: Part, interval: Part, rest: Part
                       ) -> int:
     """Cycles from the start to ``done``, both included, whatever memory does within its time.
 

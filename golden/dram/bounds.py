@@ -9,15 +9,23 @@ which raises `ValueError` for an unknown one. Indexed requests are in ``index_bo
 """
 
 from fractions import Fraction
+from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, bound, check_count, rate
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count, rate
 from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.request import BURST_WORDS
 from cyclebound.golden.dram.tile_search import longest_lines, longest_run
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["check_request", "eq1", "eq15", "eq15_tool", "eq16", "eq19", "most_bursts", "recovery",
-           "tile_2d_issue_delay", "tile_issue_delay"]
+__all__ = ["Bursts", "Count", "Period", "Words", "Write", "check_request", "eq1", "eq15",
+           "eq15_tool", "eq16", "eq19", "most_bursts", "recovery", "tile_2d_issue_delay",
+           "tile_issue_delay"]
+
+Bursts = Annotated[int, Range(1, says="bursts that the request touches")]
+Write = Annotated[int, Range(0, says="0 of a read, 1 of a write")]
+Words = Annotated[int, Range(1, says="words of a line")]
+Period = Annotated[int, Range(1, says="words from one line's first to the next one's")]
+Count = Annotated[int, Range(1, says="lines of the tile")]
 
 _ANYWHERE = ("the tile begins at any word; requests before it were any, and the next one, or a "
              "refresh, waits")
@@ -164,7 +172,7 @@ def _checked(part: str | Part, write: int, counts: dict[str, int]) -> Part:
 @bound(formula="max over first bursts s of LID(s, b), each by the arbiter's rules; for four kinds "
                "of parts nRCD + CC(b) + nRTP + nRP or min(b - 1, 3) * nRRD_S + nRC (tile_chains)",
        source="this project", environment=_ANYWHERE)
-def tile_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
+def tile_issue_delay(*, part: str | Part, bursts: Bursts, write: Write) -> int:
     """LID of a 1D tile of b bursts: the worst of all alignments, exactly, for any part.
 
     What a tile of b bursts makes of the arbiter depends only on where in a row of all banks it
@@ -188,8 +196,8 @@ def tile_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
 
 @bound(formula="max over first words a of LID(a, words, period, count), each by the arbiter's "
                "rules", source="this project", environment=_ANYWHERE)
-def tile_2d_issue_delay(*, part: str | Part, words: int, period: int, count: int, write: int
-                        ) -> int:
+def tile_2d_issue_delay(*, part: str | Part, words: Words, period: Period, count: Count,
+                        write: Write) -> int:
     """LID of a 2D tile of ``count`` lines, at any address: the worst of all, exactly.
 
     Lines overlap as far as their banks allow, and that is decided by where each lies: a line in

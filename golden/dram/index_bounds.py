@@ -6,14 +6,21 @@ banks by turns, so that a buffer of more than one burst covers two rows at least
 follow each other through the banks; up to nB of them, no bank holds two.
 """
 
-from cyclebound.golden.bound import bound, check_count
-from cyclebound.golden.dram.bounds import check_request, most_bursts
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound, check_count
+from cyclebound.golden.dram.bounds import Bursts, Write, check_request, most_bursts
 from cyclebound.golden.dram.index_general import general_issue_delay
 from cyclebound.golden.dram.index_table import longest_known
 from cyclebound.golden.dram.request import BURST_WORDS
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["buffer_rows", "indexed_issue_delay", "indexed_origin", "rows_of", "rows_tool"]
+__all__ = ["Refused", "Rows", "Starved", "buffer_rows", "indexed_issue_delay", "indexed_origin",
+           "rows_of", "rows_tool"]
+
+Rows = Annotated[int, Range(1, says="rows of banks that the buffer covers")]
+Refused = Annotated[int, Range(0, says="indexes beyond the buffer")]
+Starved = Annotated[int, Range(0, says="cycles without an index on offer")]
 
 
 def buffer_rows(*, part: str | Part, words: int) -> int:
@@ -83,8 +90,8 @@ def _bound_of(part: str | Part, bursts: int, rows: int, write: int, refused: int
        source="this project", origin=indexed_origin,
        environment="the words lie anywhere in so many rows, in any order; requests before it were "
                    "any, and the next one, or a refresh, waits")
-def indexed_issue_delay(*, part: str | Part, bursts: int, rows: int, write: int,
-                        refused: int = 0, starved: int = 0) -> int:
+def indexed_issue_delay(*, part: str | Part, bursts: Bursts, rows: Rows, write: Write,
+                        refused: Refused = 0, starved: Starved = 0) -> int:
     """LID of an indexed request of b = ``bursts`` words in a buffer of ``rows`` rows.
 
     Derived for any part in docs/dram-indexed.md; in short:

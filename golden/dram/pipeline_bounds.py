@@ -6,8 +6,15 @@ The formulas of the DRAM itself, the longest issue delays, are in ``bounds.py``.
 from typing import Annotated
 
 from cyclebound.golden.bound import NotCovered, Range, bound, check_count, prediction
-from cyclebound.golden.dram.bounds import tile_2d_issue_delay, tile_issue_delay
-from cyclebound.golden.dram.index_bounds import indexed_issue_delay
+from cyclebound.golden.dram.bounds import (
+    Bursts,
+    Period,
+    Write,
+    tile_2d_issue_delay,
+    tile_issue_delay,
+)
+from cyclebound.golden.dram.index_bounds import Refused as Beyond
+from cyclebound.golden.dram.index_bounds import Rows, Starved, indexed_issue_delay
 from cyclebound.golden.dram.timing import Part, part_named
 
 __all__ = ["arbiter_refresh", "arbiter_refresh_wait", "buffer_lookup", "buffer_mapping",
@@ -311,7 +318,7 @@ def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
 @bound(formula="with_refreshes(requests * tile_issue_delay(b))", source="this project",
        environment="the tiles begin at any words; refreshes fall due in any cycle, and none is "
                    "owed when the first tile begins")
-def full_load(*, part: Part | str, requests: Requests, bursts: int, write: int) -> int:
+def full_load(*, part: Part | str, requests: Requests, bursts: Bursts, write: Write) -> int:
     """DRAM clocks for so many tiles of ``bursts`` bursts each, each waiting for the one before.
 
     From the first command of the first to the first command of what follows the last, which waits
@@ -322,7 +329,7 @@ def full_load(*, part: Part | str, requests: Requests, bursts: int, write: int) 
 
 
 @bound(formula="17 + tile_issue_delay(b)", source="this project", environment=_ALONE)
-def controller_completion(*, part: Part | str, bursts: int, write: int) -> int:
+def controller_completion(*, part: Part | str, bursts: Bursts, write: Write) -> int:
     """Cycles from taking a request of a tile to its completion, both included.
 
     Nothing else is under way, and no refresh is owed. In the seventh cycle the tile leaves the
@@ -335,8 +342,8 @@ def controller_completion(*, part: Part | str, bursts: int, write: int) -> int:
 
 @bound(formula="17 + tile_2d_issue_delay(words, period, count)", source="this project",
        environment=_ALONE)
-def controller_completion_2d(*, part: Part | str, words: int, period: int, count: int, write: int
-                             ) -> int:
+def controller_completion_2d(*, part: Part | str, words: Words, period: Period, count: Lines,
+                             write: Write) -> int:
     """Cycles from taking a request of a 2D tile to its completion: see `controller_completion`.
 
     The sequencer has a burst in each cycle from its first one on, whatever the gaps between lines.
@@ -347,8 +354,8 @@ def controller_completion_2d(*, part: Part | str, words: int, period: int, count
 
 @bound(formula="14 + max over g of g + indexed_issue_delay(b, rows, refused + starved - g)",
        source="this project", environment=_ALONE)
-def controller_completion_indexed(*, part: Part | str, bursts: int, rows: int, write: int,
-                                  refused: int = 0, starved: int = 0) -> int:
+def controller_completion_indexed(*, part: Part | str, bursts: Bursts, rows: Rows, write: Write,
+                                  refused: Beyond = 0, starved: Starved = 0) -> int:
     """Cycles from taking an indexed request to its completion, both included.
 
     As `controller_completion`, with an index on offer in every cycle from the request's start on.

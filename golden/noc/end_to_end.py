@@ -5,7 +5,9 @@ these: 600 MHz with three, as in the paper. Stages of network and local memory a
 the whole is in DDR cycles: `span` is the one place where cycles of one become cycles of the other.
 """
 
-from cyclebound.golden.bound import bound, check_count
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound, check_count
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.noc.composition import Path, Transaction
 from cyclebound.golden.noc.end_to_end_data import AHEAD, WORD_BYTES, word
@@ -24,6 +26,9 @@ __all__ = [
     "written",
 ]
 
+Competitors = Annotated[int, Range(1, says="N_trans: masters of the DRAM, this one included")]
+Length = Annotated[int, Range(1, says="length of the window, in cycles of the network")]
+Period = Annotated[int, Range(1, says="period of the TDMA table, in cycles of the network")]
 DDR_MHZ = 800
 _RECEIVED = 2    # from a packet's last flit until its words come out of the receiver
 _ASKED = 1       # from a request's last word until it is on offer to the front end
@@ -115,7 +120,7 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
        source="this project, golden/noc/end_to_end.py",
        environment="the first packet may be ready in any cycle of the table's period; other flows "
                    "send in their own windows")
-def flow(*, requesters: int, nbytes: int, delta: int, window: int, period: int) -> int:
+def flow(*, requesters: int, nbytes: int, delta: int, window: Length, period: Period) -> int:
     """From the cycle in which the first packet can begin to the last one's last flit.
 
     Derivation: `arrivals`, for each place in the period in which the first packet can begin.
@@ -176,8 +181,8 @@ def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
        source="this project, from memory-composition, V",
        environment="all requesters ask for the same bank; every other master of the DRAM asks in "
                    "each cycle, and writes another row of the same bank every time")
-def total(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
-          quarters: int, cap: int, part: Part | str) -> int:
+def total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int, window: Length,
+          period: Period, quarters: int, cap: int, part: Part | str) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, both included.
 
     In DDR cycles; what is inside of span is in cycles of the network. The other masters are those

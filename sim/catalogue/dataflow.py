@@ -15,7 +15,7 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, TokenBufferProof
-from cyclebound.tb.probe import Probe, offered, taken
+from cyclebound.tb.probe import ANY, Probe, offered, taken
 
 _TAKEN = taken("operands[k]")
 _RESULT = offered("results[0]")
@@ -36,11 +36,12 @@ BLOCKS = (
             # who has a thread's last operand says so
             Observed("match", bounds.token_match, Probe(
                 start=f"declared.last & any({_TAKEN} for k in operands)", end=offered("fire"))),
+            # of as many tokens of a thread as it needs, the last one
             Observed("turn", bounds.token_turn, Probe(
-                start=f"any({_TAKEN} & (operands[k].payload.tid == declared.tid) "
-                      "for k in operands)",
+                start=f"any(needed) & nth(count({_TAKEN} & (operands[k].payload.tid == "
+                      "declared.tid) for k in operands), count(needed))",
                 end=f"{taken('fire')} & (fire.payload.tid == declared.tid)",
-                ticks=taken("fire"), unit="firings")),
+                ticks=taken("fire"), unit="firings", in_flight=2), proved_by=("tokens",)),
             Observed("stream", bounds.token_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("fire"),
                 starts="declared.threads",
@@ -54,9 +55,11 @@ BLOCKS = (
                      "duplicated or matched with another thread's; and a complete thread leaves "
                      "within depth + 1 firings",
                 checker=TokenBufferProof,
+                declares={"turn": lambda instance: {"tid": ANY}},
                 instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
-                                 "width": 1}
-                                for operands, depth, tid_width in ((2, 2, 3), (3, 2, 3))),
+                                 "width": width}
+                                for operands, depth, tid_width, width in (
+                                    (2, 2, 3, 1), (3, 2, 3, 1), (2, 2, 5, 8))),
                 depth=lambda instance: instance["depth"] + 5,  # as many threads, and one more
                 induction=4,
             ),

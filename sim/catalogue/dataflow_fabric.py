@@ -36,6 +36,7 @@ _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.th
                      ends="declared.threads")
 _ANSWERED = {"end": "ports[p].response.valid", "id": "ports[p].request.payload.tag",
              "end_id": "ports[p].response.payload.tag", "each": {"p": "ports"}}
+_TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
 
 BLOCKS = (
     Block(
@@ -138,8 +139,7 @@ BLOCKS = (
         summary="a cache's banks behind a crossbar; hits and misses answered in any order",
         component=CacheBanks,
         configurations={
-            "tiny": Configuration({"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8,
-                                   "hit": 3, "miss": 6}),
+            "tiny": Configuration(_TINY_BANKS),
             "two": Configuration({"ports": 2, "banks": 2, "words": 16, "tag_width": 3, "width": 8,
                                   "hit": 3, "miss": 7}),
             "crossing": Configuration({"ports": 5, "banks": 4, "words": 64, "tag_width": 2,
@@ -153,7 +153,7 @@ BLOCKS = (
             Observed("hit", cache_bounds.cache_hit, Probe(
                 start=taken("ports[p].request"), classed=True, **_ANSWERED)),
             Observed("access", cache_bounds.cache_access, Probe(
-                start=offered("ports[p].request"), **_ANSWERED)),
+                start=offered("ports[p].request"), **_ANSWERED), proved_by=("answers",)),
             Observed("crowd", cache_bounds.cache_crowd, Probe(
                 start="first(any(ports[:].request.valid), 0)",
                 end="any(ports[:].response.valid)", ends="declared.answers")),
@@ -166,9 +166,11 @@ BLOCKS = (
                      "within a miss's time, once, a load with the last word that was stored; "
                      "nobody else is answered",
                 checker=CacheBanksProof,
-                instances=tuple({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
-                                 "width": 1, "hit": hit, "miss": 6}
-                                for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
+                instances=(*({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
+                              "width": 1, "hit": hit, "miss": 6}
+                             for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
+                           _TINY_BANKS),
+                declares={"access": lambda instance: {}},
                 depth=8,
             ),
         ),

@@ -42,7 +42,7 @@ BLOCKS = (
             # It is owed: one more than was left of those before.
             Observed("request", bounds.refresh_request, proved_by=("in_time",),
                      probe=Probe(start=_DUE, end=f"(owed > past(owed - {_DONE})) & ~late")),
-            Observed("deadline", bounds.refresh_deadline,
+            Observed("deadline", bounds.refresh_deadline, proved_by=("in_time",),
                      probe=Probe(start=_DUE, end=f"{_DONE} & ~late", in_flight="most")),
             Observed("gap", bounds.refresh_gap, proved_by=("in_time",),
                      probe=Probe(start=f"past({_DONE})", end=f"{_DONE} & {_AGAIN}")),
@@ -65,10 +65,11 @@ BLOCKS = (
                 name="in_time",
                 quick=1,
                 says="where no refresh is ever late, each is asked for in the cycle in which it "
-                     "falls due, and no two are further apart than the bound",
+                     "falls due, and done within its deadline, and no two are further apart than "
+                     "the bound",
                 checker=RefreshInTimeProof,
                 instances=(_SMALL, _PAPER, _DDR3),
-                declares={"request": lambda instance: {}, "gap": lambda instance: {}},
+                declares={what: lambda instance: {} for what in ("request", "deadline", "gap")},
                 depth=14,
                 induction=3,
                 covered=_SMALL,

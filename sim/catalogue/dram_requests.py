@@ -1,5 +1,7 @@
 """Blocks at the entrance of the DRAM path: which words a request may touch."""
 
+import functools
+
 from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.hdl.dram.buffer_table import BufferTable
 from cyclebound.hdl.dram.index_iterator import IndexIterator
@@ -15,6 +17,7 @@ from cyclebound.tb.dram.buffer_table_properties import (
     BufferTableCheck,
     BufferTableProof,
     BufferTableTimingProof,
+    BufferTableWaitProof,
 )
 from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
 from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
@@ -30,16 +33,33 @@ def _no_parameters(instance):
     return {}
 
 
+def _waits(name, mappings, says):
+    """With mappings, or without any."""
+    return Property(
+        name=name,
+        quick=1,
+        says=says,
+        checker=functools.partial(BufferTableWaitProof, mappings=bool(mappings)),
+        declares={"wait": lambda instance: {"mappings": mappings}},
+        instances=(_TINY, _PAPER),
+        depth=16,
+        induction=2,
+    )
+
+
+_TINY = {"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50}
+# Sim-D, section 3.2.4 and its model: 32 buffers; a 4 GiB device
+_PAPER = {"buffers": 32}
+
+
 BLOCKS = (
     Block(
         name="dram.buffer_table",
         summary="mapped buffers: a request becomes a tile inside its buffer, or is refused",
         component=BufferTable,
         configurations={
-            "tiny": Configuration({"buffers": 2, "address_bits": 6, "count_bits": 3,
-                                   "capacity": 50}),
-            # Sim-D, section 3.2.4 and its model: 32 buffers; a 4 GiB device
-            "paper": Configuration({"buffers": 32}),
+            "tiny": Configuration(_TINY),
+            "paper": Configuration(_PAPER),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table", quick=("tiny",)),),
         bounds=(
@@ -48,7 +68,7 @@ BLOCKS = (
                                  end=f"{_ANSWERED} & ~past({_ANSWERED})")),
             Observed("mapping", bounds.buffer_mapping, proved_by=("timing",),
                      probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
-            Observed("wait", bounds.buffer_wait,
+            Observed("wait", bounds.buffer_wait, proved_by=("turns", "queries"),
                      probe=Probe(start="request.valid & ~past(request.valid & ~request.ready)",
                                  end="request.valid & request.ready")),
         ),
@@ -61,11 +81,13 @@ BLOCKS = (
                      "seventh cycle",
                 checker=BufferTableTimingProof,
                 declares={"lookup": _no_parameters, "mapping": _no_parameters},
-                instances=({"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50},
-                           {"buffers": 32}),
+                instances=(_TINY, _PAPER),
                 depth=16,
                 induction=2,
             ),
+            _waits("turns", 1, "where sinks are ready, a request waits for one mapping at most"),
+            _waits("queries", 0, "where sinks are ready and nothing is mapped, a request waits for "
+                   "one other at most"),
             Property(
                 name="inside",
                 quick=0,
@@ -88,7 +110,7 @@ BLOCKS = (
                 depth=lambda instance: 9 if instance["address_bits"] > 6 else 16,
                 induction=4,
                 any_product=True,
-                covered={"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50},
+                covered=_TINY,
             ),
         ),
         checker=BufferTableCheck,

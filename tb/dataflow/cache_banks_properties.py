@@ -38,6 +38,8 @@ class CacheBanksCheck(Watcher):
         By port: a bit for each tag.
     known, word : Signal
         Whether the word has been written, and what it is.
+    waits : list of Signal
+        By port: cycles for which its request has been on offer before this one.
     """
 
     def __init__(self, target):
@@ -48,6 +50,8 @@ class CacheBanksCheck(Watcher):
         self.known, self.word = Signal(), Signal.like(first.data)
         self.under_way = [Signal(2**len(first.tag), name=f"under_way_{p}")
                           for p in range(len(self.ports))]
+        self.waits = [Signal(range(len(self.ports) + 1), name=f"waits_{p}")
+                      for p in range(len(self.ports))]
 
     def elaborate(self, platform):
         m = Module()
@@ -82,8 +86,7 @@ class CacheBanksCheck(Watcher):
             ]
 
             # in time: cycles that the request has waited, and those since it was taken
-            waits = Signal(range(count + 1), name=f"waits_{p}")
-            age = Signal(range(self.miss + 2), name=f"age_{p}")
+            waits, age = self.waits[p], Signal(range(self.miss + 2), name=f"age_{p}")
             m.d.sync += [
                 waits.eq(Mux(request.valid & ~request.ready, waits + 1, 0)),
                 age.eq(Mux(ours, 1, Mux((age == 0) | answered, 0, age + 1))),
@@ -121,6 +124,9 @@ class CacheBanksProof(CacheBanksCheck):
         super().__init__(target)
         self._target = target
         self._words = [memory.read_port(domain="comb") for memory in target.memories]
+        self.ages = [[Signal(range(self.miss + 1), name=f"age_{p}_{tag}")
+                      for tag in range(len(under_way))]
+                     for p, under_way in enumerate(self.under_way)]  # cycles since it was taken
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -133,7 +139,7 @@ class CacheBanksProof(CacheBanksCheck):
             m.d.sync += Assert(sum(under_way) == sum(places) + target.queues[p].level,
                                f"invariant: all that is under way at port {p} is somewhere")
             for tag, waits in enumerate(under_way):
-                age = Signal(range(self.miss + 1), name=f"age_{p}_{tag}")
+                age = self.ages[p][tag]
                 m.d.sync += [age.eq(Mux(waits, age + 1, 0)),
                              Assert(age + waits < self.miss,
                                     f"invariant: port {p} has tag {tag} answered in time")]
@@ -146,3 +152,19 @@ class CacheBanksProof(CacheBanksCheck):
             Cover(target.queues[0].level != 0, "a hit waits"),
         ]
         return m
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probes count: cycles on offer, and those since it was taken."""
+        for p, counter in enumerate(probes["access"]):
+            request, waits = self.ports[p].request, self.waits[p]
+            offered, = counter.kept
+            taken = self.under_way[p].bit_select(counter.name, 1)
+            m.d.sync += [
+                Assert(offered == (waits != 0), f"invariant: the probe of port {p} knows an offer"),
+                Assert(~counter.busy | taken | ((waits != 0) & (counter.before == waits)
+                                                & (request.payload.tag == counter.name)),
+                       f"invariant: the probe of port {p} counts cycles on offer"),
+                Assert(~counter.busy | ~taken | (counter.before <= len(self.ports)
+                                                 + Array(self.ages[p])[counter.name]),
+                       f"invariant: the probe of port {p} counts cycles since it was taken"),
+            ]

@@ -34,14 +34,16 @@ class TokenBufferCheck(Watcher):
 
     Attributes
     ----------
-    tid : Signal
-        The thread that is followed.
+    tid, followed : Signal
+        The thread that is followed; ``followed`` knows it in the first cycle already.
     inside : list of Signal
         By operand: how many of its tokens are inside; one in the store, one in the output.
     value, behind : list of Signal
         By operand: the value of the older one, and of the younger.
     gone : Signal
         How many firings have left since the older tokens were complete.
+    whole, again : Signal
+        All operands that are needed are inside, once or twice.
     """
 
     def __init__(self, target):
@@ -49,10 +51,12 @@ class TokenBufferCheck(Watcher):
         self.depth, self.width = target.depth, target.width
         count = len(self.needed)
         self.tid = Signal.like(self.operands[0].payload.tid)
+        self.followed = Signal.like(self.tid)
         self.inside = [Signal(2, name=f"inside_{k}") for k in range(count)]
         self.value = [Signal(self.width, name=f"value_{k}") for k in range(count)]
         self.behind = [Signal(self.width, name=f"behind_{k}") for k in range(count)]
         self.gone = Signal(range(self.depth + 3))
+        self.whole, self.again = Signal(), Signal()  # all needed are inside, once or twice
 
     def elaborate(self, platform):
         m = Module()
@@ -60,7 +64,7 @@ class TokenBufferCheck(Watcher):
 
         # the thread, and an environment that keeps the rules
         chosen = Signal()
-        tid = Signal.like(self.tid)
+        tid = self.followed
         needed = Signal.like(self.needed)
         m.d.comb += tid.eq(Mux(chosen, self.tid, self.operands[0].payload.tid))
         m.d.sync += [chosen.eq(1), self.tid.eq(tid), needed.eq(self.needed)]
@@ -72,7 +76,7 @@ class TokenBufferCheck(Watcher):
         ours = fire.payload.tid == tid
         left = Signal()  # our firing leaves
         m.d.comb += left.eq(fire.valid & fire.ready & ours)
-        whole, again = Signal(), Signal()  # all needed operands are inside, once or twice
+        whole, again = self.whole, self.again
         m.d.comb += [
             whole.eq(Cat(~need | (inside != 0)
                          for need, inside in zip(self.needed, self.inside, strict=True)).all()
@@ -134,6 +138,8 @@ class TokenBufferProof(TokenBufferCheck):
         self._target = target
         self._reads = [(store.read_port(domain="comb"), tags.read_port(domain="comb"))
                        for store, tags in zip(target.stores, target.tags, strict=True)]
+        self.out = Signal()  # the thread is in the output
+        self.rank = Signal(range(target.depth))  # how many entries have their turn before its own
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -143,7 +149,7 @@ class TokenBufferProof(TokenBufferCheck):
         started = Signal()
         m.d.sync += started.eq(1)
 
-        out = Signal()
+        out = self.out
         m.d.comb += out.eq(fire.valid & (fire.payload.tid == self.tid))
         count = len(self.needed)
         stored, present = Signal(count), Signal(count)
@@ -185,7 +191,7 @@ class TokenBufferProof(TokenBufferCheck):
             Assert(~behind[0], "invariant: behind leaves out entry 0"),
             Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
         ]
-        size, rank = Signal(range(depth + 1)), Signal(range(depth))
+        size, rank = Signal(range(depth + 1)), self.rank
         m.d.comb += [size.eq(sum(behind)),
                      rank.eq(Mux(behind.bit_select(entry, 1), entry + size - depth, entry + size))]
         m.d.sync += [
@@ -199,3 +205,31 @@ class TokenBufferProof(TokenBufferCheck):
         m.d.sync += Cover(out & fire.ready & (self.gone == depth),
                           f"a thread leaves as number {depth + 1}")
         return m
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probe of ``turn`` counts: firings since the thread was complete.
+
+        The thread that it declares is the one that is followed here.
+        """
+        counter, = probes["turn"]
+        tokens, = counter.kept
+        level, more = Signal(2), Signal(range(len(self.needed) + 1))
+        m.d.comb += [
+            level.eq(self.whole + self.again),
+            more.eq(sum(need & (inside > level)
+                        for need, inside in zip(self.needed, self.inside, strict=True))),
+        ]
+        alone = counter.busy & (counter.ahead == 0)
+        m.d.sync += [
+            Assume(counter.declared["tid"] == self.followed, "another thread is declared"),
+            Assert(counter.level == level, "invariant: as many are under way as are complete"),
+            Assert(tokens == more, "invariant: the probe knows the tokens of the next one"),
+            Assert(~counter.busy | (counter.ahead < level), "invariant: it is one of them"),
+            Assert(~counter.busy | (counter.ahead == 0) | (self.out & (counter.before == 0)),
+                   "invariant: the older one is in the output"),
+            Assert(~(alone & self.out) | (counter.before <= self.depth),
+                   "invariant: it leaves in time"),
+            Assert(~(alone & ~self.out) | (counter.before + self.fire.valid + self.rank
+                                           <= self.depth),
+                   "invariant: what the probe follows moves forward"),
+        ]

@@ -1,6 +1,7 @@
 """Testbench of the table of mapped buffers: every port compared in every cycle."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 
 from cyclebound.golden.dram.buffer_table import (
@@ -217,6 +218,50 @@ async def edges_of_the_device(bench: Bench) -> None:
     await scene.put(Mapping(1, top, most, most))
     await scene.put(Mapping(0, top, most, most, False))
     await scene.get(BufferRequest(1, indexed=True))
+
+
+@testbench
+async def every_sum_and_product(bench: Bench) -> None:
+    """All sizes of buffers, all lines of each, and all ends of sides; of a wide table, some.
+
+    Now and then no sink is ready for so long that everything has passed through the table anew.
+    """
+    scene = Scene(bench)
+    rng, most, top = bench.rng, (1 << scene.count_bits) - 1, (1 << scene.address_bits) - 1
+    numbers = (list(range(most + 1)) if scene.count_bits <= 3 else
+               sorted({0, 1, most, *(rng.getrandbits(rng.randint(2, scene.count_bits))
+                                     for _ in range(5))}))
+    await scene.declare(mappings=0, ready=False)
+
+    async def ask(**which: int) -> None:
+        scene.ask(BufferRequest(1, destination=rng.choice(list(Destination)), pitch=rng.choice(
+            numbers), **which))
+        while scene.request is not None:
+            await scene.cycle()
+        for _ in range(2 * buffer_lookup() if rng.random() < 0.2 else 0):
+            await scene.cycle(False, False)
+
+    for x, y in itertools.product(numbers, numbers):
+        room = scene.capacity - x * y
+        if 0 <= room < top:
+            await scene.put(Mapping(1, room + 1, x, y))
+            await ask(indexed=True)
+        await scene.put(Mapping(1, rng.randint(0, min(max(room, 0), top)), x, y))
+        await ask(indexed=True)
+        for line in numbers:
+            if line < y:
+                await ask(x=rng.randint(0, max(x - 1, 0)), y=line)
+    for number in numbers:
+        other = max(each for each in numbers if number * each <= scene.capacity)
+        for start, length in itertools.product(numbers, numbers):
+            if start == length == 0:
+                await scene.put(Mapping(1, 0, number, other))
+            await ask(x=start, words=length, y=rng.randint(0, max(other - 1, 0)))
+        for start, length in itertools.product(numbers, numbers):
+            if start == length == 0:
+                await scene.put(Mapping(1, scene.capacity - number * other, other, number))
+            await ask(y=start, count=length, x=rng.randint(0, max(other - 1, 0)))
+    await scene.settle()
 
 
 @testbench

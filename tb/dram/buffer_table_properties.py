@@ -14,7 +14,8 @@ from cyclebound.golden.dram.pipeline_bounds import buffer_lookup, buffer_wait
 from cyclebound.golden.dram.request import Destination, Refusal
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof"]
+__all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof",
+           "BufferTableWaitProof"]
 
 _LAST = buffer_lookup() - 1  # cycles from being taken to being answered
 _WAIT = buffer_wait(mappings=1)
@@ -275,6 +276,51 @@ class BufferTableTimingProof(_Inside, BufferTableTiming):
                 Assert(~counter.busy | (counter.before == self.age),
                        f"invariant: the probe of {what} counts its age"),
             ]
+
+
+class BufferTableWaitProof(BufferTableTimingProof):
+    """`BufferTableTimingProof` where sinks are always ready: what the probe of ``wait`` counts.
+
+    Parameters
+    ----------
+    target : BufferTable
+        The table.
+    mappings : bool
+        Whether mappings may be asked for at all.
+    """
+
+    def __init__(self, target, *, mappings):
+        super().__init__(target)
+        self._mappings = mappings
+        self.offered = Signal()  # a request was on offer in the cycle before, and not taken
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.sync += [
+            self.offered.eq(self.request.valid & ~self.request.ready),
+            Assume(self.tile.ready & self.refusal.ready, "a sink is not ready"),
+            Assert(self.offered == (self.waited != 0), "invariant: a request waits from its offer"),
+        ]
+        if not self._mappings:
+            m.d.sync += [Assume(~self.mapping.valid, "a mapping is asked for"),
+                         Assert(~self.maps, "invariant: none is under way")]
+        return m
+
+    def _covers(self, m):
+        most = buffer_wait(mappings=int(self._mappings))
+        m.d.sync += Cover(self.request.valid & self.request.ready & (self.waited == most - 1),
+                          f"a request is taken in cycle {most} of its offer")
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probe of ``wait`` counts: the cycles for which it has waited."""
+        counter, = probes["wait"]
+        before, = counter.kept
+        m.d.sync += [
+            Assert(before == self.offered, "invariant: the probe knows that one waits"),
+            Assert(counter.busy == self.offered, "invariant: the probe follows the request"),
+            Assert(~counter.busy | (counter.before == self.waited),
+                   "invariant: the probe counts what it has waited"),
+        ]
 
 
 class BufferTableProof(_Inside, BufferTableCheck):

@@ -127,11 +127,14 @@ class RefreshInTimeProof(RefreshTimerProof):
     def __init__(self, target):
         super().__init__(target)
         self.again = Signal()  # one has been done
+        self.begun = Signal()  # an interval has ended
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         with m.If(self.done & self.request):
             m.d.sync += self.again.eq(1)
+        with m.If(self.phase == self.interval - 1):
+            m.d.sync += self.begun.eq(1)
         m.d.sync += Assume(~self.late, "a refresh is done before the next but ``most``")
         m.d.sync += Assert(self.again | (self.served == 0), "invariant: none was done")
         return m
@@ -143,7 +146,24 @@ class RefreshInTimeProof(RefreshTimerProof):
         """Say in ``m`` what the probes count: cycles since the last refresh, or none at all."""
         request, = probes["request"]
         gap, = probes["gap"]
+        deadline, = probes["deadline"]
         left, *_ = request.kept
+        place, due = deadline.kept
+        # one refresh a whole interval apart from the next: those that have fallen due since
+        since = Signal.like(self.owed)
+        m.d.comb += since.eq(self.owed - deadline.ahead - 1)
+        m.d.sync += [
+            Assert(place == self.phase, "invariant: the deadline's place in the interval"),
+            Assert(due == ((self.phase == 0) & self.begun),
+                   "invariant: the deadline's probe knows when one falls due"),
+            Assert(deadline.level + due == self.owed,
+                   "invariant: as many are under way as are owed"),
+            Assert(~deadline.busy | (deadline.ahead < deadline.level),
+                   "invariant: the refresh that is followed is one of them"),
+            Assert(~deadline.busy | (deadline.before == sum(
+                [Mux(bit, Const(self.interval << number), 0) for number, bit in enumerate(since)],
+                self.phase)), "invariant: the probe counts from where it fell due"),
+        ]
         _, done, again = gap.kept
         m.d.sync += [
             Assert(left == self.phase, "invariant: the probe's place in the interval"),

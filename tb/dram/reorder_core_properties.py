@@ -107,10 +107,12 @@ class ReorderProof(ReorderCheck):
     def __init__(self, target):
         super().__init__(target)
         self._target = target
+        self.fresh = Signal()  # the request followed is inside, and was not in the cycle before
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         target, n = self._target, self.entries
+        m.d.sync += self.fresh.eq(self.pending)
         valid, ages = target.valid, target.ages
 
         def claim(fact, says):
@@ -146,3 +148,26 @@ class ReorderProof(ReorderCheck):
                   "the request as it came")
         m.d.sync += Cover(self.leaves & (self.passed != 0), "a request is overtaken, and leaves")
         return m
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probe counts: those that leave while the request is inside.
+
+        It may follow any request, but tags are not looked at: it is the one with the greatest.
+        """
+        counter, = probes["residence"]
+        tag, tag_before, came, came_before, stalled, stalled_too = counter.kept
+        m.d.sync += [
+            Assume(~counter.waiting | counter.name.all(), "another request is followed"),
+            Assert((stalled == ~self._free) & (stalled_too == ~self._free),
+                   "invariant: the probe knows what is new"),
+            Assert(self.pending == (came & tag.all()), "invariant: the probe knows what came"),
+            Assert(self.fresh == (came_before & tag_before.all()),
+                   "invariant: the probe knows what is inside now"),
+            Assert(~counter.busy | (self.inside & ~self.fresh & counter.name.all()),
+                   "invariant: the probe follows what is inside"),
+            Assert(~counter.busy | (counter.before == self.passed),
+                   "invariant: the probe counts what has passed"),
+            Assert(~self.fresh | (self.inside & (self.passed == 0)),
+                   "invariant: none has passed what is new inside"),
+            Assert(~self.inside | (self.passed <= self.most), "invariant: overtaken by no more"),
+        ]

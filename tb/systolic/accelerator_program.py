@@ -1,5 +1,7 @@
 """A program of a user's own on the accelerator: commands and memory from a file, memory back.
 
+What it takes is counted by the probe that `cyclebound.sim.systolic_run` gives the block.
+
 ``program.npz`` beside the job's description holds ``memory`` (a row for each beat), ``fields`` (the
 commands' names), ``commands`` (a row for each), and the memory's ``delay`` and ``interval``.
 """
@@ -36,6 +38,5 @@ async def program(bench: Bench) -> None:
             (folder / PROGRESS).write_text(f"{given} {len(commands)}\n")
 
     server = MemoryServer(bench, beats, memory)
-    first, last = await Scene(bench).run(commands, server, given_so_far=tell)
-    bench.observe("program", first, last)
+    await Scene(bench).run(commands, server, given_so_far=tell)
     np.save(folder / RESULT, beats.astype(np.int8))

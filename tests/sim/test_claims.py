@@ -2,11 +2,14 @@
 
 import dataclasses
 import functools
+import inspect
+import itertools
 
 import pytest
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.prove import claims_of, prove
+from cyclebound.tb.bench import Bench
 
 CLAIMS = [(block.name, claim.name, what) for block in catalogue.load()
           for claim in block.properties for what in claim.declares]
@@ -29,9 +32,47 @@ def with_bound(block, what, change):
 
 @pytest.mark.unit
 def test_every_claim_is_measured_by_a_probe():
-    """What has a probe no testbench can observe by itself: `Bench.observe` refuses it."""
+    """And a testbench has nothing by which it could say what a request took."""
     assert not [f"{block.name} {entry.what}" for block in catalogue.load()
                 for entry in block.bounds if entry.probe is None]
+    assert not [name for name in vars(Bench) if "observe" in name]
+
+
+@pytest.mark.unit
+def test_what_requesters_know_beforehand_has_its_range():
+    """All that a bound asks for beside the block's own parameters: declared, or seen at ports."""
+    loose = {}
+    for block in catalogue.load():
+        own = {*inspect.signature(block.component).parameters,
+               *(name for each in block.configurations.values() for name in each.parameters)}
+        for entry in block.bounds:
+            if entry.bound.kind == "bound":
+                found = {*entry.bound.parameters} - own - {*entry.bound.ranges}
+                loose |= {f"{block.name} {entry.what}": found} if found else {}
+    assert loose == {}
+
+
+@pytest.mark.unit
+def test_what_follows_the_very_input_is_a_prediction():
+    """A formula of a whole input, whose time it knows to the cycle, is no worst case of a class."""
+    kinds = {f"{block.name} {entry.what}": entry.bound.kind
+             for block in catalogue.load() for entry in block.bounds}
+    for name in ("dram.axi_port read_alone", "dram.axi_port write_alone",
+                 "dram.stride_sequencer tile", "dram.index_iterator request",
+                 "systolic.output_stationary macs", "systolic.output_stationary product",
+                 "systolic.weight_stationary product", "systolic.tile_sequencer walk",
+                 "systolic.matmul matmul", "systolic.accelerator compute",
+                 "dataflow.special_unit result", "simd.scratchpad transfer"):
+        assert kinds[name] == "prediction", name
+
+
+@pytest.mark.unit
+def test_no_claim_is_another_one_under_another_name():
+    """Of one block and probe: else the kinds that are loose could be left to the other."""
+    for block in catalogue.load():
+        for one, other in itertools.combinations(block.bounds, 2):
+            assert one.bound.function is not other.bound.function or one.probe != other.probe, (
+                f"{block.name}: {one.what} and {other.what}")
 
 
 @pytest.mark.proof

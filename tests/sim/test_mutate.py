@@ -1,25 +1,29 @@
 """Mutation of a block whose testbench has a hole, of which every fate is known beforehand."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Assert, Module
 
-from cyclebound.sim import catalogue
+from cyclebound.sim import catalogue, equivalence
+from cyclebound.sim.block import Property
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
-from cyclebound.sim.equivalence import Comparison, Miter
+from cyclebound.sim.equivalence import Comparison, Miter, _Circuit
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.mutant_rows import FATES, Campaign, MutantRow, read_campaigns, score
 from cyclebound.sim.mutants import Netlist
 from cyclebound.sim.mutate import benches_of, mutate
 from cyclebound.sim.report import write_report
+from cyclebound.tb.watcher import Watcher
 
 COUNT = 16
 PAGE = Path(__file__).parent / "pages" / "weak.py"
 LINE = {word: f"tests/sim/pages/weak.py:{number}"
         for number, line in enumerate(PAGE.read_text().splitlines(), 1)
-        for word in re.findall(r"# (dead|counted|unseen)$", line)}
+        for word in re.findall(r"# (dead|counted|unseen|shadow)$", line)}
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def test_the_block_is_mutated_and_nothing_else(weak, tmp_path):
     assert [each.number for each in found] == list(range(1, len(found) + 1))
     assert len({(each.cell, each.options) for each in found}) == len(found) > 60
     assert {each.module for each in found} == {"top.dut"}
-    assert {each.source for each in found} >= set(LINE.values())
+    assert {each.source for each in found} >= {LINE[word] for word in ("dead", "counted", "unseen")}
     assert not any(re.search(r"port (CLK|Q)\b|clk", each.says) for each in found)
     assert netlist.mutations(10, 1) == netlist.mutations(10, 1) != netlist.mutations(10, 2)
     assert len(netlist.mutations(10, 2)) == 10
@@ -84,6 +88,30 @@ def test_equivalent_only_if_proved(weak, tmp_path):
         "-mode const0 -port Y -portbit 0": Comparison(False, 0),
         "-mode const1 -port Y -portbit 0": Comparison(False, 0),
         "-mode inv -port Y -portbit 0": Comparison(False, 0)}
+
+
+@pytest.mark.proof
+def test_what_a_memory_shows_at_first_is_the_same_for_a_mutant(weak, tmp_path):
+    """It has no value there: as a free input, each mutant would differ from the block by it."""
+    block = weak.find("test.kept")
+    netlist = netlist_of(block, tmp_path)
+    miter = Miter(lambda: block.make({"width": 3}), None, netlist, tmp_path)
+    of = {each.options: miter.compare(each).equivalent for each in netlist.mutations(400, 1)
+          if each.source == LINE["shadow"] and re.search(r": and \S+, port Y.* stuck", each.says)}
+    assert of == {"-mode const0 -port Y -portbit 0": True,  # which it always is
+                  "-mode const1 -port Y -portbit 0": False}
+
+
+@pytest.mark.proof
+def test_a_block_that_differs_from_itself_is_an_error(weak, tmp_path, monkeypatch):
+    monkeypatch.setattr(equivalence, "_AIGER",
+                        equivalence._AIGER.replace("setundef -init -zero\n", ""))
+    block = weak.find("test.kept")
+    netlist = netlist_of(block, tmp_path)
+    miter = Miter(lambda: block.make({"width": 3}), None, netlist, tmp_path)
+    reads = next(each for each in netlist.mutations(400, 1) if each.source == LINE["shadow"])
+    with pytest.raises(UserError, match=r"^the block differs from itself in cycle 0: "):
+        miter.compare(reads)
 
 
 @pytest.mark.cosim
@@ -156,6 +184,48 @@ def test_a_block_that_fails_has_no_mutants(pages, tmp_path):
                                         r"mutants would show nothing: requests: cycle"):
         mutate(block, "d3", run=tmp_path, count=2, seed=1, pages=("faults",))
     assert [bench.name for bench in benches_of(block, "d3")] == ["cycle"]
+
+
+class CountsNothing(Watcher):
+    """A bound checker that the block breaks at once."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += Assert(self.count == 0, "it has counted")
+        return m
+
+
+@pytest.mark.cosim
+def test_a_block_that_breaks_a_property_has_no_mutants(weak, tmp_path):
+    """Else the property would kill each mutant that the testbenches do not."""
+    claim = Property("nothing", "it counts nothing", CountsNothing, ({"width": 3},), depth=4)
+    block = dataclasses.replace(weak.find("test.tally"), properties=(claim,))
+    with pytest.raises(UserError, match=r"^test\.tally itself breaks property nothing, so its "
+                                        r"mutants would show nothing: it has counted in cycle"):
+        mutate(block, "three", run=tmp_path, count=COUNT, seed=1, pages=("weak",))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("values", [{}, {0: 1}, {1: 0}, {0: 1, 2: 1}, {0: 0, 1: 0, 2: 0}])
+def test_inputs_of_a_circuit_become_constants(values):
+    """Three inputs a, b, c and a register that keeps a & ~b; the output is that with c."""
+    def number(value):
+        return bytes([value])
+
+    # variables 1 to 3 inputs, 4 the register, 5 = a & ~b, 6 = ~c & register
+    gates = [(10, 5, 2), (12, 8, 7)]
+    text = (b"aig 6 3 1 1 2\n10\n12\n" + b"".join(
+        number(out - high) + number(high - low) for out, high, low in gates) + b"i0 a\n")
+    circuit = _Circuit(text)
+    head, after, out, rest = circuit.given(values).split(b"\n", 3)
+    assert (head, after, out) == (b"aig 6 3 1 1 2", b"10", b"12")
+    constant = {literal: value ^ (literal & 1) for place, value in values.items()
+                for literal in (2 * place + 2, 2 * place + 3)}
+    found = [(made, made - rest[2 * place], made - rest[2 * place] - rest[2 * place + 1])
+             for place, (made, *_) in enumerate(gates)]
+    assert found == [(made, *sorted((constant.get(each, each) for each in reads), reverse=True))
+                     for made, *reads in gates]
+    assert len(rest) == 2 * len(gates)
 
 
 @pytest.mark.unit

@@ -89,6 +89,53 @@ def test_the_request_that_is_followed_has_the_age_that_the_queue_has(in_flight):
     assert len(set(seen)) > 3
 
 
+def test_the_request_that_is_followed_by_name():
+    """Of names that are under way at most once, whichever ends first."""
+    rng = random.Random(7)
+    start, end, pick, tick = (Signal(name=name) for name in ("start", "end", "pick", "tick"))
+    start_id, end_id = Signal(2), Signal(2)
+    dut = FollowedCounter(start, end, tick=tick, in_flight=1, width=16, pick=pick,
+                          ids=(start_id, end_id))
+    seen = []
+
+    async def bench(ctx):
+        begun, ticks, followed = {}, 0, None  # by name: ticks before its first cycle
+        for _ in range(3000):
+            starts = rng.randrange(4) if rng.random() < 0.5 else None
+            if starts in begun:
+                starts = None
+            open_ = [*begun, *([] if starts is None else [starts])]
+            ends = rng.choice(open_) if open_ and rng.random() < 0.4 else None
+            ticked, picks = rng.random() < 0.7, rng.random() < 0.5
+            for signal, value in (
+                    (start, starts is not None), (end, ends is not None), (pick, picks),
+                    (tick, ticked), (start_id, rng.randrange(4) if starts is None else starts),
+                    (end_id, rng.randrange(4) if ends is None else ends)):
+                ctx.set(signal, int(value))
+            if starts is not None:
+                begun[starts] = ticks
+                if followed is None and picks:
+                    followed = starts
+            ticks += ticked
+            assert ctx.get(dut.waiting) == (followed is not None)
+            if followed is not None:
+                assert ctx.get(dut.name) == followed
+                assert ctx.get(dut.age) == ticks - begun[followed]
+            if ends is not None:
+                if ends == followed:
+                    seen.append(ticks - begun[ends])
+                    followed = None
+                del begun[ends]
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert len(seen) > 100
+    assert len(set(seen)) > 3
+
+
 def test_both_ends_count():
     seen = counted([{}, {"start": 1}, {}, {"end": 1}, {"start": 1, "end": 1}])
     assert closed(seen) == [(3, 3, 3), (4, 1, 1)]

@@ -31,10 +31,6 @@ QUICK = ("--no-proofs", "--no-pictures")
 # the job's reason, or the verdict's; both where both fail
 REASONS = {
     "silent": [r"test\.silent/d3/cycle/1: 0 requests observed"],
-    "stranger": [(r"test\.stranger d3: not covered: no bound of test\.stranger covers observed "
-                 r"'passage' requests, such as number 0"),
-                 (r"test\.stranger d3: not covered: no bound of test\.stranger covers observed "
-                 r"'visit' requests, such as number 0")],
     "violated": [r"test\.violated d3: violated: delay with number 0 took 4, bound 3"],
     "broken_bound": [(r"test\.broken_bound d3: not covered: broken does not cover number 0: "
                      r"ZeroDivisionError\(.*\)")],
@@ -100,6 +96,9 @@ def test_faults_in_rows_and_junit(faulty):
     row = rows["test.violated", "delay"]
     assert (row["verdict"], row["worst"], row["allowed"]) == ("violated", 4, 3)
     assert (row["last"] - row["first"], row["test"]) == (3, "requests")
+    # what was observed in a simulation that failed shows nothing
+    row = rows["test.mismatch", "delay"]
+    assert (row["verdict"], row["evidence"]) == ("void", "none")
     suite = ElementTree.parse(folder / "junit.xml").getroot()
     failures = [case.get("name") for case in suite if case.find("failure") is not None]
     assert len(failures) == int(suite.get("failures")) == len(json.loads(said.stdout)["problems"])
@@ -121,7 +120,7 @@ def test_faults_in_the_table(faulty, call):
 @pytest.fixture(scope="session")
 def good(a_run):
     """A run in which all is well."""
-    return a_run("good", "test.good", "test.counted", "--pictures")
+    return a_run("good", "test.good", "test.better", "--pictures")
 
 
 def rows_of(folder):
@@ -138,7 +137,7 @@ def test_a_regression_without_faults_has_status_0(good):
     assert run.problems == []
     assert {(row.block, row.configuration, row.verdict) for row in run.verdicts} == {
         ("test.good", "d3", "exact"), ("test.good", "d5", "exact"),
-        ("test.counted", "d3", "exact")}
+        ("test.better", "d3", "exact")}
     suite = ElementTree.parse(folder / "junit.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("6", "0")
 
@@ -246,6 +245,8 @@ def test_tables_for_a_document(good, faulty, call, tmp_path):
     # what failed stands before the tables
     assert "- test.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1" in \
         bad.stdout.partition("## Verdicts")[0]
+    assert "| void |" in next(line for line in bad.stdout.splitlines()
+                              if "| `test.mismatch` | d3 |" in line)
     assert re.match(r"Run of \S+ \S+, commit \S+, level quick, 3 simulations, 0 proofs\.\n",
                     said.stdout)
 

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from cyclebound.golden.bound import bound
 from cyclebound.sim.block import Block, Configuration, Observed, Picture, Testbench
+from cyclebound.tb.probe import Probe
 
 
 class Delay(wiring.Component):
@@ -67,6 +68,8 @@ def nothing():
     raise ZeroDivisionError("nothing to draw")
 
 
+DELAYED = Probe("go", "done", in_flight=8)
+
 PICTURES = (
     Picture("bars", "Delays of a run.", "faults:bars", {"colour": "red"}, kept="delays.json",
             testbenches=("cycle",)),
@@ -79,14 +82,13 @@ def _block(name, *, formula=delay, checker=None, cycles=(3,), **bench):
         f"test.{name}", f"a delay line: {name}", Delay,
         {f"d{number}": Configuration({"cycles": number, "fault": name}) for number in cycles},
         (Testbench("cycle", "faults_bench", **bench),),
-        (Observed("delay", formula),), checker=checker,
+        (Observed("delay", formula, DELAYED),), checker=checker,
         pictures=PICTURES if name == "good" else ())
 
 
 BLOCKS = (
     _block("good", cycles=(3, 5)),
     _block("silent"),
-    _block("stranger"),
     _block("violated", formula=too_low),
     _block("broken_bound", formula=broken),
     _block("mismatch"),
@@ -96,7 +98,7 @@ BLOCKS = (
     _block("dying"),
     _block("wordless"),
     _block("many"),
-    _block("counted"),
+    _block("better"),
     _block("slow", seeds=4),
     _block("murderous", seeds=2),
 )

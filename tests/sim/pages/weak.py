@@ -2,10 +2,12 @@
 
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import bound
 from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.tb.probe import Probe
 
 
 class Tally(wiring.Component):
@@ -36,6 +38,23 @@ class Offer(wiring.Component):
         return m
 
 
+class Kept(wiring.Component):
+    """A memory, read a cycle later; nothing says what its port shows before it has read."""
+
+    def __init__(self, *, width):
+        super().__init__({"go": In(1), "word": In(width), "kept": Out(width)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=len(self.word), depth=2, init=[])
+        write, read = memory.write_port(), memory.read_port()
+        dead = self.word.all() & ~self.word.any()  # shadow
+        m.d.comb += [write.en.eq(self.go), write.addr.eq(self.word[0]), write.data.eq(self.word),
+                     read.en.eq(self.go | dead), read.addr.eq(self.word[1]),
+                     self.kept.eq(read.data)]
+        return m
+
+
 @bound(formula="n", source="this test")
 def turns(*, n: int) -> int:
     """A cycle for each."""
@@ -45,8 +64,9 @@ def turns(*, n: int) -> int:
 def _block(name, component, module="weak_bench", **bench):
     return Block(f"test.{name}", "a counter", component, {"three": Configuration({"width": 3})},
                  (Testbench("cycle", module, **bench),
-                  Testbench("around", module, top=component)), (Observed("turns", turns),))
+                  Testbench("around", module, top=component)),
+                 (Observed("turns", turns, Probe("go", "go")),))
 
 
 BLOCKS = (_block("tally", Tally), _block("offer", Offer),
-          _block("apart", Tally, configurations=()))
+          _block("kept", Kept), _block("apart", Tally, configurations=()))
