@@ -1,0 +1,131 @@
+"""Worst cases of DDR3 through a DFI PHY: those of the controller, for the part in its own clocks.
+
+``part`` is the device, ``ratio`` the phases of the PHY; `dfi_part` makes of the two, and of the PHY's
+own numbers, the part that the controller sees, and the formulas of ``bounds.py`` hold for that one:
+all delays here are in controller clocks.
+"""
+
+from typing import Annotated
+
+from cyclebound.golden.bound import Range, bound
+from cyclebound.golden.dram.bounds import tile_issue_delay
+from cyclebound.golden.dram.dfi import CAS_PHASE, DfiPhy, dfi_part
+from cyclebound.golden.dram.pipeline_bounds import buffer_lookup
+from cyclebound.golden.dram.timing import Part, part_named
+
+__all__ = ["dfi_command", "dfi_completion", "dfi_completion_delay", "dfi_read", "dfi_refusal",
+           "dfi_seen", "dfi_tile_issue_delay", "dfi_write"]
+
+Ratio = Annotated[int, Range(2, 4, says="DRAM clocks in a controller clock: 2 or 4")]
+Wrlat = Annotated[int, Range(0, 64, says="t_phy_wrlat, in DRAM clocks")]
+Wrdata = Annotated[int, Range(0, 64, says="t_phy_wrdata, in DRAM clocks")]
+RddataEn = Annotated[int, Range(0, 64, says="t_rddata_en, in DRAM clocks")]
+Rdlat = Annotated[int, Range(1, 64, says="t_phy_rdlat, in DRAM clocks")]
+
+_LEAST_LEAD = 7   # clocks that the DQ scheduler needs from a write to its first beat
+_BURST = 4
+_ANYTIME = "commands come as the part in controller clocks allows; the PHY keeps its own numbers"
+_ALONE = ("nothing else is under way when the request is taken, and no refresh is owed or falls "
+          "due before it starts; its words lie anywhere")
+
+
+def dfi_seen(*, part: str | Part, ratio: int, wrlat: int, wrdata: int, rddata_en: int, rdlat: int
+             ) -> Part:
+    """The part in controller clocks. Raises `ValueError` as `dfi_part` does."""
+    return dfi_part(part_named(part), DfiPhy(wrlat, wrdata, rddata_en, rdlat), ratio=ratio)
+
+
+def _write_word(ratio: int, wrlat: int, wrdata: int) -> int:
+    """Controller clocks from that of a write on DFI to that of its first word."""
+    return (CAS_PHASE[ratio] + wrlat + wrdata) // ratio
+
+
+@bound(formula="max(2, 9 - w), w = floor((c + t_phy_wrlat + t_phy_wrdata) / N)",
+       source="this project", environment=_ANYTIME)
+def dfi_command(*, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata) -> int:
+    """Controller clocks from a command of the controller to its first command on DFI, both included.
+
+    One register holds what is on DFI. A write's command has to wait until its data are there in
+    time: the DQ scheduler has them 7 clocks after the command at the earliest, one more register
+    holds them for DFI, and DFI wants them w clocks after the command. So the command is delayed by
+    8 - w clocks, if that is more than the one of its register; reads and row commands as much, or
+    their distances would change.
+    """
+    return max(2, _LEAST_LEAD + 2 - _write_word(ratio, wrlat, wrdata))
+
+
+@bound(formula="dfi_command + r + 4, r = floor((c + t_rddata_en + t_phy_rdlat) / N)",
+       source="this project", environment=_ANYTIME)
+def dfi_read(*, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata, rddata_en: RddataEn, rdlat: Rdlat
+             ) -> int:
+    """Controller clocks from a read of the controller to its last beat on ``dq_in``, both included.
+
+    DFI's first words come r clocks after the command at the latest. They are kept, and shown one
+    clock later, whether they came late or early; three more beats follow, one in a clock.
+    """
+    command = dfi_command.function(ratio=ratio, wrlat=wrlat, wrdata=wrdata)
+    return command + (CAS_PHASE[ratio] + rddata_en + rdlat) // ratio + _BURST
+
+
+@bound(formula="dfi_command + floor((c + t_phy_wrlat + t_phy_wrdata + 4 N - 1) / N)",
+       source="this project", environment=_ANYTIME)
+def dfi_write(*, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata) -> int:
+    """Controller clocks from a write of the controller to its last word on DFI, both included.
+
+    The first is there t_phy_wrlat + t_phy_wrdata DRAM clocks after the command, without exception,
+    and the last, of 4 N, follows 4 N - 1 phases later.
+    """
+    command = dfi_command.function(ratio=ratio, wrlat=wrlat, wrdata=wrdata)
+    return command + (CAS_PHASE[ratio] + wrlat + wrdata + _BURST * ratio - 1) // ratio
+
+
+@bound(formula="tile_issue_delay(b) of the part in controller clocks", source="this project",
+       environment="the tile begins at any word; requests before it were any, and the next one, "
+                   "or a refresh, waits")
+def dfi_tile_issue_delay(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
+                         rddata_en: RddataEn, rdlat: Rdlat, bursts: int, write: int) -> int:
+    """Longest issue delay of a 1D tile in controller clocks: see `tile_issue_delay`, `dfi_part`."""
+    seen = dfi_seen(part=part, ratio=ratio, wrlat=wrlat, wrdata=wrdata, rddata_en=rddata_en,
+                    rdlat=rdlat)
+    return tile_issue_delay.function(part=seen, bursts=bursts, write=write)
+
+
+def dfi_completion_delay(*, part: str | Part, ratio: int, wrlat: int, wrdata: int, rddata_en: int,
+                         rdlat: int) -> int:
+    """Clocks by which a completion is held back, so that a read's words are on the chip before.
+
+    The last of a request's reads comes nRTP + nRP clocks before the cycle in which all banks are
+    closed, and its last words are on ``deliver`` a clock after they are on ``dq_in``.
+    """
+    seen = dfi_seen(part=part, ratio=ratio, wrlat=wrlat, wrdata=wrdata, rddata_en=rddata_en,
+                    rdlat=rdlat)
+    read = dfi_read.function(ratio=ratio, wrlat=wrlat, wrdata=wrdata, rddata_en=rddata_en,
+                             rdlat=rdlat)
+    return max(0, read + 1 - (seen.nRTP + seen.nRP))
+
+
+@bound(formula="17 + dfi_tile_issue_delay(b) + max(0, dfi_read + 1 - nRTP - nRP)",
+       source="this project", environment=_ALONE)
+def dfi_completion(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
+                   rddata_en: RddataEn, rdlat: Rdlat, bursts: int, write: int) -> int:
+    """Controller clocks from taking a request of a tile to its completion, both included.
+
+    As `controller_completion`; and every completion is held back until a read's last words are on
+    the chip (`dfi_completion_delay`). The next request does not wait for that.
+    """
+    known = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
+             "rddata_en": rddata_en, "rdlat": rdlat}
+    return (17 + dfi_tile_issue_delay.function(**known, bursts=bursts, write=write)
+            + dfi_completion_delay(**known))
+
+
+@bound(formula="7 + max(0, dfi_read + 1 - nRTP - nRP)", source="this project",
+       environment="nothing else is under way")
+def dfi_refusal(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
+                rddata_en: RddataEn, rdlat: Rdlat) -> int:
+    """Controller clocks from taking a request that is refused to saying so: see `buffer_lookup`.
+
+    Completions stay in order, so that a refusal is held back as well.
+    """
+    return buffer_lookup.function() + dfi_completion_delay(
+        part=part, ratio=ratio, wrlat=wrlat, wrdata=wrdata, rddata_en=rddata_en, rdlat=rdlat)
