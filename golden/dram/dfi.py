@@ -1,4 +1,4 @@
-"""DDR3 through a DFI PHY: several DRAM clocks in one controller clock, and what that makes of a part.
+"""DDR3 through a DFI PHY: several DRAM clocks in one controller clock, and the part that results.
 
 A PHY of frequency ratio 1:N has N phases; phase *p* of controller clock *t* is DRAM clock
 ``N * t + p``. The data bus is ``64 / N`` bits wide: then N DRAM clocks move as many bits as the
@@ -104,8 +104,8 @@ def dfi_part(part: Part, phy: DfiPhy, *, ratio: int) -> Part:
 
     Between a command X on phase p in clock t and a command Y on phase q in clock u there are
     ``N (u - t) + q - p`` DRAM clocks. A distance of d DRAM clocks is kept if u - t is at least
-    ``ceil((d + p - q) / N)``. Row commands are on phase 0, reads and writes on phase c, and of the N
-    reads that a burst consists of, the last comes ``e = 4 - 4 / N`` clocks after the first:
+    ``ceil((d + p - q) / N)``. Row commands are on phase 0, reads and writes on phase c = N / 2. Of
+    the N reads that a burst consists of, the last comes ``e = 4 - 4 / N`` clocks after the first:
 
     - ACT to read or write: ``ceil((nRCD - c) / N)``
     - among ACT, PRE and REF: ``ceil(d / N)``; nREFI, a maximum, ``floor(nREFI / N)``

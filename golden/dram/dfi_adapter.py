@@ -1,9 +1,10 @@
 """The other end of a DFI adapter: a checker of the interface, and a PHY with its DDR3 device.
 
-`DfiChecker` reads what is on DFI, clock by clock, and objects to whatever DFI, the PHY's own numbers
-or the power-up sequence of DDR3 forbid, on both sides of the interface. It knows nothing of any
-vendor's PHY, and nothing of the controller: any cocotb testbench may use it. `DfiDevice` is one, with
-a `DramDevice` after it that checks every distance between commands in DRAM clocks, and keeps data.
+`DfiChecker` reads what is on DFI, clock by clock, and objects to whatever DFI, the PHY's own
+numbers or the power-up sequence of DDR3 forbid, on both sides of the interface. It knows nothing of
+any vendor's PHY, and nothing of the controller: any cocotb testbench may use it. `DfiDevice` is
+one, with a `DramDevice` after it that checks every distance between commands in DRAM clocks, and
+keeps data.
 
 Ref: DFI 2.1 and 3.1; JESD79-3F, 3.3.1, 3.4.3, 5.1.
 """
@@ -31,7 +32,7 @@ RULES = {
     "tZQinit": "512 clocks from the calibration to any command",
     "tDLLK": "512 clocks from the DLL's reset to the first read or write",
     "power-up": "all mode registers are set, and ZQ is calibrated, before any other command",
-    "mode registers": "burst of 8, the device's CL, CWL and write recovery, DLL on, no added latency",
+    "mode registers": "burst of 8, the device's CL, CWL and write recovery, DLL on, no tAL",
     "reset_n": "RESET# stays high once it was",
     "cke": "CKE stays high once it was, on every phase",
     "column": "a burst begins with a column that is a multiple of 8",

@@ -1,8 +1,8 @@
 """Worst cases of DDR3 through a DFI PHY: those of the controller, for the part in its own clocks.
 
-``part`` is the device, ``ratio`` the phases of the PHY; `dfi_part` makes of the two, and of the PHY's
-own numbers, the part that the controller sees, and the formulas of ``bounds.py`` hold for that one:
-all delays here are in controller clocks.
+``part`` is the device, ``ratio`` the phases of the PHY; `dfi_part` makes of the two, and of the
+PHY's own numbers, the part that the controller sees, and the formulas of ``bounds.py`` hold for
+that one: all delays here are in controller clocks.
 """
 
 from typing import Annotated
@@ -10,11 +10,10 @@ from typing import Annotated
 from cyclebound.golden.bound import Range, bound
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.dfi import CAS_PHASE, DfiPhy, dfi_part
-from cyclebound.golden.dram.pipeline_bounds import buffer_lookup
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["dfi_command", "dfi_completion", "dfi_completion_delay", "dfi_read", "dfi_refusal",
-           "dfi_seen", "dfi_tile_issue_delay", "dfi_write"]
+__all__ = ["dfi_command", "dfi_completion", "dfi_completion_delay", "dfi_read", "dfi_seen",
+           "dfi_tile_issue_delay"]
 
 Ratio = Annotated[int, Range(2, 4, says="DRAM clocks in a controller clock: 2 or 4")]
 Wrlat = Annotated[int, Range(0, 64, says="t_phy_wrlat, in DRAM clocks")]
@@ -43,7 +42,7 @@ def _write_word(ratio: int, wrlat: int, wrdata: int) -> int:
 @bound(formula="max(2, 9 - w), w = floor((c + t_phy_wrlat + t_phy_wrdata) / N)",
        source="this project", environment=_ANYTIME)
 def dfi_command(*, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata) -> int:
-    """Controller clocks from a command of the controller to its first command on DFI, both included.
+    """Controller clocks from a command of the controller to its first one on DFI, both included.
 
     One register holds what is on DFI. A write's command has to wait until its data are there in
     time: the DQ scheduler has them 7 clocks after the command at the earliest, one more register
@@ -65,18 +64,6 @@ def dfi_read(*, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata, rddata_en: RddataEn,
     """
     command = dfi_command.function(ratio=ratio, wrlat=wrlat, wrdata=wrdata)
     return command + (CAS_PHASE[ratio] + rddata_en + rdlat) // ratio + _BURST
-
-
-@bound(formula="dfi_command + floor((c + t_phy_wrlat + t_phy_wrdata + 4 N - 1) / N)",
-       source="this project", environment=_ANYTIME)
-def dfi_write(*, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata) -> int:
-    """Controller clocks from a write of the controller to its last word on DFI, both included.
-
-    The first is there t_phy_wrlat + t_phy_wrdata DRAM clocks after the command, without exception,
-    and the last, of 4 N, follows 4 N - 1 phases later.
-    """
-    command = dfi_command.function(ratio=ratio, wrlat=wrlat, wrdata=wrdata)
-    return command + (CAS_PHASE[ratio] + wrlat + wrdata + _BURST * ratio - 1) // ratio
 
 
 @bound(formula="tile_issue_delay(b) of the part in controller clocks", source="this project",
@@ -117,15 +104,3 @@ def dfi_completion(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrda
              "rddata_en": rddata_en, "rdlat": rdlat}
     return (17 + dfi_tile_issue_delay.function(**known, bursts=bursts, write=write)
             + dfi_completion_delay(**known))
-
-
-@bound(formula="7 + max(0, dfi_read + 1 - nRTP - nRP)", source="this project",
-       environment="nothing else is under way")
-def dfi_refusal(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
-                rddata_en: RddataEn, rdlat: Rdlat) -> int:
-    """Controller clocks from taking a request that is refused to saying so: see `buffer_lookup`.
-
-    Completions stay in order, so that a refusal is held back as well.
-    """
-    return buffer_lookup.function() + dfi_completion_delay(
-        part=part, ratio=ratio, wrlat=wrlat, wrdata=wrdata, rddata_en=rddata_en, rdlat=rdlat)

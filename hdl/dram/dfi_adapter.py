@@ -43,13 +43,13 @@ class DfiAdapter(wiring.Component):
     """One command of the controller in a clock becomes commands on phases, its beats DFI words.
 
     Phase 0 has activates, precharges, refreshes and mode registers; phase ``ratio / 2`` reads and
-    writes. A read or write of the controller is ``ratio`` of them, for consecutive columns, the last
-    with precharge if it has one. The device's data bus has ``64 / ratio`` bits.
+    writes. A read or write of the controller is ``ratio`` of them, for consecutive columns, the
+    last with precharge if it has one. The device's data bus has ``64 / ratio`` bits.
 
     Latency: a command is on DFI ``delay`` cycles after it was on ``command``. A write's first beat
-    is taken from ``dq_out`` ``write_latency`` cycles after ``command``, and leaves when the PHY wants
-    it; a read's is on ``dq_in`` ``read_latency`` cycles after ``command``, however early the PHY had
-    its words. Bounds: ``golden.dram.dfi_bounds``.
+    is taken from ``dq_out`` ``write_latency`` cycles after ``command``, and leaves when the PHY
+    wants it; a read's is on ``dq_in`` ``read_latency`` cycles after ``command``, however early the
+    PHY had its words. Bounds: ``golden.dram.dfi_bounds``.
 
     Parameters
     ----------

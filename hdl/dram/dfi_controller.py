@@ -30,7 +30,7 @@ class DfiController(wiring.Component):
 
     Its commands are timed by `dfi_part`, its data by the PHY. Nothing is taken before the device
     is ready. A completion is held back until the last words of a read are on the chip; the next
-    request does not wait for that.
+    request does not wait for that, and may fetch its words before.
 
     Bounds: ``golden.dram.dfi_bounds``.
 
@@ -51,6 +51,8 @@ class DfiController(wiring.Component):
     -------
     mapping, request, indexes, completion, deliver, fetch, store, started, late
         See `DramController`.
+    closed : Out(1)
+        A request has closed all banks, or is refused: its completion, not held back.
     ready : Out(1)
         The device has been powered up.
     starved : Out(1)
@@ -98,7 +100,7 @@ class DfiController(wiring.Component):
         super().__init__({
             **{name: inner[name] for name in (*_STREAMS, *_INWARD, *_OUTWARD, *_STROBES,
                                               "completion", "command")},
-            "ready": Out(1), "starved": Out(1), "dfi_init_start": Out(1),
+            "closed": Out(1), "ready": Out(1), "starved": Out(1), "dfi_init_start": Out(1),
             "dfi_init_complete": In(1),
             **{name: member for name, member in adapter.signature.members.items()
                if name.startswith("dfi_")},
@@ -131,7 +133,8 @@ class DfiController(wiring.Component):
         for line in (held, verdicts):
             for earlier, later in pairwise(line):
                 m.d.sync += later.eq(earlier)
-        m.d.comb += [self.completion.valid.eq(held[-1]), self.completion.payload.eq(verdicts[-1])]
+        m.d.comb += [self.closed.eq(held[0]), self.completion.valid.eq(held[-1]),
+                     self.completion.payload.eq(verdicts[-1])]
 
         m.d.comb += [
             adapter.command.eq(controller.command), self.command.eq(controller.command),

@@ -46,4 +46,24 @@ BLOCKS = (
         signals=("top.dut.command", "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2",
                  "top.dut.dfi_wrdata_en_p0", "top.dut.dfi_rddata_valid_w0", "top.dut.arrived"),
     ),
+    Block(
+        name="dram.dfi_controller",
+        summary="the DRAM controller for a DDR3 device behind a PHY of 1:2 or 1:4 (DFI)",
+        component=DfiController,
+        configurations={name: Configuration({**each, **_HURRY})
+                        for name, each in _CONFIGURATIONS.items()} | {
+            "board": Configuration(_BOARD)},  # with the waits of power-up that a device needs
+        testbenches=(Testbench("words", "cyclebound.tb.dram.dfi_controller",
+                               quick=("800-1to4",)),),
+        bounds=(
+            Observed("tile", bounds.dfi_tile_issue_delay, probe=Probe(
+                start=f"past({_FOLLOWED})", end=f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))")),
+            Observed("completion", bounds.dfi_completion, probe=Probe(
+                start=_TAKEN, end="completion.valid", in_flight=4)),
+        ),
+        fpga=FpgaTarget("board"),
+        signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.command",
+                 "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2", "top.dut.deliver__valid",
+                 "top.dut.fetch__valid", "top.dut.closed", "top.dut.completion__valid"),
+    ),
 )
