@@ -5,10 +5,13 @@ PHY's own numbers, the part that the controller sees, and the formulas of ``boun
 that one: all delays here are in controller clocks.
 """
 
+import functools
 from typing import Annotated
 
-from cyclebound.golden.bound import Range, bound
-from cyclebound.golden.dram.bounds import tile_issue_delay
+from cyclebound.golden.bound import NotCovered, Range, bound
+from cyclebound.golden.dram.bounds import check_request, tile_issue_delay
+from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.controller import TILE_LEAD
 from cyclebound.golden.dram.dfi import CAS_PHASE, DfiPhy, dfi_part
 from cyclebound.golden.dram.timing import Part, part_named
 
@@ -23,6 +26,7 @@ Rdlat = Annotated[int, Range(1, 64, says="t_phy_rdlat, in DRAM clocks")]
 
 _LEAST_LEAD = 7   # clocks that the DQ scheduler needs from a write to its first beat
 _BURST = 4
+_MOST_BURSTS = 256
 _ANYTIME = "commands come as the part in controller clocks allows; the PHY keeps its own numbers"
 _ALONE = ("nothing else is under way when the request is taken, and no refresh is owed or falls "
           "due before it starts; its words lie anywhere")
@@ -66,15 +70,36 @@ def dfi_read(*, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata, rddata_en: RddataEn,
     return command + (CAS_PHASE[ratio] + rddata_en + rdlat) // ratio + _BURST
 
 
-@bound(formula="tile_issue_delay(b) of the part in controller clocks", source="this project",
-       environment="the tile begins at any word; requests before it were any, and the next one, "
+@functools.lru_cache(maxsize=4096)
+def _longest(seen: Part, bursts: int, write: bool) -> int:
+    """The longest of all first bursts in a row of all banks: the tile's own, or the front end's."""
+    longest = 0
+    for first in range(seen.bursts_per_sweep):
+        found = schedule(seen, range(first, first + bursts), write=write)
+        longest = max(longest, found.issue_delay, found.commands[-1].cycle + TILE_LEAD + 1)
+    return longest
+
+
+@bound(formula="max over first bursts s of max(LID(s, b), last(s, b) + 11), of the part in "
+               "controller clocks", source="this project",
+       environment="the tile begins at any word; requests before it were any, and another tile, "
                    "or a refresh, waits")
 def dfi_tile_issue_delay(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
                          rddata_en: RddataEn, rdlat: Rdlat, bursts: int, write: int) -> int:
-    """Longest issue delay of a 1D tile in controller clocks: see `tile_issue_delay`, `dfi_part`."""
+    """Longest issue delay of a 1D tile of b bursts, in controller clocks; up to 256 bursts.
+
+    The device allows the next request's first command LID(s, b) clocks after this one's, for a tile
+    that begins with burst s (see `tile_issue_delay`). The front end starts the next request when
+    the last command of this one, last(s, b) clocks after its first, is on the pins, and its first
+    command is there eleven clocks later. At the DRAM's own clock rate that is hidden: a row takes
+    longer to recover. Here it may not be, by up to nine clocks where a precharge comes last.
+    """
+    check_request(bursts, write)
+    if bursts > _MOST_BURSTS:
+        raise NotCovered(f"bursts must be at most {_MOST_BURSTS}, not {bursts}")
     seen = dfi_seen(part=part, ratio=ratio, wrlat=wrlat, wrdata=wrdata, rddata_en=rddata_en,
                     rdlat=rdlat)
-    return tile_issue_delay.function(part=seen, bursts=bursts, write=write)
+    return _longest(seen, bursts, bool(write))
 
 
 def dfi_completion_delay(*, part: str | Part, ratio: int, wrlat: int, wrdata: int, rddata_en: int,
@@ -91,7 +116,7 @@ def dfi_completion_delay(*, part: str | Part, ratio: int, wrlat: int, wrdata: in
     return max(0, read + 1 - (seen.nRTP + seen.nRP))
 
 
-@bound(formula="17 + dfi_tile_issue_delay(b) + max(0, dfi_read + 1 - nRTP - nRP)",
+@bound(formula="17 + tile_issue_delay(b) + max(0, dfi_read + 1 - nRTP - nRP)",
        source="this project", environment=_ALONE)
 def dfi_completion(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
                    rddata_en: RddataEn, rdlat: Rdlat, bursts: int, write: int) -> int:
@@ -100,7 +125,7 @@ def dfi_completion(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrda
     As `controller_completion`; and every completion is held back until a read's last words are on
     the chip (`dfi_completion_delay`). The next request does not wait for that.
     """
-    known = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
-             "rddata_en": rddata_en, "rdlat": rdlat}
-    return (17 + dfi_tile_issue_delay.function(**known, bursts=bursts, write=write)
-            + dfi_completion_delay(**known))
+    known: dict = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
+                   "rddata_en": rddata_en, "rdlat": rdlat}
+    alone = tile_issue_delay.function(part=dfi_seen(**known), bursts=bursts, write=write)
+    return 17 + alone + dfi_completion_delay(**known)
