@@ -25,7 +25,7 @@ from cyclebound.sim.cli import (
     progress_bars,
     the_catalogue,
 )
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.lazy import lazy
 
 blocks = lazy("cyclebound.sim.block")
@@ -38,7 +38,11 @@ variants = lazy("cyclebound.sim.variant")
 verdicts = lazy("cyclebound.sim.verdict")
 verilog_checks = lazy("cyclebound.sim.verilog_check")
 verilog_litex = lazy("cyclebound.sim.verilog_litex")
+verilog_shells = lazy("cyclebound.sim.verilog_shells")
 verilogs = lazy("cyclebound.sim.verilog")
+
+
+_SHELLS = ("axi-stream",)
 
 
 @app.command()
@@ -56,6 +60,9 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             litex: Annotated[Path | None, typer.Option(
                 "--litex", metavar="FILE", help="Write a LiteX module around --output too.")
             ] = None,
+            shell: Annotated[str | None, typer.Option(
+                "--shell", metavar="KIND", help="axi-stream: ports as in AXI4-Stream, in a module "
+                "NAME_axis around the block.")] = None,
             check: Annotated[bool, typer.Option(
                 "--check", help="Prove with yosys that the Verilog is the hardware that was built.")
             ] = False) -> int:
@@ -71,7 +78,16 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
         if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):
             raise UserError(f"{option} names a file in the folder of --output")
     core, module = made.fusesoc(output.name), verilog_litex.litex_module(made, output.name)
-    for path, text in ((output, made.text), (port_map, made.port_map), (fusesoc, core),
+    verilog_text = made.text
+    if shell is not None:
+        if shell not in _SHELLS:
+            raise unknown("shell", shell, _SHELLS)
+        if fusesoc or litex:
+            raise UserError("--fusesoc and --litex are for the block without a shell")
+        around = verilog_shells.axi_stream(made)
+        verilog_text = around.text
+        problems += verilogs.warnings(around.text, around.name)
+    for path, text in ((output, verilog_text), (port_map, made.port_map), (fusesoc, core),
                        (litex, module)):
         if path is None:
             continue
@@ -140,7 +156,8 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
 @app.command()
 def fpga(block: BlockName, configuration: ConfigurationName = None,
          target: Annotated[str | None, typer.Option(
-             metavar="T", help="ecp5-12k, ecp5-25k, ecp5-45k or ecp5-85k; the default is the "
+             "--target", "--device", metavar="T", help="ecp5-12k, -25k, -45k, -85k, ice40-hx8k, "
+             "ice40-up5k, gowin-gw1n-9c, gowin-gw2a-18c or nexus-lifcl-40; the default is the "
              "block's own.")
          ] = None,
          settings: Settings = None, seed: Annotated[int, typer.Option(

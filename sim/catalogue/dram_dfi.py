@@ -1,0 +1,69 @@
+"""DDR3 through a DFI PHY."""
+
+from cyclebound.golden.dram import dfi_bounds as bounds
+from cyclebound.golden.dram.rules import Command
+from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
+from cyclebound.hdl.dram.dfi_controller import DfiController
+from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.tb.probe import Probe
+
+# PHYs whose write data leave with their command's delay, and whose reads take two clocks of 1:4
+_800 = {"part": "ddr3-800e-x16", "wrlat": 4, "wrdata": 1, "rddata_en": 5, "rdlat": 10}
+_1600 = {"part": "ddr3-1600k-x16", "wrlat": 7, "wrdata": 1, "rddata_en": 10, "rdlat": 10}
+_BOARD = {**_800, "ratio": 4}
+_CONFIGURATIONS = {
+    "800-1to4": _BOARD,
+    "800-1to2": {**_800, "ratio": 2},
+    "1600-1to4": {**_1600, "ratio": 4},
+    "1600-1to2": {**_1600, "ratio": 2},
+}
+_HURRY = {"hurry": 1000}
+
+_ROW = " | ".join(f"(command.op == {op.value})" for op in (Command.ACT, Command.PRE, Command.REF))
+_READ = f"(command.op == {Command.RD.value}) | (command.op == {Command.RDA.value})"
+
+_TAKEN = "request.valid & request.ready"
+# a request's first command; what ends its issue delay; whether another request was taken after it
+_OPENS = f"first(command.op == {Command.ACT.value}, closed)"
+_NEXT = f"({_OPENS} | (command.op == {Command.REF.value}))"
+_FOLLOWED = f"({_OPENS} & past(held({_TAKEN}, {_TAKEN} | {_OPENS})))"
+
+BLOCKS = (
+    Block(
+        name="dram.dfi_adapter",
+        summary="the controller's commands and data on the phases of a DDR3 PHY (DFI)",
+        component=DfiAdapter,
+        configurations={name: Configuration(each) for name, each in _CONFIGURATIONS.items()},
+        testbenches=(Testbench("phases", "cyclebound.tb.dram.dfi_adapter",
+                               quick=("800-1to4", "1600-1to2")),),
+        bounds=(
+            Observed("row", bounds.dfi_command, probe=Probe(
+                start=_ROW, end="dfi_cs_n_p0 == 0", in_flight=16)),
+            Observed("read", bounds.dfi_read, probe=Probe(
+                start=_READ, end="arrived", ends="4", in_flight=16)),
+        ),
+        fpga=FpgaTarget("800-1to4"),
+        signals=("top.dut.command", "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2",
+                 "top.dut.dfi_wrdata_en_p0", "top.dut.dfi_rddata_valid_w0", "top.dut.arrived"),
+    ),
+    Block(
+        name="dram.dfi_controller",
+        summary="the DRAM controller for a DDR3 device behind a PHY of 1:2 or 1:4 (DFI)",
+        component=DfiController,
+        configurations={name: Configuration({**each, **_HURRY})
+                        for name, each in _CONFIGURATIONS.items()} | {
+            "board": Configuration(_BOARD)},  # with the waits of power-up that a device needs
+        testbenches=(Testbench("words", "cyclebound.tb.dram.dfi_controller",
+                               quick=("800-1to4",)),),
+        bounds=(
+            Observed("tile", bounds.dfi_tile_issue_delay, probe=Probe(
+                start=f"past({_FOLLOWED})", end=f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))")),
+            Observed("completion", bounds.dfi_completion, probe=Probe(
+                start=_TAKEN, end="completion.valid", in_flight=4)),
+        ),
+        fpga=FpgaTarget("board"),
+        signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.command",
+                 "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2", "top.dut.deliver__valid",
+                 "top.dut.fetch__valid", "top.dut.closed", "top.dut.completion__valid"),
+    ),
+)
