@@ -448,7 +448,7 @@ def test_time_does_not_grow_with_rounds():
         text = REFRESHED.replace("200", str(rounds))
         analysis = Analysis(kernel(text), Grid(64 * 4, 1, SMALL), PART, "reset")
         kinds = analysis.kinds[0], analysis.kinds[0]
-        return (len(analysis.pair_graph(Policy.ACCESS, kinds, kinds).arcs),
+        return (len(analysis.pair_graphs(Policy.ACCESS, kinds, kinds)[0].arcs),
                 analysis.wcet(Policy.ACCESS).bare)
 
     (few, short), (some, middle), (many, long) = graph(10), graph(1000), graph(60_000)

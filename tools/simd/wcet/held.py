@@ -24,7 +24,7 @@ class HeldAnalysis(Analysis):
     def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
         super().__init__(program, grid, part, start)
         compute = grid.machine.compute_ps
-        held = {node: -(-self.clocks.compute_time(cost.delay) // compute)
+        held = {node: self.clocks.access_time(cost) // compute
                 for node, cost in self.costs.items() if cost.resource == "scratchpad"}
         self.phases = PhaseGraph(self.loops, self.edge_costs, held)
 

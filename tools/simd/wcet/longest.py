@@ -69,6 +69,10 @@ class LoopedGraph:
             total += self.most[loop] * self.prices.get(loop, 0)
         return total
 
+    def prefers(self, loop: Hashable) -> bool:
+        """Of the loops in a cycle that gains, those that are preferred are to have a price."""
+        return False
+
     def price(self) -> None:
         """Find prices at which no cycle gains, those of the innermost loops first."""
         self.prices = {}
@@ -87,6 +91,7 @@ class LoopedGraph:
             turned = [arc.back for arc in cycle if arc.back is not None]
             outer = min(self.depth[loop] for loop in turned)
             raised = [loop for loop in turned if self.depth[loop] == outer]
+            raised = [loop for loop in raised if self.prefers(loop)] or raised
             for loop in set(raised):
                 self.prices[loop] = self.prices.get(loop, 0) - -gain // len(raised)
 
