@@ -6,7 +6,7 @@ import pytest
 
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
-from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.machine import MACHINES, as_built
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.sim.simd_published import held_cycles, own_cycles, published_cycles
 from cyclebound.tools.simd import wcet_adversary as adversary
@@ -36,6 +36,12 @@ def no_refreshes(program, grid, part, policy):
     return found.bare
 
 
+def no_setup(program, grid, part, policy):
+    """Planted: the bound without the clocks between an access and its memory."""
+    machine = dataclasses.replace(grid.machine, setup_clocks=0)
+    return own_cycles(program, dataclasses.replace(grid, machine=machine), part, policy)
+
+
 def formula_of_a_path(program, grid, part, policy):
     """Planted: the published formula outside its scope, where paths are chosen by their sum."""
     found = published_wcet(program, grid, part, unchecked=True)
@@ -44,6 +50,11 @@ def formula_of_a_path(program, grid, part, policy):
 
 def test_it_finds_a_dropped_refresh():
     assert found_in(no_refreshes, BENCH, range(20))  # the third does
+
+
+def test_it_finds_forgotten_clocks_of_the_crossing():
+    bench = dataclasses.replace(BENCH, machine=as_built(SMALL))
+    assert found_in(no_setup, bench, range(2, 30))  # the first of them shows it
 
 
 def test_it_finds_a_forgotten_edge_cost(monkeypatch):
