@@ -160,7 +160,8 @@ def run(
     sizes: Sizes = None,
     policy: Annotated[str, typer.Option(
         "--policy", "-p", metavar="POLICY", help="What may run at the same time: unconstrained, "
-        "pairwise, access (scratchpads count as DRAM), compute (as compute).")] = "unconstrained",
+        "pairwise, access (scratchpads count as DRAM), compute (as compute), hold (compute, and "
+        "whose scratchpad transferred goes on).")] = "unconstrained",
     model: Annotated[str, typer.Option(
         "--model", "-m", metavar="MODEL", help="golden: the result. cycle: the result, and the "
         "cycles of each phase.")] = "golden",

@@ -11,6 +11,7 @@ import typer
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim.cli import AsJson, progress_bars
 from cyclebound.sim.drawing import FORMATS, write
@@ -187,7 +188,8 @@ def adversary(
     if timing not in TIMINGS:
         raise unknown("timing", timing, TIMINGS)
     used = TIMINGS[timing if own else "sim-d"].machine(MACHINES[machine])
-    bench = Bench(used, device, Mix(True, own, own), hold=analysis == "hold",
+    bench = Bench(used, device, Mix(True, own, own),
+                  policies=(Policy.HOLD,) if analysis == "hold" else POLICIES,
                   **({} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
     found = []
     with progress_bars() as tell:

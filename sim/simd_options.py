@@ -9,8 +9,8 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tools.simd.wcet.timings import TIMINGS
 
-__all__ = ["GridText", "KernelFile", "MachineName", "PartName", "Sizes", "Timing", "Width", "numbered",
-           "sizes_of", "timed_grid"]
+__all__ = ["GridText", "KernelFile", "MachineName", "PartName", "Sizes", "Timing", "Width",
+           "numbered", "sizes_of", "timed_grid"]
 
 KernelFile = Annotated[str, typer.Argument(
     metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "

@@ -29,6 +29,8 @@ from cyclebound.golden.simd.work_group import Code, Memory, WorkGroup
 
 __all__ = ["CycleModel", "Phase", "Policy", "Timed"]
 
+_EXCLUSIVE = (Policy.COMPUTE, Policy.HOLD)  # nothing issues while a scratchpad transfers
+
 
 class Phase(NamedTuple):
     """One resource, occupied by one work-group. ``resource``: compute, dram, scratchpad or load."""
@@ -95,17 +97,13 @@ class CycleModel:
         The DRAM.
     timeline : DramTimeline
         Another one than the part's with the controller's delays.
-    hold : bool
-        After a transfer of its scratchpad, a work-group issues before the other one. Under policy
-        ``compute``, its compute and scratchpad phases up to the next access to DRAM are then one
-        (docs/simd_wcet_published.md).
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, *, policy: Policy, part: Part,
-                 timeline: DramTimeline | None = None, hold: bool = False) -> None:
+                 timeline: DramTimeline | None = None) -> None:
         self._program, self._grid, self._memory = program, grid, memory
         self._policy = policy
-        self._hold, self._held = hold, False
+        self._held = False  # the last phase ended in an access to the scratchpad
         self._machine = grid.machine
         crossing = Crossing(grid.machine, part.tck_ps)
         self._to_dram, self._to_compute = crossing.clock, crossing.cycle
@@ -136,7 +134,7 @@ class CycleModel:
             while True:
                 ready = [slot.ready for slot in self._slots if slot.ready is not None]
                 start = max(compute_free, min(ready)) if ready else None
-                if start is not None and self._policy is Policy.COMPUTE:
+                if start is not None and self._policy in _EXCLUSIVE:
                     start = max(start, self._transferred)
                 if self._launch(start, most):
                     continue
@@ -192,7 +190,8 @@ class CycleModel:
         assert group is not None
         trace: list[int] = []
         access = group.advance(trace)
-        self._held = self._hold and access is not None and access.resource == "scratchpad"
+        self._held = (self._policy is Policy.HOLD and access is not None
+                      and access.resource == "scratchpad")
         free = start + self._pipeline.length(trace) if trace else start + 1
         self._occupied("compute", number, start, free, keep)
         if access is None:

@@ -491,7 +491,8 @@ def without_the_other_first(monkeypatch):
     monkeypatch.setattr(pairs.PairGraph, "_coarse", lambda self, time: 1 << 40)
 
 
-MUTATIONS = [without_the_other_first, without_setup, without_resume, without_lines, without_refresh, without_jumps, without_access_commit, without_lead,
+MUTATIONS = [without_the_other_first, without_setup, without_resume, without_lines,
+             without_refresh, without_jumps, without_access_commit, without_lead,
              without_scratchpads, without_the_last_access, with_a_round_less, without_the_second]
 
 

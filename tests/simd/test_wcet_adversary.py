@@ -88,12 +88,12 @@ def test_a_histogram_counts_every_kernel_with_a_bound():
 def test_holding_the_compute_unit(name):
     """Under its bound, and the reduced cases' results are the same."""
     found = case(name, SMALL)
-    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
+    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.HOLD)
     plain = {number: words.copy() for number, words in found.memory.items()}
     CycleModel(found.program, found.grid, plain, policy=Policy.COMPUTE,
                part=DDR4_3200AA_X16).run()
-    timed = CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
-                       part=DDR4_3200AA_X16, hold=True).run()
+    timed = CycleModel(found.program, found.grid, found.memory, policy=Policy.HOLD,
+                       part=DDR4_3200AA_X16).run()
     assert timed.cycles <= bound
     assert all((words == plain[number]).all() for number, words in found.memory.items())
 
@@ -102,7 +102,7 @@ def test_holding_the_compute_unit(name):
 def test_holding_makes_the_published_formula_safe(witness):
     part = DDR4_3200AA_X16
     timed = CycleModel(witness.program, witness.grid, memory_of(witness.program),
-                       policy=Policy.COMPUTE, part=part, hold=True,
+                       policy=Policy.HOLD, part=part,
                        timeline=authors_timeline(part, witness.due)).run()
     assert timed.cycles <= witness.published().compute
 
@@ -112,7 +112,9 @@ def test_holding_makes_the_published_formula_safe(witness):
 @pytest.mark.parametrize("analysis", [own_cycles, held_cycles])
 def test_no_random_kernel_exceeds_the_bound(analysis, part):
     """2,500 for each part and analysis: 10,000."""
-    bench = adversary.Bench(SMALL, part, Mix(branches=True), hold=analysis is held_cycles)
+    bench = adversary.Bench(SMALL, part, Mix(branches=True),
+                            policies=(Policy.HOLD,) if analysis is held_cycles
+                            else adversary.POLICIES)
     assert found_in(analysis, bench, range(2500)) is None
 
 
@@ -126,14 +128,15 @@ def test_in_scope_random_kernels_keep_to_the_published_bound():
 @pytest.mark.parametrize("name", KERNELS)
 def test_all_kernels_with_hold(name):
     found = case(name, SMALL)
-    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
-    assert CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
-                      part=DDR4_3200AA_X16, hold=True).run().cycles <= bound
+    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.HOLD)
+    assert CycleModel(found.program, found.grid, found.memory, policy=Policy.HOLD,
+                      part=DDR4_3200AA_X16).run().cycles <= bound
 
 
 def test_one_active_lane_in_an_indexed_request():
     """Found by the adversary: the iterator looks at all lanes before the first command."""
-    for bench in (BENCH, dataclasses.replace(BENCH, hold=True)):
-        found = adversary.attack(held_cycles if bench.hold else own_cycles, 5215, bench)
+    for analysis, policies in ((own_cycles, adversary.POLICIES), (held_cycles, (Policy.HOLD,))):
+        bench = dataclasses.replace(BENCH, policies=policies)
+        found = adversary.attack(analysis, 5215, bench)
         assert found.bound is not None
         assert not found.violated
