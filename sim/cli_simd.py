@@ -17,7 +17,16 @@ from cyclebound.sim.cli_simd_wcet import tightness, wcet
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
-from cyclebound.sim.simd_options import KernelFile, numbered, sizes_of
+from cyclebound.sim.simd_options import (
+    GridText,
+    KernelFile,
+    MachineName,
+    PartName,
+    Sizes,
+    Width,
+    numbered,
+    sizes_of,
+)
 from cyclebound.sim.simd_run import SimdRun, check_covers, grid_of, run_kernel
 from cyclebound.tools.simd import disassembler, isa_page
 from cyclebound.tools.simd.kernel_cases import fill
@@ -143,29 +152,21 @@ def _full_size(name: str, policy: str, tell: Progress) -> int:
 @simd.command()
 def run(
     kernel: KernelFile,
-    grid: Annotated[str | None, typer.Option(
-        "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own."
-        )] = None,
-    width: Annotated[int | None, typer.Option(
-        "--width", metavar="W", help="Of a work-group, in items; the default is the widest that is "
-        "no wider than the grid.")] = None,
+    grid: GridText = None,
+    width: Width = None,
     data: Annotated[list[str] | None, typer.Option(
         "--data", "-d", metavar="BUFFER=FILE", help="A buffer's content: .npy, .csv (floats), or "
         "raw 32-bit words. Once for each buffer; others have what .data names, or zeros.")] = None,
-    sizes: Annotated[list[str] | None, typer.Option(
-        "--size", metavar="BUFFER=X,Y", help="Another size than the source's; all buffers are then "
-        "laid out anew.")] = None,
+    sizes: Sizes = None,
     policy: Annotated[str, typer.Option(
         "--policy", "-p", metavar="POLICY", help="What may run at the same time: unconstrained, "
-        "pairwise, access (scratchpads count as DRAM), compute (as compute).")] = "unconstrained",
+        "pairwise, access (scratchpads count as DRAM), compute (as compute), hold (compute, and "
+        "whose scratchpad transferred goes on).")] = "unconstrained",
     model: Annotated[str, typer.Option(
         "--model", "-m", metavar="MODEL", help="golden: the result. cycle: the result, and the "
         "cycles of each phase.")] = "golden",
-    machine: Annotated[str, typer.Option(
-        "--machine", metavar="NAME", help="paper: 128 lanes, 1,024 items. small: 8 and 64."
-        )] = "paper",
-    part: Annotated[str, typer.Option(
-        "--part", metavar="PART", help="The DRAM (`cyclebound dram parts`).")] = "ddr4-3200aa-x16",
+    machine: MachineName = "paper",
+    part: PartName = "ddr4-3200aa-x16",
     seed: Annotated[int | None, typer.Option(
         "--random", metavar="SEED", help="Random content that suits an installed kernel.")] = None,
     check: Annotated[bool, typer.Option(

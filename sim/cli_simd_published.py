@@ -11,34 +11,36 @@ import typer
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim.cli import AsJson, progress_bars
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.simd_files import load_program
+from cyclebound.sim.simd_options import (
+    GridText,
+    KernelFile,
+    MachineName,
+    PartName,
+    Timing,
+    Width,
+)
 from cyclebound.sim.simd_published import ANALYSES, compared, markdown
 from cyclebound.sim.simd_run import grid_of
 from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.published import witnesses
 from cyclebound.tools.simd.published.analysis import OutsideScope, published_wcet
 from cyclebound.tools.simd.random_kernels import Mix
+from cyclebound.tools.simd.wcet.timings import TIMINGS
 from cyclebound.tools.simd.wcet_adversary import POLICIES, Bench, attack, histogram
 
 __all__ = ["adversary", "errata", "published", "table_5"]
 
-PartName = Annotated[str, typer.Option("--part", metavar="PART", help="The DRAM "
-                                       "(`cyclebound dram parts`).")]
-MachineName = Annotated[str, typer.Option("--machine", "-m", metavar="MACHINE",
-                                          help="paper or small.")]
-
 
 def published(
-    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help="A .sas file, or the name of an "
-                                          "installed kernel.")],
-    grid: Annotated[str | None, typer.Option("--grid", "-g", metavar="X,Y",
-                                             help="Items.")] = None,
-    width: Annotated[int | None, typer.Option("--width", metavar="ITEMS",
-                                              help="Of a work-group.")] = None,
+    kernel: KernelFile,
+    grid: GridText = None,
+    width: Width = None,
     machine: MachineName = "paper",
     part: PartName = "ddr4-3200aa-x16",
     unchecked: Annotated[bool, typer.Option(
@@ -165,6 +167,7 @@ def adversary(
         "compute unit; or published: in its scope only.")] = "own",
     machine: MachineName = "small",
     part: PartName = "ddr4-3200aa-x16",
+    timing: Timing = "rtl",
     as_json: AsJson = False,
 ) -> None:
     """Random kernels against a WCET analysis, with data that drives each to its worst path.
@@ -182,7 +185,11 @@ def adversary(
     except ValueError as error:
         raise UserError(str(error)) from None
     own = analysis != "published"
-    bench = Bench(MACHINES[machine], device, Mix(True, own, own), hold=analysis == "hold",
+    if timing not in TIMINGS:
+        raise unknown("timing", timing, TIMINGS)
+    used = TIMINGS[timing if own else "sim-d"].machine(MACHINES[machine])
+    bench = Bench(used, device, Mix(True, own, own),
+                  policies=(Policy.HOLD,) if analysis == "hold" else POLICIES,
                   **({} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
     found = []
     with progress_bars() as tell:

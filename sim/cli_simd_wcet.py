@@ -12,10 +12,21 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.sim.cli import AsJson, console
+from cyclebound.sim.cli_simd_published import published
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.simd_files import load_memory, load_program
-from cyclebound.sim.simd_options import KernelFile, sizes_of
+from cyclebound.sim.simd_options import (
+    GridText,
+    KernelFile,
+    MachineName,
+    PartName,
+    Sizes,
+    Timing,
+    Width,
+    sizes_of,
+    timed_grid,
+)
 from cyclebound.sim.simd_run import grid_of, run_kernel
 from cyclebound.sim.simd_trace import phase_trace
 from cyclebound.tools.simd.disassembler import text_of
@@ -28,33 +39,21 @@ from cyclebound.tools.simd.wcet.graph import WcetError
 __all__ = ["tightness", "wcet"]
 
 POLICIES = ("access", "compute")
-TIMINGS = ("rtl",)
 _DRAWN = 120  # phases of a chart, if nothing else is asked for
 
 
 def wcet(
     kernel: KernelFile,
-    grid: Annotated[str | None, typer.Option(
-        "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own."
-        )] = None,
-    width: Annotated[int | None, typer.Option(
-        "--width", metavar="W", help="Of a work-group, in items; the default is the widest that is "
-        "no wider than the grid.")] = None,
-    sizes: Annotated[list[str] | None, typer.Option(
-        "--size", metavar="BUFFER=X,Y", help="Another size than the source's; all buffers are then "
-        "laid out anew.")] = None,
+    grid: GridText = None,
+    width: Width = None,
+    sizes: Sizes = None,
     policies: Annotated[list[str] | None, typer.Option(
         "--policy", "-p", metavar="POLICY", help="access (scratchpads count as DRAM), compute (as "
         "compute), pairwise (kernels without scratchpad accesses). The default is access and "
         "compute.")] = None,
-    machine: Annotated[str, typer.Option(
-        "--machine", metavar="NAME", help="paper: 128 lanes, 1,024 items. small: 8 and 64."
-        )] = "paper",
-    part: Annotated[str, typer.Option(
-        "--part", metavar="PART", help="The DRAM (`cyclebound dram parts`).")] = "ddr4-3200aa-x16",
-    timing: Annotated[str, typer.Option(
-        "--timing", metavar="MODEL", help=f"Constants and formulas: {', '.join(TIMINGS)}."
-        )] = "rtl",
+    machine: MachineName = "paper",
+    part: PartName = "ddr4-3200aa-x16",
+    timing: Timing = "rtl",
     start: Annotated[str, typer.Option(
         "--start", metavar="STATE", help="What is known of DRAM refreshes when the kernel starts: "
         "reset (the timer starts as well), idle (nothing, but no transfer is under way), busy "
@@ -80,10 +79,11 @@ def wcet(
     cyclebound simd wcet saxpy --listing
 
     Loops need a bound: a counter that follows from immediates and dimensions, or #bound
-    branchcycle. Exit status 1: over --fail-over; 2: there is no bound, and why.
+    branchcycle. --timing published is `simd published`, for Sim-D's authors' machine. Exit status
+    1: over --fail-over; 2: there is no bound, and why.
     """
-    if timing not in TIMINGS:
-        raise unknown("timing", timing, TIMINGS)
+    if timing == "published":
+        return published(kernel, grid, width, machine, part, as_json=as_json)
     if start not in STARTS:
         raise unknown("start", start, STARTS)
     chosen = policies or list(POLICIES)
@@ -97,7 +97,8 @@ def wcet(
         if sizes:
             program = program.with_sizes(sizes_of(sizes))
         device = part_named(part)
-        found = Analysis(program, grid_of(program, grid, width, machine), device, start)
+        items = timed_grid(grid_of(program, grid, width, machine), timing)
+        found = Analysis(program, items, device, start)
         bounds = {policy: found.wcet(Policy(policy)) for policy in chosen}
     except (WcetError, ValueError) as error:
         raise UserError(str(error)) from None
@@ -219,6 +220,7 @@ def tightness(
         "small: a reduced case of each.")] = "paper",
     start: Annotated[str, typer.Option(
         "--start", metavar="STATE", help="As of `wcet`.")] = "idle",
+    timing: Timing = "rtl",
 ) -> None:
     """Bounds of installed kernels beside their cycles on the cycle model, on random content."""
     if machine not in MACHINES:
@@ -234,6 +236,7 @@ def tightness(
         else:
             found = case(name, MACHINES[machine])
             program, grid, memory = found.program, found.grid, found.memory
+        grid = timed_grid(grid, timing)
         for policy in POLICIES:
             begun = time.process_time()
             bound = Analysis(program, grid, part_named("ddr4-3200aa-x16"), start).wcet(

@@ -1,16 +1,48 @@
 """What commands about kernels share on the command line."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from cyclebound.sim.errors import UserError
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.sim.errors import UserError, unknown
+from cyclebound.tools.simd.wcet.timings import TIMINGS
 
-__all__ = ["KernelFile", "numbered", "sizes_of"]
+__all__ = ["GridText", "KernelFile", "MachineName", "PartName", "Sizes", "Timing", "Width",
+           "numbered", "sizes_of", "timed_grid"]
 
 KernelFile = Annotated[str, typer.Argument(
     metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "
     "(`cyclebound simd kernels`).")]
+
+GridText = Annotated[str | None, typer.Option(
+    "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own.")]
+
+Width = Annotated[int | None, typer.Option(
+    "--width", metavar="W", help="Of a work-group, in items; the default is the widest that is no "
+    "wider than the grid.")]
+
+Sizes = Annotated[list[str] | None, typer.Option(
+    "--size", metavar="BUFFER=X,Y", help="Another size than the source's; all buffers are then "
+    "laid out anew.")]
+
+MachineName = Annotated[str, typer.Option(
+    "--machine", metavar="NAME", help="paper: 128 lanes, 1,024 items. small: 8 and 64.")]
+
+PartName = Annotated[str, typer.Option(
+    "--part", metavar="PART", help="The DRAM (`cyclebound dram parts`).")]
+
+Timing = Annotated[str, typer.Option(
+    "--timing", metavar="MODEL", help="Constants: "
+    + "; ".join(f"{name}: {each.says}" for name, each in TIMINGS.items()) + ".")]
+
+
+def timed_grid(grid: Grid, timing: str) -> Grid:
+    """A grid of a machine with the constants of one of `TIMINGS`. Raises `UserError`."""
+    if timing not in TIMINGS:
+        raise unknown("timing", timing, TIMINGS)
+    return replace(grid, machine=TIMINGS[timing].machine(grid.machine))
 
 
 def numbered(option: str, given: list[str] | None, what: str) -> dict[int, str]:

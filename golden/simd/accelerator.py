@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS
 from cyclebound.golden.dram.timing import Part
-from cyclebound.golden.simd.machine import SLOTS, Grid
-from cyclebound.golden.simd.memory_timing import DramTimeline, scratchpad_cycles
+from cyclebound.golden.simd.machine import SLOTS, Crossing, Grid
+from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles, scratchpad_cycles
 from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
@@ -30,7 +29,7 @@ from cyclebound.golden.simd.work_group import Code, Memory, WorkGroup
 
 __all__ = ["CycleModel", "Phase", "Policy", "Timed"]
 
-_INSTRUCTION_BYTES = 8
+_EXCLUSIVE = (Policy.COMPUTE, Policy.HOLD)  # nothing issues while a scratchpad transfers
 
 
 class Phase(NamedTuple):
@@ -98,18 +97,16 @@ class CycleModel:
         The DRAM.
     timeline : DramTimeline
         Another one than the part's with the controller's delays.
-    hold : bool
-        After a transfer of its scratchpad, a work-group issues before the other one. Under policy
-        ``compute``, its compute and scratchpad phases up to the next access to DRAM are then one
-        (docs/simd_wcet_published.md).
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, *, policy: Policy, part: Part,
-                 timeline: DramTimeline | None = None, hold: bool = False) -> None:
+                 timeline: DramTimeline | None = None) -> None:
         self._program, self._grid, self._memory = program, grid, memory
-        self._policy, self._part = policy, part
-        self._hold, self._held = hold, False
+        self._policy = policy
+        self._held = False  # the last phase ended in an access to the scratchpad
         self._machine = grid.machine
+        crossing = Crossing(grid.machine, part.tck_ps)
+        self._to_dram, self._to_compute = crossing.clock, crossing.cycle
         self._code, self._pipeline = Code(program), Pipeline(program, self._machine)
         self._dram = timeline or DramTimeline(part)
         self._places = list(grid.places())
@@ -121,18 +118,6 @@ class CycleModel:
         self._transferred = 0           # until when a scratchpad does
         self._found = Timed()
 
-    # -- clocks --------------------------------------------------------------------------------
-
-    def _to_dram(self, cycle: int) -> int:
-        """The first DRAM clock that begins no earlier than a compute cycle."""
-        return -(-cycle * self._machine.compute_ps // self._part.tck_ps)
-
-    def _to_compute(self, clock: int) -> int:
-        """The first compute cycle that begins no earlier than a DRAM clock."""
-        if self._machine.one_clock:  # it begins later than the clock before
-            return (clock - 1) * self._part.tck_ps // self._machine.compute_ps + 1
-        return -(-clock * self._part.tck_ps // self._machine.compute_ps)
-
     # -- a run -----------------------------------------------------------------------------------
 
     def run(self, *, keep: bool = True, most: int = 1 << 40,
@@ -142,13 +127,14 @@ class CycleModel:
         Raises `KernelFault`.
         """
         found, last = self._found, 0
-        found.load = compute_free = self._launch_from = self._load()
+        found.load = compute_free = self._launch_from = load_cycles(
+            self._program, self._machine, self._dram)
         current = SLOTS - 1
         with np.errstate(all="ignore"):
             while True:
                 ready = [slot.ready for slot in self._slots if slot.ready is not None]
                 start = max(compute_free, min(ready)) if ready else None
-                if start is not None and self._policy is Policy.COMPUTE:
+                if start is not None and self._policy in _EXCLUSIVE:
                     start = max(start, self._transferred)
                 if self._launch(start, most):
                     continue
@@ -166,13 +152,6 @@ class CycleModel:
         tell(len(self._places), len(self._places))
         found.cycles, found.refreshes = last, self._dram.refreshes
         return found
-
-    def _load(self) -> int:
-        """When the program has been read from DRAM."""
-        bursts = -(-_INSTRUCTION_BYTES * len(self._program.instructions) // BURST_BYTES)
-        words = bursts * BURST_WORDS
-        read = Access("dram", False, 0, words, words, 1, words, lambda: None)
-        return self._to_compute(self._dram.tile(0, read) + self._machine.resume_clocks)
 
     def _launch(self, before: int | None, most: int) -> bool:
         """Give the next work-group to a free slot, the lower one of two that are free; or not.
@@ -211,7 +190,8 @@ class CycleModel:
         assert group is not None
         trace: list[int] = []
         access = group.advance(trace)
-        self._held = self._hold and access is not None and access.resource == "scratchpad"
+        self._held = (self._policy is Policy.HOLD and access is not None
+                      and access.resource == "scratchpad")
         free = start + self._pipeline.length(trace) if trace else start + 1
         self._occupied("compute", number, start, free, keep)
         if access is None:

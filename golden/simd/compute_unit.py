@@ -81,6 +81,7 @@ class Plan:
     program: Program
     grid: Grid
     exclusive: bool = False
+    hold: bool = False
     launches: dict[int, tuple[int, Place]] = field(default_factory=dict)
     issues: list[tuple[int, int, int]] = field(default_factory=list)
     phases: dict[int, tuple[int, dict | None, State]] = field(default_factory=dict)
@@ -114,10 +115,11 @@ class Planner:
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, rng: random.Random, *,
-                 words: int, exclusive: bool = False, slowest: int = 60,
+                 words: int, exclusive: bool = False, hold: bool = False, slowest: int = 60,
                  stops: Sequence[int] = (), refuses: int | None = None, prompt: bool = False
                  ) -> None:
-        self.plan = Plan(program, grid, exclusive)
+        self.plan = Plan(program, grid, exclusive, hold)
+        self._stays = False  # with hold: the last phase ended in an access to the scratchpad
         self._refuses, self._prompt = refuses, prompt
         self._rng, self._words, self._slowest = rng, words, slowest
         self._memory, self._code = memory, Code(program)
@@ -140,7 +142,8 @@ class Planner:
                 start = max(free, min(ready))
                 if self.plan.exclusive:
                     start = max(start, self._transferred)
-                order = [(current + step) % SLOTS for step in range(1, SLOTS + 1)]
+                first = 0 if self._stays else 1
+                order = [(current + step) % SLOTS for step in range(first, SLOTS + first)]
                 current = next(number for number in order
                                if self._slots[number].ready is not None
                                and self._slots[number].ready <= start)
@@ -196,6 +199,7 @@ class Planner:
         free = start + length
         self._issued(number, start, trace, cycles)
         state = State.of(group)
+        self._stays = plan.hold and access is not None and access.resource == "scratchpad"
         if access is None:
             plan.phases[free] = number, None, state
             over, done = free, True

@@ -10,7 +10,7 @@ __all__ = ["HostModel"]
 
 
 _WRITABLE = {Register.PROGRAM: 30, Register.INSTRUCTIONS: 32, Register.GRID_X: 32,
-             Register.GRID_Y: 32, Register.WIDTH: 4, Register.POLICY: 2, Register.ADDRESS: 30,
+             Register.GRID_Y: 32, Register.WIDTH: 4, Register.POLICY: 3, Register.ADDRESS: 30,
              Register.SIZE_X: 32, Register.SIZE_Y: 32}
 
 

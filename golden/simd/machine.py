@@ -6,8 +6,8 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Grid", "Machine", "Place", "as_built",
-           "machine_named"]
+__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Crossing", "Grid", "Machine", "Place",
+           "as_built", "machine_named"]
 
 SLOTS = 2      # work-groups under way
 VECTORS = 64   # vector registers of a slot
@@ -131,6 +131,25 @@ def as_built(machine: Machine) -> Machine:
     """The same machine as its hardware is: what the crossing between its clocks takes, and how it
     moves tiles."""
     return replace(machine, setup_clocks=5, resume_clocks=1, one_clock=True, line_by_line=True)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Between a machine's clock and its DRAM's, whose period is ``dram_ps``; both begin together.
+    """
+
+    machine: Machine
+    dram_ps: int
+
+    def clock(self, cycle: int) -> int:
+        """The first DRAM clock that begins no earlier than a compute cycle's time."""
+        return -(-cycle * self.machine.compute_ps // self.dram_ps)
+
+    def cycle(self, clock: int) -> int:
+        """The first compute cycle that begins no earlier than a DRAM clock."""
+        if self.machine.one_clock:  # its time is later than the clock before
+            return (clock - 1) * self.dram_ps // self.machine.compute_ps + 1
+        return -(-clock * self.dram_ps // self.machine.compute_ps)
 
 
 @dataclass(frozen=True)

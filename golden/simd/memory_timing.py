@@ -17,13 +17,16 @@ import numpy as np
 
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.controller import INDEX_LEAD, LOOKUP, TILE_LEAD
-from cyclebound.golden.dram.request import BURST_WORDS, TileRequest
+from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS, TileRequest
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.machine import Crossing, Machine
+from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.transfers import Access
 
-__all__ = ["DramTimeline", "bus_lines_of", "scratchpad_cycles"]
+__all__ = ["DramTimeline", "bus_lines_of", "load_cycles", "scratchpad_cycles"]
 
+_INSTRUCTION_BYTES = 8
 _INDEX_END = 6  # cycles from the start to completion, besides the lanes, if no index is legal
 
 
@@ -116,6 +119,15 @@ class DramTimeline:
             self._delays[key] = schedule(self.part, [each.address for each in bursts_of(tile)],
                                          write=access.write).issue_delay
         return self._delays[key]
+
+
+def load_cycles(program: Program, machine: Machine, dram: DramTimeline) -> int:
+    """The compute cycle in which a program has been read from DRAM, whole bursts of it, if that is
+    taken in clock 0."""
+    bursts = -(-_INSTRUCTION_BYTES * len(program.instructions) // BURST_BYTES)
+    words = bursts * BURST_WORDS
+    done = dram.tile(0, Access("dram", False, 0, words, words, 1, words, lambda: None))
+    return Crossing(machine, dram.part.tck_ps).cycle(done + machine.resume_clocks)
 
 
 @cache

@@ -80,7 +80,8 @@ class ComputeUnit(wiring.Component):
     """Runs kernels, one instruction per cycle in order.
 
     Which work-group: the one that computes goes on until its access is committed or it ends; then
-    the other one, if it is ready, else the first that is.
+    the other one, if it is ready, else the first that is. With ``hold`` it is the same one first if
+    that access was to its scratchpad.
 
     Latency, with *D* decode and execute stages and *W* warps: an instruction issues in the cycle
     after its fetch and commits *D* cycles later. A jump that is taken costs *D + 1* cycles, a
@@ -125,7 +126,8 @@ class ComputeUnit(wiring.Component):
         super().__init__({
             "stall": In(1),
             "program": In(Strobe(ProgramWriteLayout())), "length": In(_INDEX_BITS + 1),
-            "grid": In(GridLayout(machine=machine)), "exclusive": In(1), "start": In(1),
+            "grid": In(GridLayout(machine=machine)), "exclusive": In(1), "hold": In(1),
+            "start": In(1),
             "launch": In(Strobe(LaunchLayout())), "occupied": Out(SLOTS),
             "ended": Out(Strobe(EndLayout())), "fault": Out(Strobe(FaultLayout())),
             "stopped": Out(1), "access": Out(Strobe(AccessLayout())),
@@ -674,8 +676,10 @@ class ComputeUnit(wiring.Component):
         held = self.exclusive & ((self.accessing & self._on_chip & ~done).any()
                                  | (access & what.scratchpad))
         chooses, chosen = Signal(), Signal(range(SLOTS))
+        stays = Signal()  # it was an access to its scratchpad that the current slot left with
         m.d.comb += [
-            chosen.eq(Mux(ready.bit_select(current ^ 1, 1), current ^ 1, current)),
+            chosen.eq(Mux(ready.bit_select(current ^ 1, 1)
+                          & ~(stays & ready.bit_select(current, 1)), current ^ 1, current)),
             chooses.eq((~running | over | access) & ready.any() & ~held & ~stops),
         ]
 
@@ -692,6 +696,10 @@ class ComputeUnit(wiring.Component):
             m.d.sync += [current.eq(chosen), running.eq(1)]
         with m.Elif(over | access | stops):
             m.d.sync += running.eq(0)
+        with m.If(access):
+            m.d.sync += stays.eq(self.hold & what.scratchpad)
+        with m.Elif(over | stops):
+            m.d.sync += stays.eq(0)
         with m.If(taken):
             m.d.comb += self._fetched.eq(what.immediate)
         with m.If(jumps):

@@ -72,7 +72,7 @@ class HostInterface(wiring.Component):
         m = Module()
         kept = {register: Signal(bits, name=register.name.lower()) for register, bits in (
             (Register.PROGRAM, 30), (Register.INSTRUCTIONS, 32), (Register.GRID_X, 32),
-            (Register.GRID_Y, 32), (Register.WIDTH, 4), (Register.POLICY, 2),
+            (Register.GRID_Y, 32), (Register.WIDTH, 4), (Register.POLICY, 3),
             (Register.ADDRESS, 30), (Register.SIZE_X, 32), (Register.SIZE_Y, 32))}
         refused = Signal()
 

@@ -19,6 +19,8 @@ does not. Cycle numbers are compute cycles, those of `golden/simd/accelerator.py
 ``grid``           In(GridLayout)                of the kernel
 ``exclusive``      In(1)                         policy *compute*: nothing issues while an access
                                                  to a scratchpad is under way
+``hold``           In(1)                         policy *hold*: after such an access its work-group
+                                                 issues before the other one, if it is ready
 ``start``          In(1)                         a new kernel: slots free, fault forgotten
 ``launch``         In(Strobe(LaunchLayout))      into a slot that is not occupied
 ``occupied``       Out(2)                        slots that have a work-group
@@ -46,14 +48,16 @@ from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
+from cyclebound.golden.simd.scheduler import CODES
 
-__all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "REGISTER_BANKS", "AccessLayout",
-           "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
+__all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "REGISTER_BANKS",
+           "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
            "IndexWriteLayout", "KernelLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem",
            "ScalarTransfer", "Transfer", "WriteItem", "scalar_words"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
+POLICY_BITS = ceil_log2(len(CODES))
 _INDEX_BITS = ceil_log2(INSTRUCTIONS)
 _SLOT_BITS = ceil_log2(SLOTS)
 _BUFFER_BITS = ceil_log2(BUFFERS)
@@ -85,7 +89,7 @@ class KernelLayout(data.StructLayout):
 
     def __init__(self, *, machine):
         super().__init__({"address": ADDRESS_BITS, "instructions": ceil_log2(INSTRUCTIONS + 1),
-                          "grid": GridLayout(machine=machine), "policy": 2})
+                          "grid": GridLayout(machine=machine), "policy": POLICY_BITS})
 
 
 class LaunchLayout(data.StructLayout):

@@ -9,11 +9,18 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.hdl.interfaces import Strobe
-from cyclebound.hdl.simd.interfaces import GRID_BITS, NUMBER_BITS, GridLayout, LaunchLayout
+from cyclebound.hdl.simd.interfaces import (
+    GRID_BITS,
+    NUMBER_BITS,
+    POLICY_BITS,
+    GridLayout,
+    LaunchLayout,
+)
 
 __all__ = [
     "ACCESS",
     "COMPUTE",
+    "HOLD",
     "PAIRWISE",
     "UNCONSTRAINED",
     "SlotEvent",
@@ -21,15 +28,15 @@ __all__ = [
     "WorkGroupScheduler",
 ]
 
-UNCONSTRAINED, PAIRWISE, ACCESS, COMPUTE = range(4)
-"""Policies as the host names them."""
+UNCONSTRAINED, PAIRWISE, ACCESS, COMPUTE, HOLD = range(5)
+"""Policies as the host names them; other numbers are as pairwise."""
 
 
 class StartLayout(data.StructLayout):
     """A kernel's ``grid``, and its ``policy`` by number."""
 
     def __init__(self, *, machine):
-        super().__init__({"grid": GridLayout(machine=machine), "policy": 2})
+        super().__init__({"grid": GridLayout(machine=machine), "policy": POLICY_BITS})
 
 
 class SlotEvent(data.Struct):
@@ -56,8 +63,8 @@ class WorkGroupScheduler(wiring.Component):
 
     Policies, by number: 0 unconstrained; 1 pairwise: work-groups 2k and 2k + 1 start when all
     before them have begun their last store or have ended; 2 access: the same, and scratchpads take
-    turns with DRAM in the order of the commits; 3 compute: as 1, since it is the compute unit that
-    issues nothing while a scratchpad transfers.
+    turns with DRAM in the order of the commits; 3 compute and 4 hold: as 1, since it is the compute
+    unit that issues nothing while a scratchpad transfers, and that goes on with whose it was.
 
     Parameters
     ----------

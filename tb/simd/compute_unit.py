@@ -105,6 +105,7 @@ class Scene:
         bench, grid = self.bench, plan.grid
         inputs, outputs = bench.inputs, bench.outputs
         steady = (self._steady | inputs["exclusive"].to(plan.exclusive)
+                  | inputs["hold"].to(plan.hold)
                   | inputs["grid.x"].to(grid.x) | inputs["grid.y"].to(grid.y)
                   | inputs["grid.width"].to(grid.width.bit_length() - 1))
         await bench.step(steady | inputs["start"].mask)
@@ -255,7 +256,8 @@ class Scene:
         assert outputs["stopped"].of(seen), "it has not stopped"
 
 
-def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = False) -> Plan:
+def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = False,
+                hold: bool = False) -> Plan:
     """A random kernel on random content with random delays."""
     rng = random.Random(seed)
     if seed % 2:
@@ -270,14 +272,16 @@ def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = Fa
     numbers = np.random.default_rng(seed)
     for content in memory.values():
         content[...] = numbers.integers(0, 1 << 32, content.shape, dtype=np.uint32)
-    return Planner(program, grid, memory, rng, words=words, exclusive=exclusive).made()
+    return Planner(program, grid, memory, rng, words=words, exclusive=exclusive,
+                   hold=hold).made()
 
 
 async def play(bench: Bench, seeds: range) -> None:
     """Random kernels and kernels of random instructions, in turn."""
     scene = Scene(bench)
     for seed in seeds:
-        plan = random_plan(seed, scene.machine, scene.words, exclusive=seed % 3 == 0)
+        plan = random_plan(seed, scene.machine, scene.words, exclusive=seed % 3 == 0,
+                           hold=seed % 4 < 2)
         try:
             await scene.run(plan)
         except AssertionError as wrong:

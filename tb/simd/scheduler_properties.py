@@ -34,7 +34,7 @@ class SchedulerCheck(Watcher):
 
     def __init__(self, target):
         super().__init__(target)
-        self.policy = Signal(2)
+        self.policy = Signal(3)
         self.taken, self.accessing, self.scratchpad, self.final = (
             Signal(2, name=name) for name in ("taken", "accessing", "scratchpad", "final"))
         self.launched, self.finished = (Signal(_COUNT_BITS, name=name)

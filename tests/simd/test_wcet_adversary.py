@@ -6,7 +6,7 @@ import pytest
 
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
-from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.machine import MACHINES, as_built
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.sim.simd_published import held_cycles, own_cycles, published_cycles
 from cyclebound.tools.simd import wcet_adversary as adversary
@@ -36,6 +36,12 @@ def no_refreshes(program, grid, part, policy):
     return found.bare
 
 
+def no_setup(program, grid, part, policy):
+    """Planted: the bound without the clocks between an access and its memory."""
+    machine = dataclasses.replace(grid.machine, setup_clocks=0)
+    return own_cycles(program, dataclasses.replace(grid, machine=machine), part, policy)
+
+
 def formula_of_a_path(program, grid, part, policy):
     """Planted: the published formula outside its scope, where paths are chosen by their sum."""
     found = published_wcet(program, grid, part, unchecked=True)
@@ -44,6 +50,11 @@ def formula_of_a_path(program, grid, part, policy):
 
 def test_it_finds_a_dropped_refresh():
     assert found_in(no_refreshes, BENCH, range(20))  # the third does
+
+
+def test_it_finds_forgotten_clocks_of_the_crossing():
+    bench = dataclasses.replace(BENCH, machine=as_built(SMALL))
+    assert found_in(no_setup, bench, range(2, 30))  # the first of them shows it
 
 
 def test_it_finds_a_forgotten_edge_cost(monkeypatch):
@@ -77,12 +88,12 @@ def test_a_histogram_counts_every_kernel_with_a_bound():
 def test_holding_the_compute_unit(name):
     """Under its bound, and the reduced cases' results are the same."""
     found = case(name, SMALL)
-    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
+    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.HOLD)
     plain = {number: words.copy() for number, words in found.memory.items()}
     CycleModel(found.program, found.grid, plain, policy=Policy.COMPUTE,
                part=DDR4_3200AA_X16).run()
-    timed = CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
-                       part=DDR4_3200AA_X16, hold=True).run()
+    timed = CycleModel(found.program, found.grid, found.memory, policy=Policy.HOLD,
+                       part=DDR4_3200AA_X16).run()
     assert timed.cycles <= bound
     assert all((words == plain[number]).all() for number, words in found.memory.items())
 
@@ -91,7 +102,7 @@ def test_holding_the_compute_unit(name):
 def test_holding_makes_the_published_formula_safe(witness):
     part = DDR4_3200AA_X16
     timed = CycleModel(witness.program, witness.grid, memory_of(witness.program),
-                       policy=Policy.COMPUTE, part=part, hold=True,
+                       policy=Policy.HOLD, part=part,
                        timeline=authors_timeline(part, witness.due)).run()
     assert timed.cycles <= witness.published().compute
 
@@ -101,7 +112,9 @@ def test_holding_makes_the_published_formula_safe(witness):
 @pytest.mark.parametrize("analysis", [own_cycles, held_cycles])
 def test_no_random_kernel_exceeds_the_bound(analysis, part):
     """2,500 for each part and analysis: 10,000."""
-    bench = adversary.Bench(SMALL, part, Mix(branches=True), hold=analysis is held_cycles)
+    bench = adversary.Bench(SMALL, part, Mix(branches=True),
+                            policies=(Policy.HOLD,) if analysis is held_cycles
+                            else adversary.POLICIES)
     assert found_in(analysis, bench, range(2500)) is None
 
 
@@ -115,14 +128,15 @@ def test_in_scope_random_kernels_keep_to_the_published_bound():
 @pytest.mark.parametrize("name", KERNELS)
 def test_all_kernels_with_hold(name):
     found = case(name, SMALL)
-    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
-    assert CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
-                      part=DDR4_3200AA_X16, hold=True).run().cycles <= bound
+    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.HOLD)
+    assert CycleModel(found.program, found.grid, found.memory, policy=Policy.HOLD,
+                      part=DDR4_3200AA_X16).run().cycles <= bound
 
 
 def test_one_active_lane_in_an_indexed_request():
     """Found by the adversary: the iterator looks at all lanes before the first command."""
-    for bench in (BENCH, dataclasses.replace(BENCH, hold=True)):
-        found = adversary.attack(held_cycles if bench.hold else own_cycles, 5215, bench)
+    for analysis, policies in ((own_cycles, adversary.POLICIES), (held_cycles, (Policy.HOLD,))):
+        bench = dataclasses.replace(BENCH, policies=policies)
+        found = adversary.attack(analysis, 5215, bench)
         assert found.bound is not None
         assert not found.violated

@@ -8,7 +8,7 @@ longer. What is kept of a kernel is its longest run.
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,8 +51,8 @@ class Bench:
         What kernels have.
     flips : int
         Runs of each kernel besides the first four.
-    hold : bool
-        The scheduler that holds the compute unit, under policy ``compute`` (`CycleModel`).
+    policies : sequence of Policy
+        Of which each kernel has one.
     """
 
     machine: Machine
@@ -61,7 +61,7 @@ class Bench:
     lookup: int | None = None
     lead: int | None = None
     flips: int = 3
-    hold: bool = False
+    policies: Sequence[Policy] = POLICIES
 
     def timeline(self, due: int | None = None) -> DramTimeline:
         """A DRAM whose first refresh falls due in a cycle, by default after nREFI."""
@@ -118,8 +118,7 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
     groups = rng.randint(1, MOST_WORK_GROUPS)
     items = bench.machine.items
     words = max(1, groups * items - rng.choice((0, 0, 1, items - 1)))
-    policy = rng.choice(POLICIES)
-    policy = Policy.COMPUTE if bench.hold else policy
+    policy = rng.choice(bench.policies)
     kernel = random_kernels.random_kernel(seed, bench.machine, words, bench.mix)
     program, grid = assemble(kernel.text), Grid(words, 1, bench.machine, items)
     due = rng.choice((0, rng.randrange(bench.part.nREFI)))
@@ -134,7 +133,7 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
         if random_kernels.PATHS in memory:
             memory[random_kernels.PATHS][0, :] = decisions
         return CycleModel(program, grid, memory, policy=policy, part=bench.part,
-                          timeline=bench.timeline(due), hold=bench.hold).run(
+                          timeline=bench.timeline(due)).run(
             keep=False, most=_MOST_INSTRUCTIONS).cycles
 
     if random_kernels.PATHS not in first:

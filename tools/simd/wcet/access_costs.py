@@ -25,7 +25,7 @@ from cyclebound.golden.simd.transfers import Access
 from cyclebound.tools.simd.wcet.graph import Node, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.scalars import Register
-from cyclebound.tools.simd.wcet.tile_delays import MOST_SHAPES, Tile, TileDelays
+from cyclebound.tools.simd.wcet.tile_delays import MOST_SHAPES, Asked, Tile, TileDelays
 
 __all__ = ["AccessCost", "AccessCosts"]
 
@@ -45,12 +45,15 @@ class AccessCost:
     delay : int
         From its first command, or start, to its end.
     lead : int
-        From the commit to the first command, if nothing holds it up.
+        From when it is with its memory to the first command, if nothing holds it up.
+    least : int
+        No less than this lies between the end of the access before and its own.
     """
 
     resource: str
     delay: int
     lead: int
+    least: int = 0
 
 
 class AccessCosts:
@@ -76,7 +79,7 @@ class AccessCosts:
         self._graph, self._program = loops.graph, loops.graph.program
         self._places = places
         self._delays = delays
-        self._asked: dict[Node, list] = {}
+        self._asked: dict[Node, list[Asked]] = {}
 
     def ask(self, node: Node) -> None:
         """Note the tiles that an access may be, so that they are followed with others'.
@@ -86,8 +89,14 @@ class AccessCosts:
         instruction = self._graph.instruction(node)
         if instruction.operation.unit is Unit.SCRATCHPAD or "idxit" in instruction.name:
             return
-        asked = self._delays.ask(self._shapes(node), instruction.operation.store)
-        shapes = len({shape for shape, _ in asked})
+        pitch = self._pitch(node)
+
+        def split(tile: Tile) -> bool:
+            return self._grid.machine.line_by_line and Access(
+                "dram", False, *tile, limit=0, move=lambda: None, pitch=pitch or tile[2]).split
+
+        asked = self._delays.ask(self._shapes(node), instruction.operation.store, split)
+        shapes = len({shape for runs in asked for shape, _ in runs})
         if shapes > MOST_SHAPES:
             raise WcetError(f"{self._program.where(node.index)}: this access may have {shapes} "
                             f"shapes, and at most {MOST_SHAPES} are followed: its offsets should "
@@ -103,7 +112,8 @@ class AccessCosts:
             return self._indexed(node)
         if node not in self._asked:
             self.ask(node)
-        return AccessCost("dram", self._delays.longest(self._asked[node]), _LOOKUP + TILE_LEAD)
+        least, most = self._delays.ends(self._asked[node])
+        return AccessCost("dram", most, _LOOKUP + TILE_LEAD, least)
 
     # -- registers -------------------------------------------------------------------------------
 
@@ -124,7 +134,7 @@ class AccessCosts:
             return None
         first, step, times = counted
         return lambda place: {signed(values.evaluated(first, place) + round_ * step)
-                              for round_ in range(times + 1)}
+                              for round_ in times}
 
     def _offset(self, node: Node, field: str) -> Callable[[Place], Iterable[int]] | None:
         operand = self._graph.instruction(node).operand(field)
@@ -162,6 +172,15 @@ class AccessCosts:
         if "cidx" in name:
             return self._custom(node, buffer)
         return set(self._rectangles(node, buffer))
+
+    def _pitch(self, node: Node) -> int | None:
+        """Words from a tile's line to the next on the chip; None: as in its buffer."""
+        instruction = self._graph.instruction(node)
+        if "2sptile" in instruction.name:
+            chip = instruction.operand("D")
+            assert chip is not None
+            return self._program.scratchpad_buffers[chip.value].x
+        return instruction.width * self._grid.width if "glin" in instruction.name else None
 
     @staticmethod
     def _whole(buffer: Buffer, words: int) -> Tile:
@@ -247,7 +266,7 @@ class AccessCosts:
         rows = buffer_rows(part=self._part, words=self._program.buffers[operand.value].words)
         longest = _longest_indexed(self._part, rows, write, items, lanes)
         return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
-                          _LOOKUP + INDEX_LEAD)
+                          _LOOKUP + INDEX_LEAD, items - 1)
 
 
 @cache

@@ -10,13 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.accelerator import Phase, Policy
 from cyclebound.golden.simd.machine import Grid, Place
-from cyclebound.golden.simd.memory_timing import DramTimeline
+from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles
 from cyclebound.golden.simd.program import Program
-from cyclebound.golden.simd.transfers import Access
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
 from cyclebound.tools.simd.wcet.chains import STARTS, Chain, Chained, Pair, chain
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
@@ -31,8 +29,6 @@ from cyclebound.tools.simd.wcet.worst_route import WorstRoute
 from cyclebound.tools.simd.wcet.worst_schedule import worst_schedule
 
 __all__ = ["Analysis"]
-
-_INSTRUCTION_BYTES = 8
 
 Kind = tuple[int, int]
 """Items across and lines of a work-group that are in the grid."""
@@ -60,6 +56,9 @@ class Analysis:
 
     def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
         self.program, self.grid, self.part, self.start = program, grid, part, start
+        if grid.machine.one_clock and grid.machine.compute_ps < part.tck_ps:
+            raise WcetError(f"a compute clock of {grid.machine.compute_ps} ps is faster than "
+                            f"DRAM's of {part.tck_ps} ps, and the accelerator has one clock")
         self.graph = without_dead_pops(RouteGraph(program))
         self.loops = BoundedLoops(self.graph, grid)
         self.edge_costs = EdgeCosts(self.graph, grid.machine)
@@ -107,25 +106,31 @@ class Analysis:
     @cached_property
     def load(self) -> int:
         """Compute cycles until the program is read, without a refresh."""
-        size = _INSTRUCTION_BYTES * len(self.program.instructions)
-        words = -(-size // BURST_BYTES) * BURST_WORDS
-        clock = DramTimeline(self.part).tile(
-            0, Access("dram", False, 0, words, words, 1, words, lambda: None))
-        return -(-clock * self.part.tck_ps // self.grid.machine.compute_ps)
+        return load_cycles(self.program, self.grid.machine, DramTimeline(self.part))
 
     @cached_property
     def uniform(self) -> bool:
         return is_uniform(self.phases)
 
-    def pair_graph(self, policy: Policy, before: Pair, pair: Pair) -> PairGraph:
-        """Every way in which two work-groups of these kinds take turns under a policy."""
-        lockstep = policy is not Policy.COMPUTE or not self.uses_scratchpad
+    def pair_graphs(self, policy: Policy, before: Pair, pair: Pair) -> list[PairGraph]:
+        """Every way in which two work-groups of these kinds take turns under a policy; in several
+        graphs, by which of them ends last, if they may be in different rounds of a loop."""
+        paired = pair[1] is not None
+        uniform = self.uniform and (policy is not Policy.COMPUTE or not self.uses_scratchpad)
         kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
         costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
-        after = [] if pair[1] is not None or before[1] is None else \
-            self.pair_graph(policy, before, before).ends
-        return PairGraph(self.phases, costs, self.clocks, policy, after=after,
-                         paired=pair[1] is not None, uniform=self.uniform and lockstep)
+        after = [] if paired or before[1] is None else \
+            [end for graph in self.pair_graphs(policy, before, before) for end in graph.ends]
+        classes = (0, 1) if paired and self.phases.moving and not uniform else (None,)
+        graphs = [PairGraph(self.phases, costs, self.clocks, policy, after=after, paired=paired,
+                            uniform=uniform, outlives=outlives) for outlives in classes]
+        while len(classes) > 1:  # a pair of one kind may come after one of the other
+            ends = list(dict.fromkeys(end for graph in graphs for end in graph.ends))
+            if all(end in graph.begins for end in ends for graph in graphs):
+                break
+            for graph in graphs:
+                graph.begin_after(ends)
+        return graphs
 
     def wcet(self, policy: Policy) -> Chained:
         """The bound under a policy.
@@ -137,9 +142,10 @@ class Analysis:
             raise WcetError(f"{self.program.name}: policy {policy.value} has no bound besides that "
                             "of one work-group after the other; ask for access or compute")
         if policy not in self._chained:
-            longest = max((cost.lead + cost.delay for cost in self.costs.values()
+            setup = self.grid.machine.setup_clocks
+            longest = max((setup + cost.lead + cost.delay for cost in self.costs.values()
                            if cost.resource == "dram"), default=0)
-            pairs = Chain(self.kinds, lambda before, pair: self.pair_graph(policy, before, pair),
+            pairs = Chain(self.kinds, lambda before, pair: self.pair_graphs(policy, before, pair),
                           self.load * self.clocks.compute, self.grid.across)
             self._chained[policy] = chain(pairs, self.clocks, self.part, start=self.start,
                                           longest_access=longest)

@@ -77,15 +77,17 @@ class Chain:
     ----------
     kinds : sequence
         Of each work-group, in order: work-groups of one kind have the same costs.
-    graph_of : callable
-        The `PairGraph` of a pair of two kinds (None: there is no second) after a pair of two kinds.
+    graphs_of : callable
+        The `PairGraph`s of a pair of two kinds (None: there is no second) after a pair of two
+        kinds; each way to take turns is in one of them.
     load : int
         Time in ps until the program is read.
     """
 
-    def __init__(self, kinds: Sequence[Hashable], graph_of: Callable[[Pair, Pair], PairGraph],
-                 load: int, across: int) -> None:
-        self._graph_of, self._load = cache(graph_of), load
+    def __init__(self, kinds: Sequence[Hashable],
+                 graphs_of: Callable[[Pair, Pair], Sequence[PairGraph]], load: int, across: int
+                 ) -> None:
+        self._graphs_of, self._load = cache(graphs_of), load
         pairs: list[Pair] = [(kinds[place], kinds[place + 1] if place + 1 < len(kinds) else None)
                              for place in range(0, len(kinds), 2)]
         self._steps = list(zip([pairs[0], *pairs], pairs, strict=False))
@@ -106,19 +108,21 @@ class Chain:
             product = functools.reduce(_product, map(matrix_of, part))
             found = _product(found, _power(product, times))
             place += times * len(part)
-        graph = self._graph_of(steps[-1][1], steps[-1][1])
+        graph = self._graphs_of(steps[-1][1], steps[-1][1])[0]
         return max(self._load + extra + cost + graph.last(name, extra)
                    for first in FIRST for name, cost in found[first].items())
 
     def _matrix(self, before: Pair, pair: Pair, extra: int) -> Matrix:
-        graph = self._graph_of(before, pair)
-        graph.extra = extra
-        graph.price()
-        order = graph.components()
         found: Matrix = {}
-        for name, node in graph.begins.items():
-            value = graph.longest_from(node, order)
-            found[name] = {end: value[at] for end, at in graph.ends.items() if value[at] > NEVER}
+        for graph in self._graphs_of(before, pair):
+            graph.extra = extra
+            graph.price()
+            order = graph.components()
+            for name, node in graph.begins.items():
+                value, line = graph.longest_from(node, order), found.setdefault(name, {})
+                for end, at in graph.ends.items():
+                    if value[at] > line.get(end, NEVER):
+                        line[end] = value[at]
         return found
 
 

@@ -1,8 +1,8 @@
 """The analysis of a scheduler that holds the compute unit while a scratchpad transfers.
 
 Under policy ``compute`` nothing issues during a transfer between scratchpad and registers. When it
-ends, both work-groups may be ready, and the machine lets the other one go first. With ``hold``
-(`golden.simd.accelerator`) the one whose scratchpad transferred goes on. Its compute and scratchpad
+ends, both work-groups may be ready, and the machine lets the other one go first. Under ``hold`` the
+one whose scratchpad transferred goes on. Its compute and scratchpad
 phases up to the next access to DRAM are then one phase: two resources are left, which a pair's
 work-groups swap in lock-step, and the paper's model of this policy (Sim-D, section 5.6) holds.
 """
@@ -19,12 +19,12 @@ __all__ = ["HeldAnalysis"]
 
 
 class HeldAnalysis(Analysis):
-    """`Analysis` under policy ``compute`` with ``hold``; parameters and errors are the same."""
+    """`Analysis` under policy ``hold``; parameters and errors are the same."""
 
     def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
         super().__init__(program, grid, part, start)
         compute = grid.machine.compute_ps
-        held = {node: -(-self.clocks.compute_time(cost.delay) // compute)
+        held = {node: self.clocks.access_time(cost) // compute
                 for node, cost in self.costs.items() if cost.resource == "scratchpad"}
         self.phases = PhaseGraph(self.loops, self.edge_costs, held)
 

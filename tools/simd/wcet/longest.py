@@ -7,6 +7,7 @@ result is an upper bound for every price, and time does not depend on numbers of
 (docs/simd_wcet.md). A loop's price is its costliest round, after loops within it have theirs.
 """
 
+import itertools
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from typing import NamedTuple
 __all__ = ["Arc", "LoopedGraph"]
 
 NEVER = -(1 << 62)
+
+_SEARCH = 3  # passes from one search for a cycle to the next
 
 
 class Arc(NamedTuple):
@@ -49,6 +52,7 @@ class LoopedGraph:
     numbers: dict[Hashable, int] = field(default_factory=dict)
     arcs: list[list[Arc]] = field(default_factory=list)
     prices: dict[Hashable, int] = field(default_factory=dict)
+    _components: dict[Hashable, list[list[int]]] = field(default_factory=dict)
 
     def number(self, name: Hashable) -> tuple[int, bool]:
         """A node's number, and whether it is new."""
@@ -69,6 +73,10 @@ class LoopedGraph:
             total += self.most[loop] * self.prices.get(loop, 0)
         return total
 
+    def prefers(self, loop: Hashable) -> bool:
+        """Of the loops in a cycle that gains, those that are preferred are to have a price."""
+        return False
+
     def price(self) -> None:
         """Find prices at which no cycle gains, those of the innermost loops first."""
         self.prices = {}
@@ -80,39 +88,51 @@ class LoopedGraph:
 
     def _price(self, part: list[int], allowed: set, depth: int) -> None:
         inside = set(part)
-        arcs = [(node, arc) for node in part for arc in self.arcs[node]
+        # in the order in which a search finds them, values go far in one pass
+        arcs = [(node, arc) for node in reversed(part) for arc in self.arcs[node]
                 if arc.target in inside and (arc.back is None or arc.back in allowed)]
-        while (cycle := self._gaining(part, arcs)) is not None:
+        value = dict.fromkeys(part, 0)
+        while (cycle := self._gaining(value, arcs)) is not None:
             gain = sum(self.weight(arc) for arc in cycle)
             turned = [arc.back for arc in cycle if arc.back is not None]
             outer = min(self.depth[loop] for loop in turned)
             raised = [loop for loop in turned if self.depth[loop] == outer]
+            raised = [loop for loop in raised if self.prefers(loop)] or raised
             for loop in set(raised):
                 self.prices[loop] = self.prices.get(loop, 0) - -gain // len(raised)
 
-    def _gaining(self, part: list[int], arcs: list[tuple[int, Arc]]) -> list[Arc] | None:
-        """A cycle that gains, or None."""
-        value = dict.fromkeys(part, 0)
+    def _gaining(self, value: dict[int, int], arcs: list[tuple[int, Arc]]) -> list[Arc] | None:
+        """A cycle that gains, or None: then no arc raises ``value``, which may begin with
+        anything."""
         last: dict[int, tuple[int, Arc]] = {}
-        weighed = [(node, arc, self.weight(arc)) for node, arc in arcs]
-        while True:
+        weighed = [(node, arc.target, self.weight(arc), arc) for node, arc in arcs]
+        for number in itertools.count():
             changed = False
-            for node, arc, weight in weighed:
-                if value[node] + weight > value[arc.target]:
-                    value[arc.target] = value[node] + weight
-                    last[arc.target] = node, arc
+            for node, target, weight, arc in weighed:
+                total = value[node] + weight
+                if total > value[target]:
+                    value[target] = total
+                    last[target] = node, arc
                     changed = True
             if not changed:
                 return None
-            cycle = _cycle(last)
+            cycle = _cycle(last) if number % _SEARCH == 1 else None
             if cycle is not None:
                 return cycle
+        return None
 
     # -- order -----------------------------------------------------------------------------------
 
     def components(self, allowed: set | None = None) -> list[list[int]]:
         """Strongly connected components, each before those that lead to it; ``allowed``: the loops
-        whose rounds count as arcs. Tarjan's algorithm."""
+        whose rounds count as arcs."""
+        asked = len(self.arcs), None if allowed is None else frozenset(allowed)
+        if asked not in self._components:  # costs do not matter
+            self._components[asked] = self._connected(allowed)
+        return self._components[asked]
+
+    def _connected(self, allowed: set | None) -> list[list[int]]:
+        """Tarjan's algorithm."""
         index: dict[int, int] = {}
         low: dict[int, int] = {}
         stack: list[int] = []

@@ -198,9 +198,9 @@ class BoundedLoops:
             waiting += [edge.target for edge in self.graph.after[node] if edge.target is not None]
         return {register for node in seen for register in self._writes(node)}
 
-    def steps_of(self, node: Node, register: Register) -> tuple[Value, int, int] | None:
-        """A register that a loop counts with: its first value before ``node``, by how much it
-        grows, and how often at most. None: it is something else."""
+    def steps_of(self, node: Node, register: Register) -> tuple[Value, int, range] | None:
+        """A register that a loop counts with: its value when the loop is entered, by how much it
+        grows, and how often it may have grown before ``node``. None: it is something else."""
         loop = self.innermost(node)
         while loop is not None:
             writers = self._writers(loop).get(register, [])
@@ -215,7 +215,10 @@ class BoundedLoops:
             first = self.at_entry(loop, {register}).get(register)
             if instruction.name not in ("siadd", "sisub") or step is None or first is None:
                 return None
-            return first, step, self.bounds[loop].most + 1
+            # A node that every round passes on its way to the writer comes before it in each.
+            early = self.dominators.on_every_route(node, writer)
+            late = self.dominators.on_every_route(writer, node)
+            return first, step, range(int(late), self.bounds[loop].most + 2 - int(early))
         return None
 
     def _growth(self, node: Node, register: Register) -> int | None:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.accelerator import Policy
-from cyclebound.golden.simd.machine import Machine
+from cyclebound.golden.simd.machine import Crossing, Machine
 from cyclebound.tools.simd.wcet.access_costs import AccessCost
 from cyclebound.tools.simd.wcet.graph import Node
 from cyclebound.tools.simd.wcet.longest import Arc, LoopedGraph
@@ -34,34 +34,45 @@ __all__ = ["FIRST", "Clocks", "End", "PairGraph", "RoleCosts"]
 
 GOES_ON, LAUNCHED, DONE = "goes on", "launched", "done"
 
+_GRAIN, _GRAINS = 4, 16  # compute cycles, and parts of the longest access, that are told apart
+
 
 class Clocks:
     """Costs in ps of steps between the two clocks.
 
-    A time of the compute clock is a multiple of ``compute``, one of the DRAM's of ``dram``; going
-    from one to the other waits for the next edge, at most ``to_dram`` or ``to_compute``, and
-    ``there_and_back`` from the DRAM's clock over the other and back.
+    Cycle *n* of a clock is at *n* times its period, ``compute`` or ``dram``, whatever the machine's
+    crossing makes of it. Going from one clock to the other takes ``to_dram`` or ``to_compute`` at
+    most, and ``there_and_back`` from the DRAM's over the other and back. Besides, an access is with
+    its memory ``setup`` after its commit, and DRAM's completion is seen ``resume`` later.
     """
 
     def __init__(self, machine: Machine, part: Part) -> None:
         self.compute, self.dram = machine.compute_ps, part.tck_ps
-        unit = math.gcd(self.compute, self.dram)
-        self.to_dram, self.to_compute = self.dram - unit, self.compute - unit
-        times = range(0, math.lcm(self.compute, self.dram), self.dram)
-        self.there_and_back = max(self._up(self._up(time, self.compute), self.dram) - time
-                                  for time in times)
-        edges = range(0, math.lcm(self.compute, self.dram), self.compute)
-        self._waits = [self._up(time, self.dram) - time for time in edges]
-        self._edges = list(edges)
-
-    @staticmethod
-    def _up(time: int, period: int) -> int:
-        return -(-time // period) * period
+        self.setup = machine.setup_clocks * self.dram
+        self.resume = machine.resume_clocks * self.dram
+        self.crossing = crossing = Crossing(machine, self.dram)
+        # from one edge that both have to the next
+        period = math.lcm(self.compute, self.dram)
+        self._cycles = range(period // self.compute)
+        cycle_of = {clock: crossing.cycle(clock) for clock in range(1, period // self.dram + 1)}
+        self.to_dram = self.dram - math.gcd(self.compute, self.dram)
+        self.to_compute = max(cycle * self.compute - clock * self.dram
+                              for clock, cycle in cycle_of.items())
+        self.there_and_back = self.dram * max(crossing.clock(cycle) - clock
+                                              for clock, cycle in cycle_of.items())
+        self.slack = self.to_compute + self.compute + self.dram
 
     def compute_time(self, clocks: int) -> int:
         """From an edge of the compute clock over ``clocks`` of DRAM to the next edge, in ps."""
-        return max(self._up(time + wait + clocks * self.dram, self.compute) - time
-                   for time, wait in zip(self._edges, self._waits, strict=True))
+        crossing = self.crossing
+        return self.compute * max(crossing.cycle(crossing.clock(cycle) + clocks) - cycle
+                                  for cycle in self._cycles)
+
+    def access_time(self, cost: AccessCost) -> int:
+        """The same of an access that nothing holds up, from its commit to its end."""
+        dram = cost.resource == "dram"
+        return self.compute_time(cost.lead + cost.delay
+                                 + (self.setup + dram * self.resume) // self.dram)
 
 
 class RoleCosts(NamedTuple):
@@ -97,13 +108,16 @@ class _Other(NamedTuple):
 
 class _Turn(NamedTuple):
     """A kind of step: ``how`` is ``swap``, ``on`` or ``both``; ``trail``: rounds that the first
-    work-group of a pair has made in this step, and the second has to make; None: it is free."""
+    work-group of a pair has made in this step, and the second has to make; None: it is free;
+    ``early``: for so many ps of the mover's computing and scratchpad accesses at least, the other's
+    access is not over."""
 
     how: str
     role: int
     place: Place
     other: _Other
     trail: tuple | None = None
+    early: int = 0
 
 
 class PairGraph(LoopedGraph):
@@ -125,6 +139,8 @@ class PairGraph(LoopedGraph):
         There is a second work-group.
     uniform : bool
         All work-groups make the same rounds (`uniform.py`), and so do those of a pair.
+    outlives : int or None
+        Which work-group of the pair ends last; None: either.
 
     Attributes
     ----------
@@ -134,30 +150,57 @@ class PairGraph(LoopedGraph):
 
     def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
                  policy: Policy, *, after: Iterable[End] = (), paired: bool = True,
-                 uniform: bool = False) -> None:
-        bounds = phases.loops.bounds
-        super().__init__({loop: bounds[loop].most for loop in phases.moving},
-                         {loop: loop.depth for loop in phases.moving})
+                 uniform: bool = False, outlives: int | None = None) -> None:
+        # The two work-groups' rounds of a loop have prices of their own.
+        turns = [(loop, role) for loop in phases.moving for role in (0, 1)]
+        super().__init__({turn: phases.loops.bounds[turn[0]].most for turn in turns},
+                         {turn: turn[0].depth for turn in turns})
+        self._outlives = outlives
         self._phases, self._costs, self.clocks = phases, costs, clocks
         self._policy, self._uniform = policy, uniform
+        self._in_chip = any(cost.resource == "scratchpad" for cost in costs.first.values())
+        self._grain = max([_GRAIN * clocks.compute,
+                           *(cost.least * clocks.dram // _GRAINS for cost in costs.first.values())])
         self.ends: dict[End, int] = {}
         self._waiting: list[Hashable] = []
         self._then = LAUNCHED if paired else DONE
-        ends = list(dict.fromkeys([*FIRST, *after]))
         self.begins: dict[End, int] = {}
-        for end in ends:  # a pair's own ends follow: the next one is like it
-            self.begins[end] = self._begin(end)
-            while self._waiting:
-                self._expand(self._waiting.pop())
-            if paired:
-                ends += [each for each in self.ends if each not in ends]
+        self.begin_after([*FIRST, *after])
+        while paired and not self.ends.keys() <= self.begins.keys():
+            self.begin_after(list(self.ends))  # the next one is like it
+
+    def begin_after(self, ends: Iterable[End]) -> None:
+        """Pairs that begin after others which ended so."""
+        for end in ends:
+            if end not in self.begins:
+                self.begins[end] = self._begin(end)
+        while self._waiting:
+            self._expand(self._waiting.pop())
+
+    def prefers(self, turn: Hashable) -> bool:
+        """Of two work-groups' rounds, those of the one that is never alone are to have a price:
+        the other one's is that of rounds alone."""
+        return self._outlives is not None and turn[1] != self._outlives  # type: ignore[index]
 
     def _begin(self, end: End) -> int:
         """The node in which a pair begins after one that ended so."""
         before = None if end.access is None else end.role
         other = _Other(end.access, self._then, before)
         paired = self._then == LAUNCHED
-        return self._node((_Turn("swap", 0, START, other, self._trail(paired)), end.time))
+        return self._node((self._swap(0, START, other, self._trail(paired)), end.time))
+
+    def _swap(self, role: int, place: Place, other: _Other, trail: tuple | None = None) -> _Turn:
+        """A step in which ``role`` computes, and the other one's access is under way."""
+        early = 0
+        if self._policy is Policy.COMPUTE and other.access is not None and self._in_chip:
+            of = 1 - role if other.before is None else 2 + other.before
+            least = self._costs[of][other.access].least * self.clocks.dram - self.clocks.slack
+            early = self._coarse(least)
+        return _Turn("swap", role, place, other, trail, early)
+
+    def _coarse(self, time: int) -> int:
+        """Rounded down, so that there are few of them."""
+        return max(0, time) // self._grain * self._grain
 
     def _trail(self, paired: bool) -> tuple | None:
         """Of the first work-group at the beginning of a step."""
@@ -166,9 +209,18 @@ class PairGraph(LoopedGraph):
     def last(self, end: End, extra: int) -> int:
         """From the end of the last pair to the end of what is still in flight, in ps."""
         if end.access is None:
-            return self.clocks.to_compute if end.time == "a" else 0
+            return self._seen(START) if end.time == "a" else 0
         cost, dram = self._access(end.access, end.time, START, self._costs[2 + end.role])
-        return cost + self.clocks.to_compute + (extra if dram else 0)
+        return cost + self._seen(START) + (extra if dram else 0)
+
+    def _seen(self, before: Place) -> int:
+        """From the end of the access at ``before``, or of the one before START, to when its
+        work-group may issue."""
+        return self.clocks.to_compute + (0 if self._of_scratchpad(before) else self.clocks.resume)
+
+    def _of_scratchpad(self, place: Place) -> bool:
+        return place[0] == "access" and place[1] is not None and \
+            self._costs.first[place[1]].resource == "scratchpad"
 
     def _node(self, name: tuple) -> int:
         number, new = self.number(name)
@@ -196,7 +248,7 @@ class PairGraph(LoopedGraph):
         launch = self.clocks.compute if turn.place == START else 0
         if time == "a":
             if turn.how == "swap":
-                self._walk(number, "k", turn, turn.place, self.clocks.to_compute + launch, False)
+                self._walk(number, "k", turn, turn.place, self._seen(turn.place) + launch, False)
         else:
             first = launch if turn.role == 0 and turn.how == "swap" else 0
             self._walk(number, "k", turn, turn.place, first, False)
@@ -215,14 +267,13 @@ class PairGraph(LoopedGraph):
                 ) -> tuple[int, bool]:
         """An access from its commit (``k``), or from the end of the one at ``before`` (``a``)."""
         cost, clocks = costs[access], self.clocks
-        dram = cost.resource == "dram"
-        after_scratchpad = before[0] == "access" and before[1] is not None and \
-            costs[before[1]].resource == "scratchpad"
+        dram, after_scratchpad = cost.resource == "dram", self._of_scratchpad(before)
         if time == "k":
-            return clocks.to_dram + clocks.dram * (cost.lead + cost.delay), dram
+            return (clocks.to_dram + clocks.setup + clocks.dram * (cost.lead + cost.delay)), dram
         if dram and not after_scratchpad:  # its lead was over, or is hidden
             return clocks.dram * cost.delay, dram
-        return clocks.there_and_back + clocks.dram * (cost.lead + cost.delay), dram
+        return (clocks.there_and_back + clocks.dram * (cost.lead + cost.delay)
+                + (0 if after_scratchpad else clocks.resume)), dram
 
     def _expand_alone(self, role: int, access: Node, time: str) -> None:
         """The other one is done: the access, and then the next segment."""
@@ -243,11 +294,13 @@ class PairGraph(LoopedGraph):
                     continue
                 else:
                     trail = trail[1:]
-            moved = turn._replace(trail=trail)
-            total = cost + (self.clocks.compute * segment.cost if mode == "k" else 0)
+            took = self.clocks.compute * segment.cost
+            moved = turn._replace(trail=trail, early=self._coarse(turn.early - took))
+            back = None if segment.back is None else (segment.back, turn.role)
+            enters = tuple((loop, turn.role) for loop in segment.enters)
+            total = cost + (took if mode == "k" else 0)
             for target, more in self._arrivals(mode, moved, segment):
-                self.arcs[number].append(
-                    Arc(target, total + more, segment.back, segment.enters, dram))
+                self.arcs[number].append(Arc(target, total + more, back, enters, dram))
 
     def _arrivals(self, mode: str, turn: _Turn, segment: Segment) -> Iterator[tuple[int, int]]:
         """Where a segment leads to, and what that adds."""
@@ -271,24 +324,27 @@ class PairGraph(LoopedGraph):
         """The mover has committed an access that others have to wait for."""
         final = node in self._phases.final
         role, other = turn.role, turn.other
+        if final and role == self._outlives and other.then != DONE:
+            return
         if turn.how == "both":
-            then = _Turn("swap", 1 - role, ("access", other.access),
-                         _Other(node, DONE if final else GOES_ON))
+            then = self._swap(1 - role, ("access", other.access),
+                              _Other(node, DONE if final else GOES_ON))
             yield self._node((then, "k")), 0
         elif other.then == DONE:
             yield self._node(("end", End(node, role, mode)) if final
                              else ("alone", role, node, mode)), 0
         else:
-            then = _Turn("swap", 1 - role, self._next_place(turn),
-                         _Other(node, DONE if final else GOES_ON), turn.trail)
+            then = self._swap(1 - role, self._next_place(turn),
+                              _Other(node, DONE if final else GOES_ON), turn.trail)
             yield self._node((then, mode)), 0
 
     def _in_scratchpad(self, mode: str, turn: _Turn, place: Place) -> Iterator[tuple[int, int]]:
         """The mover transfers to or from its scratchpad; neither computes meanwhile."""
         assert place[1] is not None
-        delay = self._costs[turn.role][place[1]].delay
-        took = self.clocks.compute_time(delay) if mode == "k" else 0
+        taken = self.clocks.access_time(self._costs[turn.role][place[1]])
+        took = taken if mode == "k" else 0
         role, other = turn.role, turn.other
+        early = self._coarse(turn.early - taken)
         if turn.how == "both":
             then = _Turn("both", 1 - role, ("access", other.access), _Other(place[1], GOES_ON))
             yield self._node((then, "k")), took
@@ -296,14 +352,16 @@ class PairGraph(LoopedGraph):
         if other == _Other(None, DONE):
             yield self._node((_Turn("swap", role, place, other), mode)), took
             return
-        yield self._node((_Turn("on", role, place, other), mode)), took
-        if other.then != DONE and mode == "k":
+        yield self._node((_Turn("on", role, place, other, early=early), mode)), took
+        if other.then != DONE and mode == "k" and not early:
             then = _Turn("both", 1 - role, self._next_place(turn), _Other(place[1], GOES_ON))
             yield self._node((then, "k")), took
 
     def _ended(self, mode: str, turn: _Turn) -> Iterator[tuple[int, int]]:
         """The mover has ended without a last store."""
         alone = _Other(None, DONE)
+        if turn.role == self._outlives and turn.other.then != DONE:
+            return
         if turn.how == "both":
             then = _Turn("swap", 1 - turn.role, ("access", turn.other.access), alone)
             yield self._node((then, "k")), 0

@@ -6,7 +6,7 @@ before the first is answered.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cyclebound.golden.dram.tile_lanes import Lines, issue_delays
 from cyclebound.golden.dram.tile_search import run_delays
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["MOST_SHAPES", "Tile", "TileDelays"]
+__all__ = ["MOST_SHAPES", "Asked", "Tile", "TileDelays"]
 
 MOST_SHAPES = 1024  # shapes of one access that are followed
 _LANES = 512        # bursts of a 1D tile that are followed in lanes; longer ones, state by state
@@ -27,6 +27,10 @@ Tile = tuple[int, int, int, int]
 """First word, words of a line, words from line to line, lines."""
 
 _Shape = tuple[int, int, int, bool]
+Asked = tuple[tuple[_Shape, int], ...]
+"""An access's runs of bursts, by shape and first word: one, or one for each line; none for an
+access that moves nothing."""
+
 _FOLLOWED: dict[tuple[Part, _Shape], dict[int, int]] = {}
 
 
@@ -37,32 +41,43 @@ class TileDelays:
         self._part = part
         self._asked: dict[_Shape, set[int]] = defaultdict(set)
 
-    def ask(self, tiles: Iterable[Tile], write: bool) -> list[tuple[_Shape, int]]:
-        """Note tiles, of which those without words are left out; returns how to look them up."""
-        found = set()
-        for first, words, period, count in tiles:
+    def ask(self, tiles: Iterable[Tile], write: bool, split: Callable[[Tile], bool]) -> list[Asked]:
+        """Note tiles, those that are ``split`` line by line; returns how to look them up."""
+        found: set[Asked] = set()
+        for tile in tiles:
+            first, words, period, count = tile
             if words < 1 or count < 1:
-                continue
-            if count == 1 or words == period:  # a run of whole bursts is the same to the arbiter
-                begin = first - first % BURST_WORDS
-                run = -(-(first + words * count - begin) // BURST_WORDS) * BURST_WORDS
-                found.add(((run, run, 1, write), self._moved(begin, run)))
+                found.add(())
+            elif split(tile):
+                found.add(tuple(self._run(first + line * period, words, write)
+                                for line in range(count)))
+            elif count == 1 or words == period:
+                found.add((self._run(first, words * count, write),))
             else:
                 span = (count - 1) * period + words
-                found.add(((words, period, count, write), self._moved(first, span)))
-        for shape, first in found:
-            self._asked[shape].add(first)
+                found.add((((words, period, count, write), self._moved(first, span)),))
+        for runs in found:
+            for shape, first in runs:
+                self._asked[shape].add(first)
         return list(found)
 
-    def longest(self, asked: Iterable[tuple[_Shape, int]]) -> int:
-        """The longest delay of tiles that were asked for; 0 for none."""
+    def _run(self, first: int, words: int, write: bool) -> tuple[_Shape, int]:
+        """Words that follow each other: to the arbiter, a run of whole bursts."""
+        begin = first - first % BURST_WORDS
+        run = -(-(first + words - begin) // BURST_WORDS) * BURST_WORDS
+        return (run, run, 1, write), self._moved(begin, run)
+
+    def ends(self, asked: Iterable[Asked]) -> tuple[int, int]:
+        """The shortest and the longest delay of accesses that were asked for; 0 for none."""
         for shape, firsts in self._asked.items():
             known = _FOLLOWED.setdefault((self._part, shape), {})
             missing = sorted(firsts - known.keys())
             if missing:
                 known.update(zip(missing, self._follow(*shape, missing), strict=True))
         self._asked.clear()
-        return max((_FOLLOWED[self._part, shape][first] for shape, first in asked), default=0)
+        delays = [sum(_FOLLOWED[self._part, shape][first] for shape, first in runs)
+                  for runs in asked] or [0]
+        return min(delays), max(delays)
 
     def _moved(self, first: int, span: int) -> int:
         """A first word with the same delay: rows do not matter, nor in which pair of banks a tile

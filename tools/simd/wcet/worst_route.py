@@ -77,7 +77,7 @@ class WorstRoute:
     def cycles(self, access: Node) -> int:
         """Of an access, from its commit."""
         cost = self.costs[access]
-        return self.clocks.compute_time(cost.lead + cost.delay) // self.clocks.compute
+        return self.clocks.access_time(cost) // self.clocks.compute
 
     def _best(self, place: Place, loop: Loop | None, known: dict[Place, _Found | None]
               ) -> _Found | None:

@@ -41,11 +41,8 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
     launched, compute_free, dram_rest, accessed, transferred = 0, load, 0, 0, 0
     launch_from, current, last = load, SLOTS - 1, load
 
-    def to_dram(cycle: int) -> int:
-        return -(-cycle * clocks.compute // clocks.dram)
-
-    def to_compute(clock: int) -> int:
-        return -(-clock * clocks.dram // clocks.compute)
+    to_dram, to_compute = clocks.crossing.clock, clocks.crossing.cycle
+    setup, resume = clocks.setup // clocks.dram, clocks.resume // clocks.dram
 
     while len(phases) < most:
         while launched < count:
@@ -79,14 +76,16 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
         begin = compute_free
         if cost.resource == "scratchpad":
             begin = max(begin, accessed if policy is Policy.ACCESS else 0)
-            over = to_compute(to_dram(begin) + cost.delay)
+            over = to_compute(max(to_dram(compute_free) + setup, to_dram(begin)) + cost.delay)
             transferred = max(transferred, over)
         else:
             if policy is Policy.ACCESS:
                 begin = max(begin, transferred)
             before = dram_rest
-            dram_rest = max(to_dram(begin) + cost.lead, before) + cost.delay
-            begin, over = max(begin, to_compute(before)), to_compute(dram_rest)
+            clock = max(to_dram(compute_free) + setup, to_dram(begin))
+            dram_rest = max(clock + cost.lead, before) + cost.delay
+            begin = max(begin, to_compute(min(before, dram_rest) + resume))
+            over = to_compute(dram_rest + resume)
         accessed, last = max(accessed, over), max(last, over)
         phases.append(Phase(cost.resource, slot.number, slot.group, begin, over))
         if access in final:
