@@ -21,39 +21,20 @@ async def kernel(bench: Bench, name: str, policy: Policy) -> None:
                         timed.load)
 
 
-@testbench
-async def vector_add(bench: Bench) -> None:
-    await kernel(bench, "vector_add", Policy.UNCONSTRAINED)
+def runs(name: str, *policies: Policy):
+    """A test of one kernel, under each of these policies; it has the kernel's name."""
+    async def run(bench: Bench) -> None:
+        for policy in policies:
+            await kernel(bench, name, policy)
+
+    run.__name__ = run.__qualname__ = name
+    return testbench(run)
 
 
-@testbench
-async def saxpy(bench: Bench) -> None:
-    for policy in Policy:
-        await kernel(bench, "saxpy", policy)
-
-
-@testbench
-async def cnn_max_pool(bench: Bench) -> None:
-    await kernel(bench, "cnn_max_pool", Policy.PAIRWISE)
-
-
-@testbench
-async def fft(bench: Bench) -> None:
-    await kernel(bench, "fft", Policy.UNCONSTRAINED)
-
-
-@testbench
-async def stencil(bench: Bench) -> None:
-    for policy in Policy:
-        await kernel(bench, "stencil", policy)
-
-
-@testbench
-async def spmv(bench: Bench) -> None:
-    await kernel(bench, "spmv", Policy.UNCONSTRAINED)
-
-
-@testbench
-async def srad_reduce(bench: Bench) -> None:
-    for policy in Policy:
-        await kernel(bench, "srad_reduce", policy)
+vector_add = runs("vector_add", Policy.UNCONSTRAINED)
+saxpy = runs("saxpy", *Policy)
+cnn_max_pool = runs("cnn_max_pool", Policy.PAIRWISE)
+fft = runs("fft", Policy.UNCONSTRAINED)
+stencil = runs("stencil", *Policy)
+spmv = runs("spmv", Policy.UNCONSTRAINED)
+srad_reduce = runs("srad_reduce", *Policy)
