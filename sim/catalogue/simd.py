@@ -25,6 +25,7 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
+    Picture,
     Property,
     Testbench,
 )
@@ -389,6 +390,11 @@ BLOCKS = (
                      probe=_access("scratchpad")),
         ),
         checker=_pins,
+        pictures=(Picture(
+            "occupation", "Which slot occupies compute unit, DRAM and scratchpads when (Sim-D, "
+            "Figure 4): the stencil's work-groups on the RTL, under each policy.",
+            "cyclebound.sim.pictures.simd_occupation:policies", kept="occupation.json",
+            testbenches=("kernels",), thorough=True),),
         signals=("top.dut.launch__valid", "top.dut.access__valid", "top.dut.over",
                  "top.dut.ended__valid"),
     ),

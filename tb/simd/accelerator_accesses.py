@@ -140,13 +140,13 @@ async def two_work_groups(bench: Bench) -> None:
     for number, tile in enumerate(SHARED):
         for write in (False, True):
             name = "stg2sptile" if write else "ldg2sptile"
-            body = (f"smov s0, 20\nagain:\n{name} 0, 0\nsisub s0, s0, 1\n"
-                    "#bound branchcycle 19 1\nsicj.g again, s0\n")
+            body = (f"smov s0, 12\nagain:\n{name} 0, 0\nsisub s0, s0, 1\n"
+                    "#bound branchcycle 11 1\nsicj.g again, s0\n")
             program = tile_program(tile, worst_address(scene.part, tile, write), body)
             declared = kind(tile, write)
             bench.declare("tile_shared", **declared, **{
                 f"other_{name}": value for name, value in declared.items()})
-            await play(scene, program, Grid(6 * scene.machine.items, 1, scene.machine),
+            await play(scene, program, Grid(4 * scene.machine.items, 1, scene.machine),
                        list(Policy)[number % len(Policy)])
             bench.undeclare("tile_shared")
 

@@ -122,6 +122,7 @@ class DeviceSide:
         self.machine = machine_named(bench.parameters["machine"])
         self.device = DramDevice(self.part)
         self.now = 0  # DRAM clocks since reset
+        self.refreshes = 0
         i, o = bench.inputs, bench.outputs
         self._dq_in = i["dq_in"]
         self._op, self._driven = o["command.op"], o["dq_out.valid"]
@@ -144,6 +145,7 @@ class DeviceSide:
         if seen & self._busy:
             assert not self._late.of(seen), "a refresh came too late"
             op = Command(self._op.of(seen))
+            self.refreshes += op is Command.REF
             if op is not Command.NOP:
                 self.device.command(self.now, op, self._command["bank"].of(seen),
                                     self._command["row"].of(seen) if op is Command.ACT else 0,

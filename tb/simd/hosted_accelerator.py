@@ -8,7 +8,7 @@ import logging
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from cyclebound.golden.dram.rules import Command
@@ -26,6 +26,8 @@ from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.kernel_cases import case, expected
 
 _FIRST = 17  # DRAM clocks from a kernel's first to the first command for its program, on the pins
+
+_PAUSE = 100  # clocks between two looks at STATUS
 
 
 class HostScene(DeviceSide):
@@ -68,7 +70,7 @@ class HostScene(DeviceSide):
         await self.write(*start)
         assert not await self.read(Register.STATUS) & (Status.IDLE | Status.REFUSED)
         while not await self.read(Register.STATUS) & Status.IDLE:
-            pass
+            await ClockCycles(self.bench.dut.clk, _PAUSE)
         found = {register: await self.read(register) for register in Register}
         self.get_buffers(program, memory)
         return told(found.__getitem__), self._opened - _FIRST
