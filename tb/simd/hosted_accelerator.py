@@ -18,11 +18,11 @@ from cyclebound.golden.simd.hosted_accelerator import Told, start_writes, told
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
-from cyclebound.golden.simd.work_group import Memory, memory_of
+from cyclebound.golden.simd.work_group import Memory
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.pins import Pins
+from cyclebound.tb.simd.accelerator_faults import FIRST, STOPPED, check_stores, faulty, filled
 from cyclebound.tb.simd.accelerator_scene import DeviceSide
-from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.kernel_cases import case, expected
 
 _FIRST = 17  # DRAM clocks from a kernel's first to the first command for its program, on the pins
@@ -101,13 +101,16 @@ async def kernels(bench: Bench) -> None:
 async def a_kernel_that_is_stopped(bench: Bench) -> None:
     """Registers tell what stopped it, and the next kernel runs; a start without one is refused."""
     scene = HostScene(bench)
-    program = assemble(".data\n0 0 64 1\n.text\nmov v0, vc.tid_x\nmovvsp vc.mem_idx, v0\n"
-                       "ldgidxit v1, 0\nexit\n")
     items = scene.machine.items
-    ran, _ = await scene.run(program, Grid(3 * items, 1, scene.machine), memory_of(program),
-                             Policy.PAIRWISE)
-    assert (ran.cause, ran.index, ran.number) == (Cause.ACCESS, 2, 64 // items), ran
-    await scene.compare("vector_add", Policy.UNCONSTRAINED)
+    program = faulty("mov v0, vc.lid_x\niadd v0, v0, 635\nmovvsp vc.mem_idx, v0\n"
+                     "ldgidxit v1, 0\nexit\n", items)
+    for policy in (Policy.UNCONSTRAINED, Policy.COMPUTE):
+        memory = filled(program, bench)
+        before = {number: words.copy() for number, words in memory.items()}
+        ran, _ = await scene.run(program, Grid(5 * items, 1, scene.machine), memory, policy)
+        assert (ran.cause, ran.index, ran.number) == (Cause.ACCESS, FIRST + 3, STOPPED), ran
+        check_stores(memory, before)
+        await scene.compare("vector_add", Policy.UNCONSTRAINED)
     await scene.write(Register.INSTRUCTIONS, 0)
     await scene.write(Register.CONTROL, 1)
     assert await scene.read(Register.STATUS) == Status.IDLE | Status.LOADED | Status.REFUSED
