@@ -164,7 +164,7 @@ def run(
         "whose scratchpad transferred goes on).")] = "unconstrained",
     model: Annotated[str, typer.Option(
         "--model", "-m", metavar="MODEL", help="golden: the result. cycle: the result, and the "
-        "cycles of each phase.")] = "golden",
+        "cycles of each phase. rtl: the same from the hardware, simulated.")] = "golden",
     machine: MachineName = "paper",
     part: PartName = "ddr4-3200aa-x16",
     seed: Annotated[int | None, typer.Option(
@@ -180,12 +180,12 @@ def run(
         "--integers", metavar="BUFFER", help="Write this buffer as integers.")] = None,
     chart: Annotated[Path | None, typer.Option(
         "--chart", metavar="FILE", help="Draw which slot occupies which resource when (--model "
-        "cycle): .svg, .png or .pdf.")] = None,
+        "cycle or rtl): .svg, .png or .pdf.")] = None,
     until: Annotated[int | None, typer.Option(
         "--until", metavar="CYCLE", min=1, help="The last cycle of the chart.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a kernel: its result and, on the cycle model, its time.
+    """Run a kernel: its result and, on the cycle model or on the RTL, its time.
 
     cyclebound simd run saxpy --random 1 --check --model cycle
 
@@ -193,8 +193,9 @@ def run(
     """
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
-    if chart is not None and model != "cycle":
-        raise UserError("--chart shows when each phase runs, which only --model cycle knows")
+    if chart is not None and model == "golden":
+        raise UserError("--chart shows when each phase runs, which only --model cycle and --model "
+                        "rtl know")
     program = load_program(kernel)
     source = Path(kernel).parent if kernel.endswith(".sas") else None
     try:
@@ -249,7 +250,8 @@ def _say(ran: SimdRun, head: str, written: list[str]) -> None:
         screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
 
     line(head)
-    line(f"{ran.operations} lane operations")
+    if ran.operations is not None:
+        line(f"{ran.operations} lane operations")
     if ran.timed is not None:
         found = ran.timed
         shares = ", ".join(f"{name} {cycles / max(found.cycles, 1):.0%}"

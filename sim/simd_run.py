@@ -13,11 +13,12 @@ from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import KernelFault, Memory
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.simd_rtl import run_rtl
 
 __all__ = ["MODELS", "SimdRun", "check_covers", "grid_of", "run_kernel", "stored_buffers"]
 
-MODELS = ("golden", "cycle")
-"""What computes a result: the functional model, or the one that counts cycles, too."""
+MODELS = ("golden", "cycle", "rtl")
+"""What computes a result: the functional model, the one that counts cycles, or the RTL."""
 
 
 @dataclass
@@ -25,12 +26,12 @@ class SimdRun:
     """A run: its buffers afterwards, its time if the model has one.
 
     ``differs`` names buffers that are not what the kernel's reference makes of them; None: they
-    were not compared.
+    were not compared. ``operations``: of all lanes; None: the hardware does not count them.
     """
 
     memory: Memory
     written: list[int]
-    operations: int
+    operations: int | None
     timed: Timed | None = None
     differs: list[int] | None = None
 
@@ -85,7 +86,7 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
                check: bool = False, keep: bool = True, printed: Callable[[str], None] = print,
                tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> SimdRun:
     """Run a kernel; ``memory`` is changed in place. ``keep``: the phases, too, of a model that has
-    them. Raises `UserError`, also for a fault."""
+    them. ``most`` and ``printed`` are the models'. Raises `UserError`, also for a fault."""
     if model not in MODELS:
         raise unknown("model", model, MODELS)
     if policy not in {each.value for each in Policy}:
@@ -106,9 +107,11 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
     def told(done: int, total: int) -> None:
         tell("work-groups", done, total)
 
-    timed = None
+    timed, operations = None, None
     try:
-        if model == "golden":
+        if model == "rtl":
+            timed = run_rtl(program, grid, memory, policy=policy, part=part, tell=tell)
+        elif model == "golden":
             operations = functional.run(program, grid, memory, most=most, tell=told,
                                         printed=printed)
         else:

@@ -17,3 +17,4 @@ class Cause(enum.IntEnum):
     OVERFLOW = 3     # the control stack is full
     EMPTY = 4        # cpop finds the control stack empty
     ACCESS = 5       # an access that the transfer unit refuses
+    LOAD = 6         # the program lies beyond the device: no instruction of it has run

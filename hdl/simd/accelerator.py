@@ -26,6 +26,7 @@ from cyclebound.golden.dram.request import (
     Refusal,
 )
 from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import BUFFERS
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
@@ -85,11 +86,13 @@ class Accelerator(wiring.Component):
     cycles : Out(40)
         Compute cycles of this kernel, or the last one.
     loaded : Out(1)
-        Its program is in place.
+        Its program is in place. Not if it lies beyond the device: a fault then, `Cause.LOAD`.
     begins, stall : Out(1)
         The first DRAM clock of a kernel; the compute cycle goes on after this one.
-    launch, access, access_slot, ended, over, phases
+    launch, access, scratchpad, ended, over, begin, busy
         Observers: of the scheduler and the compute unit.
+    first : Out(2)
+        Slots whose compute phase commits its first token in this compute cycle.
     command, dq_in, dq_out
         The DRAM's pins.
     late : Out(1)
@@ -113,7 +116,7 @@ class Accelerator(wiring.Component):
             "begins": Out(1), "stall": Out(1), "launch": Out(Strobe(LaunchLayout())),
             "access": Out(Strobe(unsigned(ceil_log2(SLOTS)))), "scratchpad": Out(1),
             "ended": Out(Strobe(unsigned(ceil_log2(SLOTS)))), "over": Out(SLOTS),
-            "begin": Out(SLOTS), "busy": Out(SLOTS),
+            "begin": Out(SLOTS), "busy": Out(SLOTS), "first": Out(SLOTS),
             "command": Out(CommandLayout(part=self.part)),
             "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
             "dq_out": Out(Strobe(DriveLayout)), "late": Out(1),
@@ -167,6 +170,7 @@ class Accelerator(wiring.Component):
             transfers.chip_write.payload.eq(self.chip.payload),
         ]
         starts, loading = Signal(), Signal()
+        completed, answered = controller.completion, Signal()
         with m.FSM(name="kernel"):
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(1)
@@ -187,10 +191,8 @@ class Accelerator(wiring.Component):
                     m.next = "LOAD"
             with m.State("LOAD"):
                 m.d.comb += loading.eq(1)
-                with m.If(controller.started):
+                with m.If(controller.started | completed.valid):  # taken, or refused
                     m.next = "RESTORE"
-                with m.Elif(controller.completion.valid):  # refused
-                    m.next = "RUN"
             with m.State("RESTORE"):
                 m.d.comb += [loading.eq(1), offers.eq(1), mapping.payload.eq(mapped),
                              mapping.payload.buffer.eq(_PROGRAM)]
@@ -198,14 +200,19 @@ class Accelerator(wiring.Component):
                     m.next = "LOADED"
             with m.State("LOADED"):
                 m.d.comb += loading.eq(1)
-                with m.If(controller.completion.valid):
+                with m.If(completed.valid | answered):
                     m.next = "RUN"
             with m.State("RUN"):
                 with m.If(scheduler.idle & transfers.quiet & goes & ~scheduler.start.valid):
                     m.next = "IDLE"
-        completed = controller.completion
-        with m.If(loading & completed.valid):
-            m.d.sync += self.loaded.eq(1)
+        here = Signal()  # the program is
+        m.d.comb += here.eq(loading & completed.valid & (completed.payload == Refusal.NONE))
+        with m.If(starts):
+            m.d.sync += answered.eq(0)
+        with m.Elif(loading & completed.valid):
+            m.d.sync += [answered.eq(1), self.loaded.eq(here)]
+            with m.If(~here):
+                m.d.sync += [self.fault.valid.eq(1), self.fault.payload.cause.eq(Cause.LOAD)]
         with m.If(starts):  # the program, as a tile
             payload = controller.request.payload
             m.d.comb += [controller.request.valid.eq(1), payload.eq(0),
@@ -221,10 +228,9 @@ class Accelerator(wiring.Component):
             m.d.sync += told.eq(0)
         with m.Elif(goes & offered):
             m.d.sync += told.eq(1)
-        wrong = completed.payload != Refusal.NONE
         m.d.comb += [
-            offered.eq(((loading & completed.valid) | self.loaded) & ~told & ~self.idle),
-            scheduler.start.valid.eq(offered & ~(loading & completed.valid & wrong)),
+            offered.eq((here | self.loaded) & ~told & ~self.idle),
+            scheduler.start.valid.eq(offered),
             scheduler.start.payload.grid.eq(kernel.grid),
             scheduler.start.payload.policy.eq(kernel.policy),
             compute.start.eq(offered), compute.grid.eq(kernel.grid),
@@ -252,7 +258,7 @@ class Accelerator(wiring.Component):
         with m.If(starts):
             m.d.sync += [self.cycles.eq(goes), counting.eq(1)]
         with m.Elif(counting & goes):
-            with m.If(self.loaded & scheduler.idle & ~scheduler.start.valid):
+            with m.If((self.loaded | self.fault.valid) & scheduler.idle & ~scheduler.start.valid):
                 m.d.sync += counting.eq(0)
             with m.Else():
                 m.d.sync += self.cycles.eq(self.cycles + 1)
@@ -311,6 +317,14 @@ class Accelerator(wiring.Component):
             self.begin.eq(scheduler.begin),
             self.busy.eq(compute.occupied),
         ]
+        computing, first, commit = Signal(SLOTS), Signal(SLOTS), compute.commit
+        m.d.comb += [first.eq(commit.valid << commit.payload.slot),
+                     self.first.eq(first & ~computing)]
+        with m.If(goes):
+            over = ((compute.access.valid << compute.access.payload.slot)
+                    | (compute.ended.valid << compute.ended.payload.slot))
+            m.d.sync += computing.eq(Mux(compute.fault.valid | compute.start, 0,
+                                         (computing | first) & ~over))
         wiring.connect(m, controller.deliver, transfers.deliver)
         wiring.connect(m, controller.fetch, transfers.fetch)
         wiring.connect(m, transfers.indexes, controller.indexes)

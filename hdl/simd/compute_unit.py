@@ -179,8 +179,9 @@ class ComputeUnit(wiring.Component):
     def _slots(self, m):
         """What belongs to a work-group, besides its registers."""
         machine = self.machine
-        self._on_chip, self._closing = (Signal(SLOTS, name=name) for name in
-                                        ("on_chip", "closing"))
+        # lent: a fault has ended the slot's access for the pipeline; its registers are still read
+        self._on_chip, self._closing, self._lent = (Signal(SLOTS, name=name) for name in
+                                                    ("on_chip", "closing", "lent"))
         self._pc = Array(Signal(_INDEX_BITS, name=f"pc_{slot}") for slot in range(SLOTS))
         self._number, self._x, self._y = (
             Array(Signal(bits, name=f"{name}_{slot}") for slot in range(SLOTS))
@@ -365,7 +366,7 @@ class ComputeUnit(wiring.Component):
                                                                 alike=("registers", machine))
             self._lanes.append(registers)
             m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(current),
-                         registers.transfers.eq(self.accessing),
+                         registers.transfers.eq(self.accessing | self._lent),
                          registers.special_read.eq(found[1].warp)]
             for operand, stage in enumerate(stages):
                 token, name = tokens[stage], "abc"[operand]
@@ -757,3 +758,6 @@ class ComputeUnit(wiring.Component):
             m.d.sync += self.stopped.eq(0)
         with m.If(wrong | failed.any() | self.start):
             m.d.sync += [self.occupied.eq(0), self.accessing.eq(0)]
+        done = Cat(completion.valid for completion in self.completion)
+        m.d.sync += self._lent.eq(Mux(self.start, 0, (
+            self._lent | Mux(wrong | failed.any(), self.accessing, 0)) & ~done))

@@ -280,7 +280,8 @@ class FaultLayout(data.StructLayout):
     """What stopped the kernel: instruction and work-group.
 
     Both slots are free from the cycle in which it is shown on, and nothing issues. An access of
-    the other slot that is under way is not completed to the compute unit.
+    the other slot that is under way is not completed to the compute unit; its registers are the
+    transfer unit's until it is over, so that a store goes on with its own words.
     """
 
     def __init__(self):

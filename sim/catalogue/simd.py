@@ -1,6 +1,7 @@
 """Units of the SIMD accelerator."""
 
 from cyclebound.golden.simd import (
+    accelerator_bounds,
     arithmetic_bounds,
     host_bounds,
     pipeline_bounds,
@@ -13,6 +14,7 @@ from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
 from cyclebound.hdl.simd.host import HostInterface
+from cyclebound.hdl.simd.hosted_accelerator import HostedAccelerator
 from cyclebound.hdl.simd.lane import Lane
 from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
 from cyclebound.hdl.simd.scoreboard import Scoreboard
@@ -23,6 +25,7 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Observed,
+    Picture,
     Property,
     Testbench,
 )
@@ -84,6 +87,14 @@ _FIRST, _SECOND = (_INSTRUCTION.format(name) for name in ("first", "second"))
 def _interval(claim, start=_FIRST, end=_SECOND):
     """From an instruction to another."""
     return Observed(claim.name, claim, Probe(start=f"past({start})", end=end))
+
+
+def _access(resource):
+    """From the compute cycle that shows an access of slot s to the one that shows its end."""
+    mine = "(access.valid & (access.payload == s))"
+    kind = {"dram": "~scratchpad", "scratchpad": "scratchpad"}[resource]
+    return Probe(start=f"{mine} & {kind} & ~stall", ticks="~stall", unit="compute cycles",
+                 end=f"over[s] & held({kind}, {mine}) & ~stall", each={"s": 2}, classed=True)
 
 
 _MACHINES = {
@@ -361,11 +372,46 @@ BLOCKS = (
             "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
         },
         testbenches=(
-            Testbench("kernels", "cyclebound.tb.simd.accelerator", checker=_pins, top=Accelerator,
-                      observes=False, thorough=True),
+            Testbench("kernels", "cyclebound.tb.simd.accelerator", observes=False, thorough=True),
+            Testbench("more_kernels", "cyclebound.tb.simd.accelerator_kernels", observes=False,
+                      thorough=True),
+            Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses", thorough=True),
+            Testbench("faults", "cyclebound.tb.simd.accelerator_faults", observes=False,
+                      thorough=True),
         ),
-        bounds=(),
+        bounds=(
+            Observed("load", accelerator_bounds.program_load, probe=Probe(
+                start="begins", end="first(launch.valid & ~stall, begins)", ticks="~stall",
+                unit="compute cycles", classed=True)),
+            Observed("tile", accelerator_bounds.dram_tile, probe=_access("dram")),
+            Observed("indexed", accelerator_bounds.dram_indexed, probe=_access("dram")),
+            Observed("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram")),
+            Observed("scratchpad", accelerator_bounds.scratchpad_access,
+                     probe=_access("scratchpad")),
+        ),
+        checker=_pins,
+        pictures=(Picture(
+            "occupation", "Which slot occupies compute unit, DRAM and scratchpads when (Sim-D, "
+            "Figure 4): the stencil's work-groups on the RTL, under each policy.",
+            "cyclebound.sim.pictures.simd_occupation:policies", kept="occupation.json",
+            testbenches=("kernels",), thorough=True),),
         signals=("top.dut.launch__valid", "top.dut.access__valid", "top.dut.over",
                  "top.dut.ended__valid"),
+    ),
+    Block(
+        name="simd.hosted_accelerator",
+        summary="SIMD accelerator with its registers: AXI4-Lite to DRAM pins",
+        component=HostedAccelerator,
+        configurations={
+            "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
+        },
+        testbenches=(
+            Testbench("axi", "cyclebound.tb.simd.hosted_accelerator", observes=False,
+                      thorough=True),
+        ),
+        checker=_pins,
+        signals=("top.dut.s_axil_awvalid", "top.dut.s_axil_arvalid", "top.dut.done",
+                 "top.command.op"),
+        unread=("s_axil_awprot", "s_axil_arprot"),
     ),
 )

@@ -1,12 +1,13 @@
 """Which slot occupies which resource, over time: Sim-D's Figure 4."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cyclebound.golden.simd.accelerator import Phase
 
-__all__ = ["RESOURCES", "figure"]
+__all__ = ["RESOURCES", "figure", "policies"]
 
 RESOURCES = ("compute", "dram", "scratchpad")
 _COLOURS = ("#4477aa", "#cc6677")  # by slot
@@ -16,7 +17,23 @@ _LABELLED = 0.03  # of the time: shorter phases have no room for a number
 def figure(phases: Sequence[Phase], cycles: int, title: str) -> Figure:
     """A row for each resource and slot; a bar is a phase, with its work-group's number."""
     drawn = Figure(figsize=(11, 3.2), layout="constrained")
-    axes = drawn.subplots()
+    _draw(drawn.subplots(), phases, cycles, title)
+    return drawn
+
+
+def policies(kept: Mapping) -> Figure:
+    """A kernel under each policy, one above the other, over the same time."""
+    runs = {policy: [Phase(*each) for each in phases] for policy, phases in kept["phases"].items()}
+    ends = {policy: max(each.end for each in phases) for policy, phases in runs.items()}
+    drawn = Figure(figsize=(11, 2.9 * len(runs)), layout="constrained")
+    for axes, (policy, phases) in zip(drawn.subplots(len(runs), squeeze=False)[:, 0],
+                                      runs.items(), strict=True):
+        _draw(axes, phases, max(ends.values()),
+              f"{kept['kernel']}, policy {policy}: {ends[policy]:,} compute cycles")
+    return drawn
+
+
+def _draw(axes: Axes, phases: Sequence[Phase], cycles: int, title: str) -> None:
     rows = [(resource, slot) for resource in RESOURCES for slot in range(len(_COLOURS))]
     for phase in phases:
         if phase.start >= cycles:
@@ -33,4 +50,3 @@ def figure(phases: Sequence[Phase], cycles: int, title: str) -> Figure:
     axes.set_xlim(0, cycles)
     axes.set_xlabel("compute cycles")
     axes.set_title(title)
-    return drawn

@@ -1,11 +1,13 @@
 """A kernel on the accelerator, between a DRAM device and the cycle model.
 
 The device objects to whatever its data sheet forbids. Whenever a compute cycle ends, what happens
-to work-groups at the ports (launches, commits, ends, completions) is compared with what the cycle
-model says of that cycle; at the end, all buffers with the model's.
+to work-groups at the ports (launches, first commits, commits, ends, completions) is compared with
+what the cycle model says of that cycle, and the phases that follow from it with the model's; at the
+end, all buffers with the model's.
 """
 
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,19 +19,20 @@ from cyclebound.golden.dram.rules import CAS, Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import CycleModel, Phase, Timed
 from cyclebound.golden.simd.isa import encode
-from cyclebound.golden.simd.machine import Grid, as_built, machine_named
+from cyclebound.golden.simd.machine import SLOTS, Grid, as_built, machine_named
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import CODES, Policy
 from cyclebound.golden.simd.work_group import Memory
 from cyclebound.tb.bench import Bench
 
-__all__ = ["Ran", "Scene", "events_of"]
+__all__ = ["DeviceSide", "Ran", "Scene", "events_of", "phases_of"]
 
 _BEAT_BYTES = BEAT_WORDS * WORD_BYTES
 _BYTES_OF = [sum(0xF << 4 * word for word in range(BEAT_WORDS) if mask >> word & 1)
              for mask in range(1 << BEAT_WORDS)]
 _ROW = 1 << 16  # bytes across all banks: a program begins at a row of its own
+_SETTLED = 40   # DRAM clocks after a refresh in which it is over, besides nRFC
 
 Events = dict[int, list[tuple]]
 """By compute cycle: what happens, the slot, and the work-group of a launch."""
@@ -59,17 +62,59 @@ def _near(events: Events, cycle: int) -> list[tuple[int, list[tuple]]]:
 
 @dataclass
 class Ran:
-    """A run on hardware: its compute cycles, what happened when, and its fault's fields."""
+    """A run on hardware: its compute cycles, what happened when, and its fault's fields.
+
+    Attributes
+    ----------
+    launches : list
+        Cycle, slot and work-group of each.
+    firsts : list
+        Cycle and slot of the first commit of each compute phase.
+    """
 
     cycles: int = 0
     load: int = 0
     events: Events = field(default_factory=lambda: defaultdict(list))
-    launches: list[tuple[int, int, int]] = field(default_factory=list)  # cycle, slot, work-group
+    launches: list[tuple[int, int, int]] = field(default_factory=list)
+    firsts: list[tuple[int, int]] = field(default_factory=list)
     fault: dict[str, int] | None = None
 
 
-class Scene:
-    """The accelerator and its DRAM; one `cycle` of DRAM's clock at a time."""
+def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
+    """When each work-group occupied which resource, from what happened at the ports.
+
+    A compute phase began ``depth`` cycles (decode and execute stages) before its first commit. An
+    access occupies its resource from its commit on, or from the end of the access before it that
+    it waits for.
+    """
+    steps = [(cycle, 1, kind, slot, 0) for cycle, events in ran.events.items()
+             for kind, slot in events]
+    steps += [(cycle, 2, "launch", slot, number) for cycle, slot, number in ran.launches]
+    steps += [(cycle, 0, "first", slot, 0) for cycle, slot in ran.firsts]
+    found: list[Phase] = []
+    group, start = [0] * SLOTS, [-1] * SLOTS
+    accesses: list[tuple[str, int]] = [("", 0)] * SLOTS
+    until = {"dram": 0, "scratchpad": 0}
+    for cycle, _, kind, slot, number in sorted(steps):
+        if kind == "launch":
+            group[slot] = number
+        elif kind == "first":
+            start[slot] = cycle - depth
+        elif kind == "over":
+            resource, committed = accesses[slot]
+            before = (max(until.values()) if policy is Policy.ACCESS
+                      else until["dram"] if resource == "dram" else 0)
+            found.append(Phase(resource, slot, group[slot], max(committed, before), cycle))
+            until[resource] = cycle
+        else:  # a work-group without a lane ends in its first cycle, and commits nothing
+            found.append(Phase("compute", slot, group[slot],
+                               cycle - 1 if start[slot] < 0 else start[slot], cycle))
+            start[slot], accesses[slot] = -1, (kind, cycle)
+    return sorted(found, key=lambda phase: (phase.start, phase.resource))
+
+
+class DeviceSide:
+    """A DRAM at the pins of what is under test; one `cycle` of DRAM's clock at a time."""
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
@@ -77,6 +122,7 @@ class Scene:
         self.machine = machine_named(bench.parameters["machine"])
         self.device = DramDevice(self.part)
         self.now = 0  # DRAM clocks since reset
+        self.refreshes = 0
         i, o = bench.inputs, bench.outputs
         self._dq_in = i["dq_in"]
         self._op, self._driven = o["command.op"], o["dq_out.valid"]
@@ -84,20 +130,22 @@ class Scene:
         self._words, self._mask = o["dq_out.payload.words"], o["dq_out.payload.mask"]
         self._late = o["late"]
         self._busy = self._op.mask | self._driven.mask | self._late.mask
-        self._stall, self._begins, self._idle = o["stall"], o["begins"], o["idle"]
-        self._flags = {name: o[name] for name in ("launch.valid", "access.valid", "ended.valid",
-                                                  "over")}
-        self._any = sum(each.mask for each in self._flags.values())
+        self._put: set[int] = set()
+
+    async def step(self, word: int, dq: int) -> int:
+        """Drive the ports for one clock, and return what they show at its end."""
+        return await self.bench.step(word | self._dq_in.to(dq))
 
     async def cycle(self, word: int = 0) -> int:
         """One clock: what the device drives is random where it drives nothing."""
         read = self.device.data_out(self.now)
         dq = (self.bench.rng.getrandbits(BEAT_WORDS * WORD_BITS) if read is None
               else int.from_bytes(read, "little"))
-        seen = await self.bench.step(word | self._dq_in.to(dq))
+        seen = await self.step(word, dq)
         if seen & self._busy:
             assert not self._late.of(seen), "a refresh came too late"
             op = Command(self._op.of(seen))
+            self.refreshes += op is Command.REF
             if op is not Command.NOP:
                 self.device.command(self.now, op, self._command["bank"].of(seen),
                                     self._command["row"].of(seen) if op is Command.ACT else 0,
@@ -108,8 +156,6 @@ class Scene:
                                     _BYTES_OF[self._mask.of(seen)])
         self.now += 1
         return seen
-
-    # -- content ---------------------------------------------------------------------------------
 
     def put(self, address: int, content: bytes) -> None:
         """Bytes into the device, whole bursts: what is around them is random."""
@@ -136,23 +182,62 @@ class Scene:
         start = address - first * BURST_BYTES
         return bytes(found[start:start + size])
 
-    async def load(self, program: Program, memory: Memory) -> int:
-        """Buffers' content and the program into DRAM, all buffers mapped; the program's address."""
-        self._put: set[int] = set()
-        bench, inputs = self.bench, self.bench.inputs
+    def put_kernel(self, program: Program, memory: Memory, *, address: int | None = None,
+                   words: Sequence[int] | None = None) -> int:
+        """Buffers' content and the program into the device; the program's address.
+
+        ``address`` is another than the first row of all banks after all buffers; ``words`` are
+        other instructions than the program's, encoded.
+        """
+        self._put = set()
         end = 0
         for number, buffer in program.buffers.items():
             self.put(buffer.address, memory[number].astype("<u4").tobytes())
             end = max(end, buffer.end)
-        address = -(-end // _ROW) * _ROW
-        words = np.array([encode(each) for each in program.instructions], dtype="<u8")
-        self.put(address, words.tobytes())
+        address = -(-end // _ROW) * _ROW if address is None else address
+        encoded = [encode(each) for each in program.instructions] if words is None else words
+        self.put(address, np.array(encoded, dtype="<u8").tobytes())
+        return address
+
+    def get_buffers(self, program: Program, memory: Memory) -> None:
+        """Buffers' content out of the device."""
+        for number, buffer in program.buffers.items():
+            content = self.get(buffer.address, WORD_BYTES * buffer.words)
+            memory[number][...] = np.frombuffer(content, "<u4").reshape(memory[number].shape)
+
+    def timed(self, program: Program, grid: Grid, memory: Memory, policy: Policy, begin: int
+              ) -> CycleModel:
+        """The cycle model of a run that began in that DRAM clock; ``memory`` is its own."""
+        due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
+        built = replace(grid, machine=as_built(grid.machine))
+        return CycleModel(program, built, memory, policy=policy, part=self.part,
+                          timeline=DramTimeline(self.part, due=due))
+
+
+class Scene(DeviceSide):
+    """The accelerator and its DRAM."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench)
+        o = bench.outputs
+        self._stall, self._begins, self._idle = o["stall"], o["begins"], o["idle"]
+        self._flags = {name: o[name] for name in ("launch.valid", "access.valid", "ended.valid",
+                                                  "over", "first")}
+        self._any = sum(each.mask for each in self._flags.values())
+
+    async def load(self, program: Program, memory: Memory, **more) -> int:
+        """Buffers' content and the program into DRAM, all buffers mapped; the program's address.
+
+        ``more``: as of `put_kernel`.
+        """
+        address = self.put_kernel(program, memory, **more)
+        inputs = self.bench.inputs
         for number, buffer in program.buffers.items():
             word = inputs.pack({
                 "mapping.valid": 1, "mapping.payload.buffer": number, "mapping.payload.valid": 1,
                 "mapping.payload.address": buffer.address // WORD_BYTES,
                 "mapping.payload.x": buffer.x, "mapping.payload.y": buffer.y})
-            while not bench.outputs["mapping.ready"].of(await self.cycle(word)):
+            while not self.bench.outputs["mapping.ready"].of(await self.cycle(word)):
                 pass
         for number, chip in program.scratchpad_buffers.items():
             await self.cycle(inputs.pack({
@@ -161,15 +246,40 @@ class Scene:
                 "chip.payload.buffer.x": chip.x, "chip.payload.buffer.y": chip.y}))
         return address
 
-    # -- a run -----------------------------------------------------------------------------------
+    async def calm(self, clocks: int) -> None:
+        """Wait until no refresh is under way and none falls due within ``clocks``."""
+        settled = self.part.nRFC + _SETTLED
+        assert settled + clocks < self.part.nREFI, f"{clocks} clocks always meet a refresh"
+        while not settled < self.now % self.part.nREFI < self.part.nREFI - clocks:
+            await self.cycle()
 
     async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
-                  most: int = 1 << 40) -> tuple[Ran, int]:
-        """A kernel, from start to idle; and the first DRAM clock of its time."""
-        address = await self.load(program, memory)
+                  most: int = 1 << 40, calm: int = 0, address: int | None = None,
+                  words: Sequence[int] | None = None, at: int | None = None,
+                  tell: Callable[[int, int], None] = lambda cycle, launched: None
+                  ) -> tuple[Ran, int]:
+        """A kernel, from start to idle; and the first DRAM clock of its time.
+
+        Parameters
+        ----------
+        most : int
+            Compute cycles after which it is taken to hang.
+        calm : int
+            DRAM clocks from its start on in which no refresh falls due.
+        address, words
+            As of `put_kernel`.
+        at : int or None
+            The byte at which the accelerator is told the program to be, if not where it is.
+        tell : callable
+            Now and then called with the compute cycle and the work-groups launched so far.
+        """
+        address = await self.load(program, memory, address=address, words=words)
+        if calm:
+            await self.calm(calm)
+        told = address if at is None else at
         await self.cycle(self.bench.inputs.pack({
-            "start.valid": 1, "start.payload.address": address // WORD_BYTES,
-            "start.payload.instructions": len(program.instructions),
+            "start.valid": 1, "start.payload.address": told // WORD_BYTES,
+            "start.payload.instructions": len(program.instructions if words is None else words),
             "start.payload.grid.x": grid.x, "start.payload.grid.y": grid.y,
             "start.payload.grid.width": grid.width.bit_length() - 1,
             "start.payload.policy": CODES.index(policy)}))
@@ -182,6 +292,8 @@ class Scene:
                     self._happens(ran, cycle, seen)
                 cycle += 1
                 assert cycle < most, f"the kernel still runs after {most} compute cycles"
+                if not cycle & 0x3FF:
+                    tell(cycle, len(ran.launches))
             if self._idle.of(seen):
                 break
             seen = await self.cycle()
@@ -191,9 +303,7 @@ class Scene:
                          for name in ("cause", "slot", "index", "number")}
         for _ in range(self.part.nCAS + 8):  # the last words reach the device
             await self.cycle()
-        for number, buffer in program.buffers.items():
-            content = self.get(buffer.address, WORD_BYTES * buffer.words)
-            memory[number][...] = np.frombuffer(content, "<u4").reshape(memory[number].shape)
+        self.get_buffers(program, memory)
         return ran, begin
 
     def _happens(self, ran: Ran, cycle: int, seen: int) -> None:
@@ -207,8 +317,9 @@ class Scene:
                           o["access.payload"].of(seen)))
         if self._flags["ended.valid"].of(seen):
             found.append(("ended", o["ended.payload"].of(seen)))
-        over = self._flags["over"].of(seen)
-        found += [("over", slot) for slot in range(2) if over >> slot & 1]
+        over, first = self._flags["over"].of(seen), self._flags["first"].of(seen)
+        found += [("over", slot) for slot in range(SLOTS) if over >> slot & 1]
+        ran.firsts += [(cycle, slot) for slot in range(SLOTS) if first >> slot & 1]
         if found:
             ran.events[cycle] = sorted(found)
 
@@ -216,10 +327,7 @@ class Scene:
         """A run, with every event in its cycle and every word as the cycle model has them."""
         wanted = {number: words.copy() for number, words in memory.items()}
         ran, begin = await self.run(program, grid, memory, policy)
-        due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
-        built = replace(grid, machine=as_built(grid.machine))
-        timed = CycleModel(program, built, wanted, policy=policy, part=self.part,
-                           timeline=DramTimeline(self.part, due=due)).run()
+        timed = self.timed(program, grid, wanted, policy, begin).run()
         expected = events_of(timed)
         assert ran.fault is None, ran.fault
         for cycle in sorted({*expected, *ran.events}):
@@ -231,6 +339,11 @@ class Scene:
             self.bench.compared += 1
         assert ran.load == timed.load, f"loaded in cycle {ran.load}, not {timed.load}"
         assert ran.cycles == timed.cycles, f"{ran.cycles} cycles, not {timed.cycles}"
+        depth = self.machine.decode_stages + self.machine.execute_stages
+        shown = phases_of(ran, depth=depth, policy=policy)
+        right = sorted(timed.phases, key=lambda phase: (phase.start, phase.resource))
+        for one, other in zip(shown, right, strict=True):
+            assert one == other, f"{one}, and should be {other}"
         for number, words in wanted.items():
             wrong = np.argwhere(memory[number] != words)
             assert not len(wrong), (f"buffer {number}, line and column {wrong[0]}: "

@@ -209,3 +209,26 @@ def test_adversary_of_no_analysis(call):
     said = call("simd", "adversary", "--analysis", "mine")
     assert said.returncode == 2
     assert "known are hold, own, published" in said.stderr
+
+
+@pytest.mark.thorough
+def test_a_kernel_on_the_rtl(call, tmp_path):
+    """Results, cycles, phases and a chart from the hardware; and a fault in the models' words."""
+    said = call("simd", "run", "vector_add", "--size", "0=150,1", "--size", "1=150,1", "--size",
+                "2=150,1", "--grid", "150", "--random", "3", "--check", "--machine", "small",
+                "--model", "rtl", "--policy", "access", "--chart", "c.svg", "-o", "out", "--json")
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)
+    assert found["differs"] == []
+    assert found["operations"] is None
+    assert found["cycles"] == max(phase["end"] for phase in found["phases"])
+    assert len({phase["work_group"] for phase in found["phases"]}) == found["work_groups"] == 3
+    assert np.load(tmp_path / "out" / "buffer-2.npy").shape == (1, 150)
+    (tmp_path / "k.sas").write_text(".data\n0 0 40 1\n.text\nmov v0, vc.tid_x\n"
+                                    "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n")
+    words = "simd", "run", "k.sas", "--grid", "64", "--machine", "small", "--model"
+    model, rtl = (call(*words, each) for each in ("cycle", "rtl"))
+    assert (model.returncode, rtl.returncode) == (2, 2)
+    place = "k: line 6, instruction 2 (ldgidxit), work-group 0 at (0, 0): "
+    assert place in model.stderr
+    assert place in rtl.stderr

@@ -1,0 +1,140 @@
+"""A kernel on the accelerator's RTL, simulated: its result, its cycles, and every phase."""
+
+import contextlib
+import dataclasses
+import json
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from cyclebound.golden.simd.accelerator import Phase, Timed
+from cyclebound.golden.simd.faults import Cause
+from cyclebound.golden.simd.isa import encode
+from cyclebound.golden.simd.machine import MACHINES, Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.work_group import Memory
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Block, Configuration, Testbench
+from cyclebound.sim.cache import key_of
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.sources import sources
+
+__all__ = ["run_rtl"]
+
+_BLOCK = "simd.accelerator"
+_SAYS = {
+    Cause.ILLEGAL: "no instruction", Cause.END: "execution runs on after the last instruction",
+    Cause.OVERFLOW: "the control stack is full",
+    Cause.EMPTY: "cpop finds the control stack empty",
+    Cause.ACCESS: "an access that leaves its buffer or its registers, or that the hardware does "
+                  "not have yet (docs/simd.md)",
+}
+
+Tell = Callable[[str, int, int], None]
+
+
+def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: str,
+            tell: Tell = lambda step, done, total: None, folder: Path | None = None) -> Timed:
+    """Run a kernel; ``memory`` is changed in place.
+
+    Parameters
+    ----------
+    policy, part : str
+        Their names.
+    tell : callable
+        Is told a step, how much of it is done, and how much there is.
+    folder : Path or None
+        Where the simulation keeps its files; None: a folder that is removed.
+
+    Returns the time as the hardware has it; it does not count operations. Raises `UserError`, also
+    for a fault.
+    """
+    machine = next((name for name, each in MACHINES.items() if each == grid.machine), None)
+    if machine is None:
+        raise UserError(f"the RTL is one of the machines {', '.join(MACHINES)}, "
+                        f"not {grid.machine}")
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        return _simulated(program, grid, memory, machine, policy, part, tell, folder)
+
+
+def _block(machine: str, part: str) -> Block:
+    """The accelerator in one configuration, with the testbench for a kernel of one's own.
+
+    With all its probes, so that it has the same simulator as in a regression.
+    """
+    return dataclasses.replace(
+        catalogue.load().find(_BLOCK),
+        configurations={"own": Configuration({"machine": machine, "part": part})},
+        testbenches=(Testbench("user", "cyclebound.tb.simd.accelerator_user", observes=False,
+                               max_cycles=1 << 40),))
+
+
+def _simulated(program: Program, grid: Grid, memory: Memory, machine: str, policy: str, part: str,
+               tell: Tell, folder: Path) -> Timed:
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in ("ran.json", "ran.npz", "progress.json"):
+        (folder / old).unlink(missing_ok=True)
+    (folder / "kernel.json").write_text(json.dumps({
+        "name": program.name, "words": [encode(each) for each in program.instructions],
+        "grid": [grid.x, grid.y, grid.width], "policy": policy, **{
+            name: {number: [each.address, each.x, each.y] for number, each in kept.items()}
+            for name, kept in (("buffers", program.buffers),
+                               ("scratchpad_buffers", program.scratchpad_buffers))}}))
+    np.savez(folder / "memory.npz", **{str(number): words for number, words in memory.items()})
+    identity = key_of(sources(()), _BLOCK, machine, part, "user")
+    with _followed(folder / "progress.json", grid.count, tell):
+        outcome = simulate(_block(machine, part), Job(_BLOCK, "own", "user", 1, str(folder),
+                                                      wall_limit=7 * 86400.0), identity=identity)
+    if not outcome.passed:
+        raise UserError(f"the simulation failed: {outcome.reason}")
+    ran = json.loads((folder / "ran.json").read_text())
+    if ran["fault"]:
+        raise UserError(_stopped(program, grid, ran["fault"]))
+    with np.load(folder / "ran.npz") as kept:
+        for number, words in memory.items():
+            words[...] = kept[str(number)]
+    found = Timed(cycles=ran["cycles"], load=ran["load"], refreshes=ran["refreshes"],
+                  phases=[Phase(*each) for each in ran["phases"]])
+    for phase in found.phases:
+        found.busy[phase.resource] += phase.end - phase.start
+    return found
+
+
+def _stopped(program: Program, grid: Grid, fault: dict[str, int]) -> str:
+    """What stopped a kernel, as the models say it."""
+    cause, index = Cause(fault["cause"]), fault["index"]
+    if cause is Cause.LOAD:
+        return f"{program.name}: its instructions lie beyond the device"
+    place = next(place for place in grid.places() if place.number == fault["number"])
+    name = (f" ({program.instructions[index].name})" if index < len(program.instructions) else "")
+    return f"{program.where(index)}{name}, {place}: {_SAYS[cause]}"
+
+
+@contextlib.contextmanager
+def _followed(path: Path, groups: int, tell: Tell) -> Iterator[None]:
+    """What the simulation says of its progress, while it runs."""
+    over = threading.Event()
+
+    def follow() -> None:
+        tell("building the simulator", 0, 1)
+        while not over.wait(0.5):
+            try:
+                _, launched = json.loads(path.read_text())
+            except (OSError, ValueError):
+                continue
+            tell("building the simulator", 1, 1)
+            tell("work-groups", launched, groups)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,162 @@
+"""How long accesses and program loads take on the accelerator, at their worst places."""
+
+import numpy as np
+
+from cyclebound.golden.dram.bounds import most_bursts
+from cyclebound.golden.dram.index_bounds import buffer_rows
+from cyclebound.golden.dram.request import BURST_WORDS, WORD_BYTES
+from cyclebound.golden.dram.tile_search import Longest, longest_lines, longest_run
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.scheduler import Policy
+from cyclebound.golden.simd.work_group import memory_of
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.simd.accelerator_scene import Scene
+from cyclebound.tools.simd.assembler import assemble
+
+Tile = tuple[int, int, int]
+"""Words of a line, words between two lines, lines."""
+
+TILES: tuple[Tile, ...] = ((1, 0, 1), (16, 0, 1), (64, 0, 1), (200, 0, 1), (8, 11, 8), (32, 5, 6))
+SHARED: tuple[Tile, ...] = ((16, 0, 1), (64, 0, 1), (200, 0, 1), (32, 5, 6))
+# Widths of a scratchpad's lines, for tiles of 8 lines of 8 words.
+WIDTHS = 8, 9, 11, 12, 34
+LENGTHS = 1, 8, 9, 40, 200, 2048
+# An access begins at one of five places in the pattern of both clocks: with so many instructions
+# more before it each time, at each of them.
+PLACES = 12
+_SCATTERED = 20480  # words of a buffer in which neighbouring indexes may lie in rows of one bank
+
+
+def worst_address(part: Part, tile: Tile, write: bool) -> int:
+    """A first word from which a tile has the longest issue delay."""
+    words, gap, count = tile
+    if count > 1 and gap:
+        lines = longest_lines(part, words=words, period=words + gap, count=count, write=write)
+        assert lines is not None
+        return lines.address
+    total, found = words * count, []
+    for bursts in range(-(-total // BURST_WORDS), most_bursts(words=total) + 1):
+        longest = longest_run(part, bursts=bursts, write=write)
+        assert longest is not None
+        shift = max(0, BURST_WORDS * (bursts - 1) + 1 - total)
+        found.append(Longest(longest.delay, longest.address + shift))
+    return max(found, key=lambda each: each.delay).address
+
+
+def tile_program(tile: Tile, address: int, body: str) -> Program:
+    """A kernel with such a tile from word ``address`` of DRAM on, and a scratchpad for it."""
+    words, gap, count = tile
+    return assemble(f".data\n0 {WORD_BYTES * address:#x} {words + gap} {count}\n.sp_data\n"
+                    f"0 0 {words} {count}\n.text\n{body}exit\n")
+
+
+def nops(count: int) -> str:
+    return "nop\n" * count
+
+
+async def play(scene: Scene, program: Program, grid: Grid, policy: Policy = Policy.UNCONSTRAINED,
+               **more) -> None:
+    """A run whose words are the cycle model's."""
+    rng = np.random.default_rng(scene.bench.rng.getrandbits(32))
+    memory = memory_of(program)
+    for words in memory.values():
+        words[...] = rng.integers(0, 1 << 32, words.shape, dtype=np.uint32)
+    wanted = {number: words.copy() for number, words in memory.items()}
+    ran, begin = await scene.run(program, grid, memory, policy, **more)
+    assert ran.fault is None, ran.fault
+    if not more:
+        timed = scene.timed(program, grid, wanted, policy, begin).run(keep=False)
+        assert ran.cycles == timed.cycles, f"{ran.cycles} cycles, not {timed.cycles}"
+
+
+def kind(tile: Tile, write: bool) -> dict[str, int]:
+    return {**dict(zip(("words", "gap", "count"), tile, strict=True)), "write": int(write)}
+
+
+@testbench
+async def tiles(bench: Bench) -> None:
+    """One work-group, no refresh: tiles at their worst addresses, at every place of the clocks."""
+    scene = Scene(bench)
+    for tile in TILES:
+        for write in (False, True):
+            name = "stg2sptile" if write else "ldg2sptile"
+            body = "".join(f"{nops(number)}{name} 0, 0\n" for number in range(PLACES))
+            program = tile_program(tile, worst_address(scene.part, tile, write), body)
+            bench.declare("tile", **kind(tile, write))
+            await play(scene, program, Grid(1, 1, scene.machine), calm=8000)
+            bench.undeclare("tile")
+
+
+@testbench
+async def indexes(bench: Bench) -> None:
+    """Indexes that lie in two rows of one bank by turns, one request without a refresh."""
+    scene = Scene(bench)
+    items, part = scene.machine.items, scene.part
+    rows = buffer_rows(part=part, words=_SCATTERED)
+    sweep = BURST_WORDS * part.bursts_per_sweep
+    for write in (False, True):
+        name = "stgidxit" if write else "ldgidxit"
+        for place in range(5):
+            program = assemble(
+                f".data\n0 0x0 160 {_SCATTERED // 160}\n.text\nmov v0, vc.lid_x\n"
+                f"and v0, v0, 1\nimul v0, v0, {sweep}\nmovvsp vc.mem_idx, v0\n"
+                f"{nops(place)}{name} v1, 0\nexit\n")
+            bench.declare("indexed", indexes=items, rows=rows, write=int(write))
+            await play(scene, program, Grid(items, 1, scene.machine), calm=9000)
+            bench.undeclare("indexed")
+
+
+@testbench
+async def scratchpads(bench: Bench) -> None:
+    """Transfers of all shapes, at every place of the clocks; with a second work-group, too."""
+    scene = Scene(bench)
+    machine = scene.machine
+    for width in WIDTHS:
+        for name, count in (("ldsplin v0, 0", 1), ("stsplin v0, 0", 4)):
+            body = "".join(f"{nops(number)}{name}\n" for number in range(PLACES))
+            program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 {width} 9\n.text\n{body}exit\n")
+            bench.declare("scratchpad", words=8, gap=width - 8, count=8)
+            await play(scene, program, Grid(8, 8 * count, machine, 8), Policy.UNCONSTRAINED)
+            bench.undeclare("scratchpad")
+    for words in (1, 5, 32):
+        body = "".join(f"{nops(number)}sldsp s0, 0\n" for number in range(PLACES))
+        program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 40 1\n.text\n"
+                           f"smovssp sc.sd_words, {words}\n{body}exit\n")
+        bench.declare("scratchpad", words=words, gap=0, count=1)
+        await play(scene, program, Grid(1, 1, machine), Policy.COMPUTE)
+        bench.undeclare("scratchpad")
+
+
+@testbench
+async def two_work_groups(bench: Bench) -> None:
+    """Both have tiles of one kind, without a pause, through refreshes and under each policy."""
+    scene = Scene(bench)
+    for number, tile in enumerate(SHARED):
+        for write in (False, True):
+            name = "stg2sptile" if write else "ldg2sptile"
+            body = (f"smov s0, 12\nagain:\n{name} 0, 0\nsisub s0, s0, 1\n"
+                    "#bound branchcycle 11 1\nsicj.g again, s0\n")
+            program = tile_program(tile, worst_address(scene.part, tile, write), body)
+            declared = kind(tile, write)
+            bench.declare("tile_shared", **declared, **{
+                f"other_{name}": value for name, value in declared.items()})
+            await play(scene, program, Grid(4 * scene.machine.items, 1, scene.machine),
+                       list(Policy)[number % len(Policy)])
+            bench.undeclare("tile_shared")
+
+
+@testbench
+async def programs(bench: Bench) -> None:
+    """Programs of all lengths, each from the first burst that makes it slowest."""
+    scene = Scene(bench)
+    for length in LENGTHS:
+        bursts = -(-8 * length // (BURST_WORDS * WORD_BYTES))
+        longest = longest_run(scene.part, bursts=bursts, write=False)
+        assert longest is not None
+        program = assemble(f".data\n0 0x100000 1 1\n.text\n{nops(length - 1)}exit\n")
+        bench.declare("load", instructions=length)
+        await play(scene, program, Grid(1, 1, scene.machine), calm=9000,
+                   address=WORD_BYTES * longest.address)
+        bench.undeclare("load")

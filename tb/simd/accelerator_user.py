@@ -1,0 +1,51 @@
+"""A user's kernel on the accelerator: its phases, and what becomes of its buffers.
+
+The job's folder has ``kernel.json`` and ``memory.npz`` (`sim.simd_rtl` writes them): instructions,
+buffers, grid and policy; content by buffer. ``ran.json`` and ``ran.npz`` are written there.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from cyclebound.golden.simd.isa import decode
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import Buffer, Program
+from cyclebound.golden.simd.scheduler import Policy
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.simd.accelerator_scene import Scene, phases_of
+
+
+def _buffers(listed: dict[str, list[int]]) -> dict[int, Buffer]:
+    return {int(number): Buffer(int(number), *sizes) for number, sizes in listed.items()}
+
+
+@testbench
+async def kernel(bench: Bench) -> None:
+    folder = Path(json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())["folder"])
+    work = json.loads((folder / "kernel.json").read_text())
+    program = Program(work["name"], tuple(map(decode, work["words"])),
+                      buffers=_buffers(work["buffers"]),
+                      scratchpad_buffers=_buffers(work["scratchpad_buffers"]))
+    with np.load(folder / "memory.npz") as kept:
+        memory = {int(number): kept[number].copy() for number in kept.files}
+    scene = Scene(bench)
+    policy, grid = Policy(work["policy"]), Grid(*work["grid"][:2], scene.machine, work["grid"][2])
+    progress = folder / "progress.json"
+
+    def tell(cycle: int, launched: int) -> None:
+        progress.with_suffix(".new").write_text(json.dumps([cycle, launched]))
+        progress.with_suffix(".new").rename(progress)
+
+    tell(0, 0)
+    refreshes = scene.refreshes
+    ran, _ = await scene.run(program, grid, memory, policy, tell=tell)
+    depth = scene.machine.decode_stages + scene.machine.execute_stages
+    np.savez(folder / "ran.npz", **{str(number): words for number, words in memory.items()})
+    (folder / "ran.json").write_text(json.dumps({
+        "cycles": ran.cycles, "load": ran.load, "fault": ran.fault,
+        "refreshes": scene.refreshes - refreshes,
+        "phases": [] if ran.fault else phases_of(ran, depth=depth, policy=policy)}))
+    bench.compared += 1

@@ -1,0 +1,116 @@
+"""Testbench of the accelerator with its registers: a client of cocotbext-axi runs kernels.
+
+The client knows nothing but registers; between it and the DRAM's pins lies all of the machine.
+Compute cycles that the registers tell are the cycle model's.
+"""
+
+import logging
+
+import cocotb
+import numpy as np
+from cocotb.triggers import ClockCycles, RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.simd.faults import Cause
+from cyclebound.golden.simd.host_registers import Register, Status
+from cyclebound.golden.simd.hosted_accelerator import Told, start_writes, told
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.scheduler import Policy
+from cyclebound.golden.simd.work_group import Memory
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.pins import Pins
+from cyclebound.tb.simd.accelerator_faults import FIRST, STOPPED, check_stores, faulty, filled
+from cyclebound.tb.simd.accelerator_scene import DeviceSide
+from cyclebound.tools.simd.kernel_cases import case, expected
+
+_FIRST = 17  # DRAM clocks from a kernel's first to the first command for its program, on the pins
+
+_PAUSE = 100  # clocks between two looks at STATUS
+
+
+class HostScene(DeviceSide):
+    """A host on one side, a DRAM on the other; both work by themselves."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench)
+        self.pins = Pins(bench)
+        logging.getLogger(f"cocotb.{bench.name}").setLevel(logging.WARNING)
+        self.master = AxiLiteMaster(AxiLiteBus.from_prefix(self.pins, "s_axil"), bench.dut.clk)
+        self._opened = -1  # the DRAM clock of the first command since the last start
+        self._task = cocotb.start_soon(self._forever())
+
+    async def step(self, word: int, dq: int) -> int:
+        seen, _ = await self.pins.step(dq_in=dq)
+        return seen
+
+    async def _forever(self) -> None:
+        while True:
+            seen = await self.cycle()
+            if self._opened < 0 and self._op.of(seen) == Command.ACT.value:
+                self._opened = self.now - 1
+
+    async def write(self, register: Register, value: int) -> None:
+        await self.master.write_dword(register, value)
+
+    async def read(self, register: Register) -> int:
+        return await self.master.read_dword(register)
+
+    async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy
+                  ) -> tuple[Told, int]:
+        """What the registers tell of a kernel, and its first DRAM clock."""
+        address = self.put_kernel(program, memory)
+        *before, start = start_writes(program, grid, policy, address)
+        for register, value in before:
+            await self.write(register, value)
+        while not 1000 < self.now % self.part.nREFI < self.part.nREFI - 2000:
+            await RisingEdge(self.bench.dut.clk)  # so that no refresh comes before the program
+        self._opened = -1
+        await self.write(*start)
+        assert not await self.read(Register.STATUS) & (Status.IDLE | Status.REFUSED)
+        while not await self.read(Register.STATUS) & Status.IDLE:
+            await ClockCycles(self.bench.dut.clk, _PAUSE)
+        found = {register: await self.read(register) for register in Register}
+        self.get_buffers(program, memory)
+        return told(found.__getitem__), self._opened - _FIRST
+
+    async def compare(self, name: str, policy: Policy) -> None:
+        """An installed kernel: its results, and its compute cycles as the cycle model has them."""
+        found = case(name, self.machine)
+        wanted = expected(name, found)
+        copied = {number: words.copy() for number, words in found.memory.items()}
+        ran, begin = await self.run(found.program, found.grid, found.memory, policy)
+        timed = self.timed(found.program, found.grid, copied, policy, begin).run(keep=False)
+        assert ran == Told(timed.cycles)
+        for number, words in wanted.items():
+            assert np.array_equal(found.memory[number], words)
+        self.bench.compared += 1
+
+
+@testbench
+async def kernels(bench: Bench) -> None:
+    """Kernels of all kinds under each policy, one after the other."""
+    scene = HostScene(bench)
+    for name, policy in zip(("vector_add", "stencil", "saxpy", "srad_reduce"), Policy,
+                            strict=True):
+        await scene.compare(name, policy)
+
+
+@testbench
+async def a_kernel_that_is_stopped(bench: Bench) -> None:
+    """Registers tell what stopped it, and the next kernel runs; a start without one is refused."""
+    scene = HostScene(bench)
+    items = scene.machine.items
+    program = faulty("mov v0, vc.lid_x\niadd v0, v0, 635\nmovvsp vc.mem_idx, v0\n"
+                     "ldgidxit v1, 0\nexit\n", items)
+    for policy in (Policy.UNCONSTRAINED, Policy.COMPUTE):
+        memory = filled(program, bench)
+        before = {number: words.copy() for number, words in memory.items()}
+        ran, _ = await scene.run(program, Grid(5 * items, 1, scene.machine), memory, policy)
+        assert (ran.cause, ran.index, ran.number) == (Cause.ACCESS, FIRST + 3, STOPPED), ran
+        check_stores(memory, before)
+        await scene.compare("vector_add", Policy.UNCONSTRAINED)
+    await scene.write(Register.INSTRUCTIONS, 0)
+    await scene.write(Register.CONTROL, 1)
+    assert await scene.read(Register.STATUS) == Status.IDLE | Status.LOADED | Status.REFUSED
