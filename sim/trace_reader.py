@@ -23,7 +23,7 @@ import numpy as np
 STEPS = 1 << 16  # changes of the first signal named, the clock, in a chunk
 _STREAMS = 4  # each holds the times of all steps in its piece of the file, 8 bytes each
 _TIMES = 256 << 20  # bytes: fewer streams, so that their times take no more
-_VALUES = 1, 5, 8  # blocks of an FST file that hold changes; what 254 holds is compressed as a whole
+_VALUES = 1, 5, 8  # blocks of an FST file that hold changes
 _MEMORY = 8 << 30  # bytes: what a broken file may make the library ask for
 
 
@@ -50,8 +50,6 @@ def main(path: str) -> None:
 
 def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
     """The conversation, with functions that send a line, send bytes, and receive a line."""
-    import pywellen
-
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
     with tempfile.TemporaryDirectory() as folder:
@@ -94,9 +92,10 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
 class _Pieces:
     """A file as one or several that the library reads one after the other.
 
-    The library holds the times of all steps in a file. A writer of FST begins a new block of changes
-    from time to time, with all values at its start; a file with one of these blocks and all that
-    is no change is an FST file too. So memory does not grow with the length of the trace.
+    The library holds the times of all steps in a file. A writer of FST begins a new block of
+    changes from time to time, with all values at its start; a file with one of these blocks and
+    all others that hold no changes is an FST file too. So memory does not grow with the length of
+    the trace.
 
     Parameters
     ----------

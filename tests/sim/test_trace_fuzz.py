@@ -212,7 +212,8 @@ def test_blocks_that_are_not_as_expected_are_left_to_the_library(tmp_path, cut):
 @pytest.mark.parametrize("suffix", [".fst", ".blocks.fst", ".vcd", ".csv"])
 def test_broken_traces(tmp_path, suffix, rounds):
     head, *rows = TABLE.splitlines()
-    data = {".fst": _FST, ".blocks.fst": _BLOCKS, ".csv": "\n".join([head.replace("req.", ""), *rows * 3]).encode(),
+    data = {".fst": _FST, ".blocks.fst": _BLOCKS,
+            ".csv": "\n".join([head.replace("req.", ""), *rows * 3]).encode(),
             ".vcd": vcd(tmp_path / "good.vcd", traffic([3, 1, 2, 5])).read_bytes()}[suffix]
     (tmp_path / f"good{suffix}").write_bytes(data)
     assert looked_at(tmp_path / f"good{suffix}").finding.requests > 3
