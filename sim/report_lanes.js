@@ -94,13 +94,16 @@
           pen.fillText(String(cycle), step === 1 ? at + wide / 2 : at, TOP - 11);
         }
       }
-      for (const [at, word, mark] of [[begin, "request", "good"], [end, "completion", "bad"]]) {
+      const words = [`request: cycle ${data.first}`, `completion: cycle ${data.last}`];
+      const inside = pen.measureText(words.join("")).width + 24 < end - begin;
+      for (const [at, word, mark, side] of [[begin, words[0], "good", inside ? 1 : -1],
+        [end, words[1], "bad", inside ? -1 : 1]]) {
         line([[at, 4], [at, tall]], color(mark), 1.5);
         pen.fillStyle = color(mark);
-        const side = (mark === "bad") === (end - begin > 190) ? -1 : 1;
+        const room = side > 0 ? total - at : at - left;
+        const short = pen.measureText(word).width + 8 > room ? word.split(" ").at(-1) : word;
         pen.textAlign = side < 0 ? "right" : "left";
-        const cycle = mark === "bad" ? data.last : data.first;
-        pen.fillText(`${word}: cycle ${cycle}`, at + 5 * side, 12);
+        pen.fillText(short, at + 5 * side, 12);
       }
       lanes.forEach((each, number) => {
         const top = TOP + number * ROW + (ROW - HIGH) / 2, low = top + HIGH, mid = top + HIGH / 2;
