@@ -280,23 +280,60 @@ def _evidence(block: "blocks.Block") -> list[str]:
 
 
 @app.command()
-def bound(name: BlockName, configuration: ConfigurationName = None, settings: Settings = None,
+def bound(name: Annotated[str, typer.Argument(
+              metavar="BLOCK", help="A block or a family, as `list` names it.")],
+          configuration: ConfigurationName = None, settings: Settings = None,
           derivation: Annotated[bool, typer.Option(
               "--derivation", help="Quote how each claim is derived.")] = False,
           as_json: AsJson = False) -> None:
-    """What is claimed of the block's latencies: values, formulas and sources, with no simulation.
+    """What is claimed of latencies: values, formulas and sources, with no simulation.
 
-    A claim may need parameters of a request besides those of the block: name them with --set, e.g.
+    Of a block, or of all blocks of a family that have what --configuration and --set name. A claim
+    may need parameters of a request besides those of the block: name them with --set, e.g.
     `cyclebound bound noc.arbiter --set requesters=11`.
     """
-    block = the_catalogue().find(name)
+    chosen = the_catalogue().select([name])
+    family = name not in (block.name for block in chosen) and chosen[0].family == name
+    found = {}
+    for block in chosen:
+        if family and not _has(block, configuration, settings):
+            continue
+        found[block.name] = _claims(block, configuration, settings)
+    if not found:
+        raise UserError(f"no block of {name} has all that --configuration and --set name")
+    rows = [row for each in found.values() for row in each]
+    if as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        for block, claims in found.items():
+            if family:
+                console().print(f"{block}\n", style="bold underline")
+            for row in claims:
+                _print_claim(row, derivation)
+    if settings and not family and all(row["cycles"] is None for row in rows):
+        raise UserError(rows[0]["problem"] + "; give it with --set NAME=VALUE")
+
+
+def _has(block: "blocks.Block", configuration: str | None, settings: list[str] | None) -> bool:
+    """Whether a block of a family has this configuration, and what is set."""
+    if configuration is not None and configuration not in block.configurations:
+        return False
+    known = {*block.configuration(configuration)[1].parameters,
+             *(name for each in block.bounds for name in each.bound.parameters)}
+    return known >= {each.partition("=")[0] for each in settings or ()}
+
+
+def _claims(block: "blocks.Block", configuration: str | None,
+            settings: list[str] | None) -> list[dict[str, object]]:
+    """All that is claimed of a block, as rows for `bound`. Raises `UserError`."""
     more = tuple(dict.fromkeys(p for o in block.bounds for p in o.bound.parameters))
     parameters = parameters_of(block, configuration, settings, more=more)
     own = block.configuration(configuration)[1].parameters
     block.make({name: parameters[name] for name in own})  # refuses what the component refuses
     rows = []
     for observed in block.bounds:
-        row = {"bound": observed.bound.name, "claim": observed.bound.kind, "what": observed.what,
+        row = {"block": block.name, "bound": observed.bound.name,
+               "claim": observed.bound.kind, "what": observed.what,
                "environment": observed.bound.environment, "symbols": _symbols(observed.bound),
                "first": observed.probe.start if observed.probe else None,
                "last": observed.probe.end if observed.probe else None,
@@ -316,13 +353,7 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
             raise UserError(f"bound {observed.bound.name} of {block.name}: "
                             f"{type(error).__name__}: {error}") from error
         rows.append(row)
-    if as_json:
-        print(json.dumps(rows, indent=2))
-    else:
-        for row in rows:
-            _print_claim(row, derivation)
-    if settings and all(row["cycles"] is None for row in rows):
-        raise UserError(rows[0]["problem"] + "; give it with --set NAME=VALUE")
+    return rows
 
 
 def _values(block: "blocks.Block", observed: "blocks.Observed") -> list[dict]:

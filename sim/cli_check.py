@@ -3,6 +3,7 @@
 import json
 import math
 import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from cyclebound.sim.shape import cleaned
 
 checks = lazy("cyclebound.sim.check")
 new_blocks = lazy("cyclebound.sim.new_block")
+printing = lazy("cyclebound.sim.print_table")
 probes = lazy("cyclebound.tb.probe")
 tallies = lazy("cyclebound.tb.tally")
 traces = lazy("cyclebound.sim.trace")
@@ -195,19 +197,33 @@ def _prepare(trace: "traces.Trace", scope: str, names: list[str] | None) -> None
             raise UserError(f"--name {name}: {error.args[0]}") from None
 
 
+def _requests(row: "tallies.Finding") -> Iterator[tuple[str, Mapping]]:
+    """The longest request and the one closest to its bound, with what to call each."""
+    if row.worst is None:
+        return
+    longest = {name: getattr(row, name) for name in ("first", "last", "times", "parameters")}
+    for said, shown in (("worst", longest), ("closest to its bound", row.tightest)):
+        if said == "worst" or (shown and shown["first"] != row.first):
+            what = ", ".join(f"{key} {value}" for key, value in shown["parameters"].items())
+            took = f": {shown['latency']:,} of {shown['allowed']:,}" if said != "worst" else ""
+            yield f"{said}{f' ({what})' if what else ''}{took}", shown
+
+
+def _times(times: list[int], unit: str) -> str:
+    number, _, name = unit.partition(" ")
+    return " to ".join(f"{time * int(number):,} {name}" if unit else f"{time:,}"
+                       for time in times)
+
+
 def _print(trace: Path, found: "checks.Checked", unit: str) -> None:
     row, out = found.finding, console()
     clock = f" of {found.clock}" if found.clock else ""
     out.print(f"{trace}: {found.cycles:,} cycles{clock}, {found.changes:,} changes of the "
               f"{len(found.signals)} signals read", soft_wrap=True)
-    out.print(tallies.table([row]))
-    if row.worst is not None:
-        name, _, number = unit.partition(" ")
-        times = " to ".join(f"{time * int(name):,} {number}" if unit else f"{time:,}"
-                            for time in row.times)
-        what = ", ".join(f"{key} {value}" for key, value in row.parameters.items())
-        out.print(f"closest to its bound{f' ({what})' if what else ''}: cycles {row.first:,} to "
-                  f"{row.last:,}, which end at {times}", soft_wrap=True)
+    printing.print_table(tallies.table([row]), out)
+    for said, shown in _requests(row):
+        out.print(f"{said}: cycles {shown['first']:,} to {shown['last']:,}, which end at "
+                  f"{_times(shown['times'], unit)}", soft_wrap=True)
     for line in tallies.histogram_lines(row):
         out.print(f"  {line}", soft_wrap=True)
     for count, says in ((row.unfinished, "had not ended with the trace"),

@@ -35,6 +35,7 @@ from cyclebound.golden.dram.utilisation import use_of_bus
 from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, say, status
 from cyclebound.sim.drawing import write
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.print_table import print_table
 
 dram = typer.Typer(no_args_is_help=True, help=GROUPS["dram"][1])
 app.add_typer(dram, name="dram")
@@ -80,7 +81,7 @@ def parts(name: Annotated[str | None, typer.Argument(
             printed += [f"{number.picoseconds / 1000:g} ns"] if number.picoseconds else []
             table.add_row(timing, str(getattr(part, timing)), " or ".join(printed) or "0",
                           "at most" if timing in MAXIMA else "at least", number.source)
-    console().print(table)
+    print_table(table, console())
 
 
 @dram.command()
@@ -222,7 +223,7 @@ def use(words: Annotated[int, typer.Argument(
                           str(known.bursts), str(known.delay), *(
                               f"{100 * float(share):.1f} %"
                               for share in (known.share, known.with_refresh, known.limit)))
-    console().print(table)
+    print_table(table, console())
 
 
 @dram.command()
@@ -241,7 +242,7 @@ def bins(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)]) -> Non
             delays.setdefault(part.name.split()[0], []).append("{} / {}".format(*both))
     for name, row in delays.items():
         table.add_row(name, *row)
-    console().print(table)
+    print_table(table, console())
 
 
 @dram.command()
@@ -417,7 +418,7 @@ def _show(part: Part, bursts: Sequence[int], found: Schedule,
                       str(part.bank_group(command.bank)),
                       hex(command.row) if name == "ACT" else "",
                       str(command.column) if name[:2] in ("RD", "WR") else "")
-    console().print(table)
+    print_table(table, console())
     console().print(f"issue delay: {found.issue_delay} cycles", highlight=False)
     for name, value in allowed.items():
         over = isinstance(value, int) and value < found.issue_delay

@@ -192,7 +192,7 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
                         ("multipliers", str(figures.multipliers)), ("tools", figures.detail),
                         *((f"{row['bound']} ({row['what']})", row["words"]) for row in bounds)):
         table.add_row(name, value)
-    console().print(table)
+    printing.print_table(table, console())
 
 
 def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> None:
@@ -209,7 +209,7 @@ def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> N
                       *(f"{number:,}" for number in (part.luts, part.flip_flops, part.multipliers)))
     table.add_row("all", "", *(f"{sum(part.count * getattr(part, name) for part in parts):,}"
                                for name in ("luts", "flip_flops", "multipliers")))
-    console().print(table)
+    printing.print_table(table, console())
 
 
 def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",

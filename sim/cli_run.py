@@ -358,8 +358,8 @@ def _judged(block: "blocks_of.Block", name: str, outcome: "jobs.Outcome") -> boo
     for row in rows:
         of = f"{row.what}: {row.bound}" if row.bound != "-" else row.what
         print(f"{of}: {row.verdict}, {row.detail}" if row.failed else
-              f"{of}: {row.verdict}, closest {row.worst:,} of {row.allowed:,} {row.unit} in "
-              f"{row.requests:,} requests")
+              f"{of}: {row.verdict}, worst {row.worst:,} of {row.allowed:,} {row.unit} in "
+              f"{row.requests:,} requests{row.closer}")
     return not any(row.failed for row in rows)
 
 

@@ -14,6 +14,7 @@ from cyclebound.golden.systolic.accelerator_plan import Device
 from cyclebound.sim.cli import GROUPS, AsJson, Settings, app, console, progress_bars
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.print_table import print_table
 from cyclebound.sim.systolic_models import load_array
 from cyclebound.sim.systolic_run import Run, run_model
 
@@ -148,12 +149,12 @@ def _show(done: Run, output: Path | None) -> None:
                                       "MACs per byte", "MACs per cycle", "of the roof")):
         table.add_column(heading, justify="right" if number else "left")
     for row in _rows(done):
-        table.add_row(str(row["layer"]).replace("[", r"\["), f"{row['commands']:,}",
+        table.add_row(str(row["layer"]), f"{row['commands']:,}",
                       f"{row['cycles']:,}", f"{row['waiting for memory']:,}", f"{row['macs']:,}",
                       f"{row['macs per byte']:.1f}", f"{row['macs per cycle']:.1f}",
                       f"{row['macs per cycle'] / row['roof']:.0%}")
     out = console()
-    out.print(table)
+    print_table(table, out)
 
     def say(line: str) -> None:
         out.print(line, highlight=False, markup=False, soft_wrap=True)

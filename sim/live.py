@@ -31,6 +31,7 @@ def line_of(found: Verdict | Proof | Outcome) -> Text:
         if found.worst is not None:
             rest += (f": worst {found.worst:,} of {found.allowed:,} in {found.requests:,} requests"
                      if found.allowed is not None else f": {found.detail}")
+            rest += found.closer
         elif found.detail:
             rest += f": {found.detail}"
         if word == "held" and found.kinds > 1:

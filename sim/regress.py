@@ -239,8 +239,8 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
         if witness is not None and (known is None or known[2] != witness.key):
             wanted.append(witness)
     futures = {pool.submit(draw, witness): witness for witness in wanted}
-    for witness, svg in each(futures, "waveforms", report):
-        results.waveform(witness.block, witness.configuration, witness.bound, svg,
+    for witness, lanes in each(futures, "waveforms", report):
+        results.waveform(witness.block, witness.configuration, witness.bound, lanes,
                          witness.command, witness.key)
 
 

@@ -2,9 +2,10 @@
 
 The file is complete in itself: no script, no font, no picture is fetched from anywhere, and its
 content security policy forbids it. The one script that it allows, by its hash, is ``report.js``,
-which searches, filters and sorts the table. It is made from `Results` alone, and from the logs of
-jobs that failed while they are still there. Where a run has blocks of several families, the models
-of `cyclebound gpu`, which no run simulates, have a section too.
+which searches, filters and sorts the table, with ``report_lanes.js``, which draws waveforms. It is
+made from `Results` alone, and from the logs of jobs that failed while they are still there. Where a
+run has blocks of several families, the models of `cyclebound gpu`, which no run simulates, have a
+section too.
 """
 
 import base64
@@ -13,6 +14,7 @@ import io
 import itertools
 import math
 import re
+import shlex
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -36,10 +38,12 @@ from matplotlib.ticker import (
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
+from cyclebound.sim.job import Job
 from cyclebound.sim.mutant_rows import read_campaigns
 from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.table import Run, differences
 from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.waveform_lanes import gtkwave, read_lanes, surfer
 
 __all__ = ["write_report"]
 
@@ -62,8 +66,7 @@ _MEANS = {
 }
 _LOG_LINES = 25
 _SVG = "{http://www.w3.org/2000/svg}"
-_DRAWING = {"svg", "g", "path", "rect", "text", "tspan", "title", "style", "line", "polyline",
-            "polygon", "circle", "defs", "desc"}
+_SEEN = "seen"  # the folder in which the page's commands simulate a request again
 
 
 def write_report(folder: Path, output: Path | None = None, since: Path | None = None) -> Path:
@@ -79,7 +82,8 @@ def write_report(folder: Path, output: Path | None = None, since: Path | None = 
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"words": _words, "count": _count, "plural": _plural, "rate": _rate,
                             "seconds": _seconds, "breaking": _breaking}
-    script = Path(__file__).with_name("report.js").read_text()
+    script = "\n".join(Path(__file__).with_name(name).read_text()
+                       for name in ("report.js", "report_lanes.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS, "script": Markup(script),
                             "script_hash": f"sha256-{digest}"}
@@ -184,17 +188,20 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
     """One verdict, with the speed of its jobs, its histogram and its picture."""
     mine = [job for job in jobs if (job.block, job.configuration) ==
             (verdict.block, verdict.configuration)]
-    svg, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
-                                    ("", ""))
+    drawn, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
+                                      ("", ""))
     return {
         **asdict(verdict), "id": f"bound-{number}", "family": verdict.block.partition(".")[0],
         "tightness": verdict.tightness,
+        "closest": verdict.tightest.get("parameters", verdict.parameters),
         "failed": verdict.failed,
         "cycles": sum(job.cycles for job in mine), "rate": _speed(mine),
-        "chart": _histogram(f"chart-{number}", verdict.histogram, verdict.allowed),
+        "chart": _histogram(f"chart-{number}", verdict.histogram,
+                            verdict.tightest.get("allowed", verdict.allowed)),
         "scatter": _scatter(verdict),
-        "command": command,
-        "picture": _trusted(svg), "no_picture": "" if svg.startswith("<") else svg,
+        "waveform": _waveform(drawn, verdict, command),
+        "command": f"{command} --output {_SEEN}" if command.endswith(" --waves") else command,
+        "no_picture": "" if drawn.startswith("{") else drawn,
         "counted": sum(count for _, count in verdict.histogram),
     }
 
@@ -244,19 +251,30 @@ def _log_tail(job: JobRow, folder: Path) -> str:
     return ""
 
 
-def _trusted(svg: str) -> Markup | None:
-    """A kept picture, if it is one that only draws: results may come from anywhere."""
-    try:
-        root = ElementTree.fromstring(svg)
-    except (ElementTree.ParseError, LookupError, ValueError):  # also of an encoding there is not
+def _waveform(text: str, verdict: Verdict, command: str) -> dict[str, object] | None:
+    """A kept waveform for the page's script, and files that open it in viewers.
+
+    None for a text that holds no lanes as they have to be: results may come from anywhere.
+    """
+    lanes = read_lanes(text)
+    if lanes is None:
         return None
-    if root.tag != f"{_SVG}svg":
-        return None
-    for element in root.iter():
-        if element.tag.removeprefix(_SVG) not in _DRAWING or any(
-                name.startswith("on") or "href" in name for name in element.attrib):
-            return None
-    return Markup(svg.replace(f' xmlns="{_SVG[1:-1]}"', "", 1))
+    *_, testbench, seed = verdict.job.split("/") if verdict.job.count("/") == 3 else ("", "")
+    dump = ""
+    if testbench and seed.isdecimal() and command.endswith(" --waves"):
+        job = Job(verdict.block, verdict.configuration, testbench, int(seed), folder="")
+        dump = str(job_folder(Path(_SEEN), job) / lanes.file)
+    name = re.sub(r"\W+", "-", verdict.what)
+    return {
+        # `<` would end the element, whatever stands around it
+        "json": Markup(lanes.text.replace("<", "\\u003c")),
+        "first": lanes.first, "last": lanes.last, "dump": dump,
+        "files": [(viewer, f"{name}.{suffix}", opens,
+                   base64.b64encode(content.encode()).decode())
+                  for viewer, suffix, opens, content in (
+            ("Surfer", "sucl", f"surfer {shlex.quote(dump)} --command-file", surfer(lanes)),
+            ("GTKWave", "gtkw", "gtkwave", gtkwave(lanes, dump)))] if dump else [],
+    }
 
 
 # -- histograms ------------------------------------------------------------------------------------

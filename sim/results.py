@@ -27,7 +27,7 @@ from cyclebound.sim.verdict import VERDICTS, Verdict
 __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
-VERSION = 4
+VERSION = 5
 ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing}
 _META = {"seed": int, "versions": dict[str, str], "simulator": str, "code": str,
          "planned": list[str], "jobs": int, "options": dict, "command": str, "created": str}
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS fpga (
     block TEXT, configuration TEXT, target TEXT, row TEXT,
     PRIMARY KEY (block, configuration, target));
 CREATE TABLE IF NOT EXISTS waveform (
-    block TEXT, configuration TEXT, bound TEXT, svg TEXT, command TEXT, key TEXT,
+    block TEXT, configuration TEXT, bound TEXT, lanes TEXT, command TEXT, key TEXT,
     PRIMARY KEY (block, configuration, bound));
 CREATE TABLE IF NOT EXISTS picture (
     block TEXT, configuration TEXT, name TEXT, row TEXT,
@@ -94,6 +94,15 @@ class JobRow:
     tests: list
     ran: str
     outcome: str
+
+
+@dataclass(frozen=True)
+class _Tightest:
+    """What `Verdict.tightest` holds."""
+
+    latency: int
+    allowed: int
+    parameters: dict
 
 
 class Results:
@@ -232,15 +241,16 @@ class Results:
         """Keep a `cyclebound.sim.fpga.Figures`."""
         self._keep("fpga", (row.block, row.configuration, row.target), row)
 
-    def waveform(self, block: str, configuration: str, bound: str, svg: str,
+    def waveform(self, block: str, configuration: str, bound: str, lanes: str,
                  command: str, key: str = "") -> None:
-        """Keep the picture of a worst request, and the command that simulates it again.
+        """Keep the waveform of a worst request, and the command that simulates it again.
 
+        ``lanes`` is a `cyclebound.sim.waveform_lanes.Lanes` as text, or says why there is none;
         ``key`` identifies the request, for a run that is resumed.
         """
         with self._writing() as base:
             base.execute("INSERT OR REPLACE INTO waveform VALUES (?,?,?,?,?,?)",
-                         (block, configuration, bound, svg, command, key))
+                         (block, configuration, bound, lanes, command, key))
 
     def picture(self, row) -> None:
         """Keep a `cyclebound.sim.drawing.Drawing`."""
@@ -336,6 +346,8 @@ class Results:
                     misfit(row[name], list[kind], f"{name} of {thing}")
                     for name, kind in (("histogram", tuple[int, int]), ("points", tuple[int, int]),
                                        ("ratios", float)))), None)
+                if not wrong and row["tightest"]:
+                    wrong = row_misfit(row["tightest"], _Tightest, f"tightest of {thing}")
                 if not wrong and len(row["ratios"]) not in (0, 3):
                     wrong = f"ratios of {thing} must be three, not {len(row['ratios'])}"
             if wrong:
@@ -344,7 +356,7 @@ class Results:
         return found
 
     def waveforms(self) -> dict[tuple[str, str, str], tuple[str, str, str]]:
-        """(block, configuration, bound) -> (SVG, command, key)."""
+        """(block, configuration, bound) -> (lanes, command, key)."""
         found = {}
         for row in self._rows("SELECT * FROM waveform"):
             if wrong := misfit(row, tuple[(str,) * 6], "a waveform row"):

@@ -22,6 +22,10 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan"}
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 _BAR = 10  # characters of the tightness bar
 
+JSON_FORMAT = 2
+"""Of `Run.as_json`: raised when a field goes or means something else. 2: ``worst`` is the largest
+latency, and ``tightest`` the request closest to its bound, which ``worst`` was in 1."""
+
 
 class Run:
     """A finished run, read from its folder."""
@@ -74,9 +78,10 @@ class Run:
             cycles, rate = self.speed(row)
             rows.append({**asdict(row), "tightness": row.tightness, "cycles": cycles,
                          "cycles_per_second": round(rate)})
-        return json.dumps({"folder": str(self.folder), **self.meta, "verdicts": rows,
-                           "jobs": [asdict(job) for job in self.jobs], "proofs": self.proofs,
-                           "fpga": self.fpga, "problems": self.problems}, indent=2)
+        return json.dumps({"format": JSON_FORMAT, "folder": str(self.folder), **self.meta,
+                           "verdicts": rows, "jobs": [asdict(job) for job in self.jobs],
+                           "proofs": self.proofs, "fpga": self.fpga,
+                           "problems": self.problems}, indent=2)
 
 
 def read(folder: Path) -> Run:
@@ -89,7 +94,7 @@ def _words(parameters: dict) -> str:
 
 
 def _bar(row: Verdict) -> Text:
-    """Worst over bound; of many kinds, the loosest's, the median's and the tightest's."""
+    """The tightest request over its bound; of many kinds also the loosest and the median."""
     if row.tightness is None:
         return Text("-")
     full = min(_BAR, int(row.tightness * _BAR))

@@ -13,6 +13,7 @@ import json
 import os
 import resource
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,9 @@ from pathlib import Path
 import numpy as np
 
 STEPS = 1 << 16  # changes of the first signal named, the clock, in a chunk
-_STREAMS = 4  # each holds the times of all steps in the file, 8 bytes each
-_LONG = 256 << 20  # bytes of a file from which on there is one stream
+_STREAMS = 4  # each holds the times of all steps in its piece of the file, 8 bytes each
+_TIMES = 256 << 20  # bytes: fewer streams, so that their times take no more
+_VALUES = 1, 5, 8  # blocks of an FST file that hold changes
 _MEMORY = 8 << 30  # bytes: what a broken file may make the library ask for
 
 
@@ -48,11 +50,16 @@ def main(path: str) -> None:
 
 def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
     """The conversation, with functions that send a line, send bytes, and receive a line."""
-    import pywellen
-
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    file = pywellen.WaveformStream(path)
+    with tempfile.TemporaryDirectory() as folder:
+        _serve(_Pieces(Path(path), Path(folder)), say, write, read)
+
+
+def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) -> None:
+    import pywellen
+
+    file = pywellen.WaveformStream(pieces.path(0))
     variables = list(file.all_vars())
     unit = file.timescale
     say(signals=[[each.full_name, each.bitwidth, str(each.signal_id)] for each in variables],
@@ -64,24 +71,101 @@ def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
     # A change says which signal it is of, but to ask it costs as much as all the rest. An FST file
     # has each signal by itself, and so each has a stream of its own. Other files are read as a
     # whole, and only once.
-    apart = file.file_format == "FST" and Path(path).stat().st_size < _LONG
-    single = _STREAMS - 1 if apart else 0
+    apart = file.file_format == "FST"
     del file  # it holds the times, too
     keys = list(chosen)
-    groups = [*([key] for key in keys[:single]), *([keys[single:]] if keys[single:] else [])]
-    streams = [_Stream(path, [chosen[key] for key in group]) for group in groups]
-    try:
-        _send(streams, groups, list(chosen), say, write)
-    finally:
-        for stream in streams:
-            stream.close()
+    last: dict[str, object] = {}
+    for number in range(len(pieces)):
+        path = pieces.path(number)
+        many = max(1, min(_STREAMS, _TIMES // max(1, 8 * pieces.steps(number)))) if apart else 1
+        groups = [*([key] for key in keys[:many - 1]),
+                  *([keys[many - 1:]] if keys[many - 1:] else [])]
+        streams = [_Stream(path, [chosen[key] for key in group]) for group in groups]
+        try:
+            _send(streams, groups, list(chosen), last, say, write)
+        finally:
+            for stream in streams:
+                stream.close()
     say(end=True)
 
 
-def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str], say: Callable,
-          write: Callable) -> None:
-    """All chunks."""
+class _Pieces:
+    """A file as one or several that the library reads one after the other.
+
+    The library holds the times of all steps in a file. A writer of FST begins a new block of
+    changes from time to time, with all values at its start; a file with one of these blocks and
+    all others that hold no changes is an FST file too. So memory does not grow with the length of
+    the trace.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    folder : Path
+        Where pieces go.
+    """
+
+    def __init__(self, path: Path, folder: Path) -> None:
+        self._path, self._folder, self._made = path, folder, -1
+        self._size = path.stat().st_size
+        blocks = _blocks(path) if path.suffix.lower() == ".fst" else []
+        self._values = [block for block in blocks if block[0] in _VALUES]
+        self._rest = [block for block in blocks if block[0] not in _VALUES]
+
+    def __len__(self) -> int:
+        return max(1, len(self._values))
+
+    def path(self, number: int) -> str:
+        """A file with this piece, until another one is asked for."""
+        if len(self) == 1:
+            return str(self._path)
+        found = self._folder / "piece.fst"
+        if number != self._made:
+            head, *rest = self._rest
+            with self._path.open("rb") as file, found.open("wb") as piece:
+                for kind, begin, size in (head, self._values[number], *rest):
+                    file.seek(begin)
+                    if kind == 0:  # the header, with its number of blocks of changes
+                        block = bytearray(file.read(size))
+                        block[65:73] = (1).to_bytes(8, "big")
+                        piece.write(block)
+                        continue
+                    for _ in range(0, size, 1 << 20):
+                        piece.write(file.read(min(1 << 20, begin + size - file.tell())))
+            self._made = number
+        return str(found)
+
+    def steps(self, number: int) -> int:
+        """How many times this piece has."""
+        if not self._values:
+            return self._size  # a step takes a byte at least
+        _, begin, size = self._values[number]
+        with self._path.open("rb") as file:
+            file.seek(begin + size - 8)
+            return int.from_bytes(file.read(8), "big")
+
+
+def _blocks(path: Path) -> list[tuple[int, int, int]]:
+    """Kind, place and size of each block of an FST file; none if they are not as expected."""
+    found, at, end = [], 0, path.stat().st_size
+    with path.open("rb") as file:
+        while at < end:
+            file.seek(at)
+            head = file.read(9)
+            size = 1 + int.from_bytes(head[1:], "big")
+            if len(head) < 9 or size < 10 or at + size > end or head[0] > 8:
+                return []
+            found.append((head[0], at, size))
+            at += size
+    kinds = [kind for kind, *_ in found]
+    return found if kinds[:1] == [0] and kinds.count(0) == 1 and found[0][2] == 330 else []
+
+
+def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str],
+          last: dict[str, object], say: Callable, write: Callable) -> None:
+    """All chunks of a piece; ``last`` has the values at the end of the one before."""
     first, *others = streams
+    begun = dict(last)
     while not first.over:
         until = first.advance(None)
         for stream in others:
@@ -90,6 +174,11 @@ def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str], s
         for group, stream in zip(groups, streams, strict=True):
             for key in group:
                 times, values = stream.take(key)
+                if key in begun and times:  # the value at its start is that at the other's end
+                    if values[0] == begun.pop(key):
+                        del times[0], values[0]
+                if values:
+                    last[key] = values[-1]
                 try:
                     array = np.array(values, dtype=np.int64)
                 except (TypeError, ValueError, OverflowError):

@@ -45,9 +45,13 @@ class Verdict:
     ratios : list of float
         Worst observed over bound, by kind: the least (loosest), the median, the greatest.
     worst, allowed : int
-        Latency and bound, in cycles, of the request that comes closest to its bound.
+        The largest latency that was measured, and the bound of that request. Of a claim that is
+        violated or wrong, those of the request that breaks it.
     parameters : dict
         Of that request.
+    tightest : dict
+        ``latency``, ``allowed`` and ``parameters`` of the request that comes closest to its bound:
+        often, but not always, the same. Empty if none was judged.
     evidence : str
         ``proved`` (for every kind observed, by a proof with this configuration's parameters of what
         the probe counts against the bound's value), ``exhaustive`` (every case of the
@@ -56,9 +60,9 @@ class Verdict:
     domain : str
         What was proved, which cases were exhausted, what searched.
     job, test, first, last
-        Where that request is to be seen: cycles from the start of that test.
+        Where the tightest is to be seen: cycles from the start of that test.
     histogram : list of (latency, count)
-        Of the requests with these parameters.
+        Of the requests with the parameters of the tightest.
     unit : str
         What latencies and bounds are numbers of: ``cycles``, or what the probe counts instead.
     points : list of (allowed, worst)
@@ -81,6 +85,7 @@ class Verdict:
     worst: int | None = None
     allowed: int | None = None
     parameters: dict = field(default_factory=dict)
+    tightest: dict = field(default_factory=dict)
     evidence: str = "sampled"
     domain: str = ""
     job: str = ""
@@ -94,10 +99,17 @@ class Verdict:
 
     @property
     def tightness(self) -> float | None:
-        """Worst observed divided by the bound."""
-        if self.worst is None or self.allowed is None or self.allowed <= 0:
+        """Latency divided by the bound, of the request that comes closest to its bound."""
+        if not self.tightest or self.tightest["allowed"] <= 0:
             return None
-        return self.worst / self.allowed
+        return self.tightest["latency"] / self.tightest["allowed"]
+
+    @property
+    def closer(self) -> str:
+        """The tightest request as words, if it is another than the longest, else nothing."""
+        if self.failed or not self.tightest or self.tightest["latency"] == self.worst:
+            return ""
+        return f", tightest {self.tightest['latency']:,} of {self.tightest['allowed']:,}"
 
     @property
     def words(self) -> str:
@@ -227,6 +239,11 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
     row.ratios, row.points = found.ratios, _points({(most, took) for took, most in pairs.values()})
     row.job, group = worst[found.closest]
     _at(row, group, allowed[found.closest])
+    if row.worst <= row.allowed:
+        longest = max(kinds, key=lambda key: (worst[key][1].latency, key == found.closest,
+                                              -allowed[key]))
+        row.worst, row.allowed = worst[longest][1].latency, allowed[longest]
+        row.parameters = worst[longest][1].parameters
     counts: dict[int, int] = {}
     for _, other in kinds[found.closest]:
         counts[other.latency] = counts.get(other.latency, 0) + other.count
@@ -243,6 +260,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Ob
 def _at(row: Verdict, group: Group, allowed: int) -> None:
     """The row shows this request."""
     row.worst, row.allowed, row.parameters = group.latency, allowed, group.parameters
+    row.tightest = {"latency": group.latency, "allowed": allowed, "parameters": group.parameters}
     row.test, row.first, row.last = group.test, group.first, group.last
 
 

@@ -19,7 +19,7 @@ import pywellen
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tb.bench import PERIOD_NS
 
-__all__ = ["render", "sample", "signals_of"]
+__all__ = ["Shown", "Value", "render", "sample", "signals_of"]
 
 Value = int | float | str | None  # a string has x or z bits; None: nothing is known yet
 
@@ -186,18 +186,9 @@ def render(path: "Path | object", signals: Sequence[str], first: int, last: int,
     if not 0 <= first <= last:
         raise ValueError(f"Cycles must be 0 <= first <= last, not {first!r} and {last!r}")
     trace = _Trace(path) if isinstance(path, str | Path) else path
-    names = list(dict.fromkeys(name for wanted in signals or ("top.dut.*",)
-                               for name in trace.find(wanted)))
-    if not signals:
-        names = [name for name in names if _leaf(name) not in ("clk", "rst")][:_SOME]
-    if not names:
-        raise UserError("no signals to draw; name at least one")
-    if not trace.holds(last):
-        raise UserError(f"the waveform {path} ends before cycle {last}")
-    start, stop = max(0, first - margin), last + 1
-    while stop < last + 1 + margin and trace.holds(stop):
-        stop += 1
-    runs: tuple[range, ...] = (range(start, stop),)
+    names, whole = _around(trace, path, signals, first, last, margin)
+    start, stop = whole.start, whole.stop
+    runs: tuple[range, ...] = (whole,)
     labels = _labels(trace, names)
     left = _PAD + min(max(len(name) + len(bits) for name, bits in labels), 38) * _CHAR + 12
     room = _WIDE - left - _BREAK - _PAD
@@ -212,6 +203,57 @@ def render(path: "Path | object", signals: Sequence[str], first: int, last: int,
     axis = _Axis(runs, left, max(_CELL[0], min(max(_CELL[1], _need(trace, lanes)), widest)))
     title = title or f"request from cycle {first} to cycle {last}"
     return "".join(_picture(axis, lanes, labels, first, last, title))
+
+
+def _around(trace: _Trace, path: object, signals: Sequence[str], first: int, last: int,
+            margin: int) -> tuple[list[str], range]:
+    """The full names of the signals, and the cycles of the request with those around it."""
+    names = list(dict.fromkeys(name for wanted in signals or ("top.dut.*",)
+                               for name in trace.find(wanted)))
+    if not signals:
+        names = [name for name in names if _leaf(name) not in ("clk", "rst")][:_SOME]
+    if not names:
+        raise UserError("no signals to draw; name at least one")
+    if not trace.holds(last):
+        raise UserError(f"the waveform {path} ends before cycle {last}")
+    start, stop = max(0, first - margin), last + 1
+    while stop < last + 1 + margin and trace.holds(stop):
+        stop += 1
+    return names, range(start, stop)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A request in a waveform file, for other pictures than `render`'s.
+
+    Attributes
+    ----------
+    signals : list of (path, name, bits, width)
+        As labels have them: ``top.dut.grant``, ``grant``, ``[3:0]``, 4.
+    cycles : range
+        The request's and those around it.
+    ticks : int
+        Time steps of the file in a cycle.
+    """
+
+    signals: list[tuple[str, str, str, int]]
+    cycles: range
+    ticks: int
+    trace: _Trace
+
+    @classmethod
+    def of(cls, path: Path, signals: Sequence[str], first: int, last: int,
+           margin: int) -> "Shown":
+        """See `render`, whose errors it raises."""
+        trace = _Trace(path)
+        names, cycles = _around(trace, path, signals, first, last, margin)
+        return cls([(name, *label, trace.variables[name].bitwidth or 1)
+                    for name, label in zip(names, _labels(trace, names), strict=True)],
+                   cycles, trace.period, trace)
+
+    def changes(self, path: str, cycles: range) -> list[tuple[int, Value]]:
+        """The cycles in which the signal has a value that it had not in the one before."""
+        return [(start, value) for start, _, value in _segments(self.trace, path, cycles)]
 
 
 def _lanes(trace: _Trace, names: list[str], runs: tuple[range, ...]) -> list:

@@ -1,4 +1,4 @@
-"""The waveform of a worst request, as a picture: its test is simulated again with a trace."""
+"""The waveform of a worst request: its test is simulated again with a trace."""
 
 import shlex
 import shutil
@@ -15,7 +15,7 @@ from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.sources import closure
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict
-from cyclebound.sim.waveform import render
+from cyclebound.sim.waveform_lanes import lanes_of
 
 __all__ = ["Witness", "draw", "signals_for"]
 
@@ -49,8 +49,9 @@ class Witness:
             return None
         _, _, testbench, seed = row.job.split("/")
         folder = run / "witness" / row.block / row.configuration / row.bound
-        return cls(row.block, row.configuration, row.bound, row.what, row.parameters, testbench,
-                   int(seed), row.test, row.first, row.last, str(inside(run, folder)), simulator,
+        return cls(row.block, row.configuration, row.bound, row.what,
+                   row.tightest.get("parameters", row.parameters), testbench, int(seed),
+                   row.test, row.first, row.last, str(inside(run, folder)), simulator,
                    key_of(content, row.job, row.bound, row.what, row.test, row.first, row.last,
                           "" if pages else _code(row.block)),
                    pages, changes, str(run / changes.part_name))
@@ -83,7 +84,7 @@ def signals_for(witness: Witness, block: Block) -> Sequence[str]:
 
 
 def draw(witness: Witness) -> str:
-    """The picture as SVG, or a sentence that says why there is none.
+    """The picture as the JSON text of `Lanes`, or a sentence that says why there is none.
 
     A picture of this project's own blocks is kept in the cache: its key stands for all code.
     """
@@ -91,8 +92,8 @@ def draw(witness: Witness) -> str:
         if witness.pages:  # a user's block may import from anywhere
             return _drawn(witness)
         folder, _ = entry("picture", witness.key, lambda folder: (
-            folder / "picture.svg").write_text(_drawn(witness)))
-        return (folder / "picture.svg").read_text()
+            folder / "lanes.json").write_text(_drawn(witness)))
+        return (folder / "lanes.json").read_text()
     except Exception as error:  # a run does not fail for want of a picture
         return f"No picture: {error if isinstance(error, UserError) else repr(error)}"
 
@@ -107,8 +108,8 @@ def _drawn(witness: Witness) -> str:
             raise UserError(f"no waveform was written: {outcome.reason}")
         start = outcome.starts.get(witness.test, 0)
         block = varied(catalogue.load(witness.pages).find(witness.block), witness.changes).block
-        return render(Path(outcome.waveform), signals_for(witness, block),
-                      start + witness.first, start + witness.last,
-                      title=f"{witness.what} {witness.block}")
+        return lanes_of(Path(outcome.waveform), signals_for(witness, block),
+                        start + witness.first, start + witness.last, cycles=outcome.cycles,
+                        title=f"{witness.what} {witness.block}").text
     finally:
         shutil.rmtree(witness.folder, ignore_errors=True)

@@ -36,8 +36,11 @@ class Finding:
         request that was seen), ``unobserved`` (there was no request), ``unclear`` (the signals
         are no sequence of requests, so that nothing can be said).
     worst, allowed, parameters, first, last, times
-        The request that comes closest to its bound, or breaks it most: latency, bound, what it
-        was, its first and last cycle, and when they ended.
+        The request that took longest, or breaks its bound most: latency, bound, what it was, its
+        first and last cycle, and when they ended.
+    tightest : dict
+        The same of the request that comes closest to its bound, with ``latency`` for ``worst``:
+        often, but not always, the same request.
     ratios : list of float
         Of the worst of each kind to its bound: loosest, median, tightest.
     histogram : list of (latency, count)
@@ -59,6 +62,7 @@ class Finding:
     first: int = 0
     last: int = 0
     times: list = field(default_factory=list)
+    tightest: dict = field(default_factory=dict)
     unfinished: int = 0
     histogram: list = field(default_factory=list)
     detail: str = ""
@@ -224,6 +228,11 @@ class Tally:
             merged[latency] = merged.get(latency, 0) + count
         row.histogram = sorted(merged.items())
         self._judge(row)
+        if row.worst is not None and row.allowed is not None:
+            row.tightest = {"latency": row.worst, **{name: getattr(row, name) for name in (
+                "allowed", "parameters", "first", "last", "times")}}
+        if row.verdict in ("exact", "held", "right"):
+            self._show_longest(row)
         if (problems := list(problems)) and row.verdict not in ("violated", "wrong"):
             row.verdict, row.detail = "unclear", problems[0]
         return row
@@ -262,6 +271,16 @@ class Tally:
             said = "predicted" if row.kind == "prediction" else "bound"
             row.detail = (f"{self.name} with {_words(row.parameters)} took {worst[0]:,} cycles, "
                           f"{said} {allowed:,}: cycles {worst[1]:,} to {worst[2]:,}")
+
+    def _show_longest(self, row: Finding) -> None:
+        """Of a claim that holds, the row shows the request that took longest."""
+        kinds = {key: kind for key, kind in self._kinds.items() if kind.worst}
+        if not kinds:  # none has ended, and the one shown had waited longest
+            return
+        tightest = tuple(row.parameters.values())
+        longest = max(kinds, key=lambda key: (kinds[key].worst[0], key == tightest))
+        if longest != tightest:
+            self._show(row, longest, kinds[longest].worst, self.allowed(longest))
 
     def _show(self, row: Finding, parameters: tuple[int, ...], witness: tuple,
               allowed: int | None) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,23 @@ def files():
                             re.MULTILINE | re.DOTALL))
     assert list(found) == ["buses.v", "test_buses.py", "run_buses.py"]
     return found
+
+
+def test_the_trace_to_try(call):
+    """Its commands print what the page shows."""
+    page = PAGE.read_text()
+    text, command, said = re.search(
+        r"`trace.csv`, a line for each cycle:\n\n```\n(.*?)```\n\n"
+        r"```console\n\$ (.*?)\n\.\.\.\n(.*?)```", page, re.DOTALL).groups()
+    Path("trace.csv").write_text(text)
+    words = shlex.split(command)[1:]
+    done = call(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "exact" in done.stdout
+    assert done.stdout.endswith(said)
+    done = call(*words[:-1], "2")
+    assert done.returncode == 1
+    assert "violated" in done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from cyclebound.sim.prove import Proof
 from cyclebound.sim.report import write_report
 from cyclebound.sim.results import Results
 from cyclebound.sim.verdict import Verdict
-from cyclebound.sim.waveform import render
+from cyclebound.sim.waveform_lanes import lanes_of
 from cyclebound.tools.gpu.stream_file import EXAMPLES
 
 pytestmark = pytest.mark.unit
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.unit
 EVIL = '<script>alert("x")</script> & "more"'
 
 
-def _picture(folder):
-    """A real picture, of a small waveform."""
+def _lanes(folder):
+    """The lanes of a small waveform."""
     lines = ["$timescale 1 ns $end", "$scope module top $end", "$var wire 1 ! clk $end",
              "$scope module dut $end", "$var wire 12 % grant $end", "$var wire 1 & accept $end",
              "$upscope $end", "$upscope $end", "$enddefinitions $end"]
@@ -35,7 +35,8 @@ def _picture(folder):
                   f"#{cycle * 10 + 5}", "0!"]
     path = folder / "wave.vcd"
     path.write_text("\n".join([*lines, "#3000", ""]))
-    return render(path, ["dut.grant", "dut.accept"], 20, 250, title="grant noc.arbiter")
+    return lanes_of(path, ["dut.grant", "dut.accept"], 20, 250, title="grant noc.arbiter",
+                    cycles=300).text
 
 
 def synthetic(folder):
@@ -59,6 +60,9 @@ def synthetic(folder):
                                   run_seconds=0.1, build_seconds=1.0), "c")
 
     def verdict(block, configuration, bound, verdict, **more):
+        if "allowed" in more:
+            more.setdefault("tightest", {"latency": more["worst"], "allowed": more["allowed"],
+                                         "parameters": more["parameters"]})
         results.verdict(Verdict(block, configuration, bound, "grant", "ceil(s / w) * N_req",
                                 "memory-composition, Eq. 1", verdict=verdict, **more))
 
@@ -69,9 +73,10 @@ def synthetic(folder):
     verdict("noc.arbiter", "paper", "wait", "held", requests=1_234_567, kinds=10,
             kinds_reached=3, ratios=[0.5, 0.75, 1.0], worst=231, allowed=231,
             parameters={"requesters": 11, "size": 21},
+            tightest={"latency": 180, "allowed": 180, "parameters": {"requesters": 9, "size": 20}},
             evidence="exhaustive", domain="requesters 1..11, size 1..25",
             job="noc.arbiter/paper/cycle/1", test="t", first=20, last=250,
-            histogram=[(n, 10 ** (n % 6)) for n in range(7, 232, 3)])
+            histogram=[(n, 10 ** (n % 6)) for n in range(7, 181, 3)])
     verdict("noc.arbiter", "paper", "completion", "held", requests=5, kinds=1, worst=90,
             allowed=100, parameters={"requesters": 11}, job="noc.arbiter/paper/cycle/2", test="t",
             first=1, last=90, histogram=[(90, 5)])
@@ -84,11 +89,12 @@ def synthetic(folder):
             worst=8, parameters={"a_parameter_with_a_long_name": 123456789}, test="t", first=1,
             last=8, job="gpu.wide/an_unusually_long_configuration_name/cycle/1",
             detail="no bound of gpu.wide covers observed 'grant' requests")
-    svg = _picture(folder)
-    results.waveform("noc.arbiter", "paper", "wait", svg, "cyclebound run noc.arbiter --seed 1")
+    lanes = _lanes(folder)
+    results.waveform("noc.arbiter", "paper", "wait", lanes,
+                     "cyclebound run noc.arbiter --seed 1 --waves")
     results.waveform("noc.arbiter", "four", "wait", f"No picture: {EVIL}", "cyclebound run x")
     results.waveform("dram.front", "tiny", "latency",
-                     svg.replace("</svg>", "<script>1</script></svg>"), "cyclebound run evil")
+                     lanes.replace('"0"', '"</script><script>1</script>"'), "cyclebound run evil")
     for name, drawn in (("curve", '<?xml version="1.0"?><svg><script>1</script></svg>'),
                         (EVIL, f"No picture: {EVIL}")):
         results.picture(Drawing("noc.arbiter", "four", name, f"What is seen {EVIL}", "", "", (),
@@ -151,7 +157,7 @@ def test_verdict_rows(page):
     reached = next(row for row in rows if "exact for 3 of 10 kinds" in row)
     for text in ("paper ≤ held exact for 3", "grant within wait",
                  "ceil(s / w) * N_req · memory-composition, Eq. 1",
-                 "231 231", "1.00", "exhaustive requesters 1..11, size 1..25", "1,234,567",
+                 "231 231", "1.00", "exhaustive", "1,234,567",
                  "4,000"):
         assert text in reached
     violated = next(row for row in rows if row.startswith(" dram.front tiny "))
@@ -162,7 +168,8 @@ def test_verdict_rows(page):
 
 
 def test_everything_is_escaped(page):
-    assert page.count("<script") == 1  # the page's own, the only one of the policy's hash
+    assert page.count("<script>") == 1  # the page's own, the only one of the policy's hash
+    assert page.count("<script") == 1 + page.count('<script type="application/json">')
     assert EVIL in _plain(page)
 
 
@@ -230,13 +237,46 @@ def test_failed_job_shows_its_reason_and_the_end_of_its_log(page):
     assert "\x1b" not in page
 
 
-def test_pictures_and_the_command_that_draws_them_again(page):
-    assert page.count('class="cb-wave"') == 1  # the one with a script in it is left out
+def test_waveforms_and_the_command_that_shows_them_again(page):
+    assert page.count('class="lanes"') == 1  # the one with a script in it is left out
+    [text] = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    found = json.loads(text)
+    assert (found["first"], found["last"], found["runs"]) == (20, 250, [[12, 259]])
+    assert [(name, path, width) for name, path, width, _ in found["lanes"]] == [
+        ("grant[11:0]", "top.dut.grant", 12), ("accept", "top.dut.accept", 1)]
+    assert found["lanes"][0][3][:2] == [[12, "1"], [13, "2"]]
     plain = _plain(page)
-    assert "request: cycle 20" in plain
-    assert "cyclebound run noc.arbiter --seed 1" in plain
+    assert "cyclebound run noc.arbiter --seed 1 --waves --output seen" in plain
     assert f"No picture: {EVIL}" in plain
     assert "cyclebound run evil" in plain
+
+
+def test_viewers_open_the_request(page):
+    files = {name: base64.b64decode(content).decode() for name, content in re.findall(
+        r'<a download="([^"]*)" href="data:application/octet-stream;base64,([^"]*)"', page)}
+    assert list(files) == ["grant.sucl", "grant.gtkw"]
+    dump = "seen/jobs/noc.arbiter/paper/cycle-1/wave.vcd"
+    assert f"Surfer: surfer {dump} --command-file grant.sucl" in _plain(page)
+    lines = files["grant.sucl"].splitlines()
+    assert lines[:3] == ["variable_add top.dut.grant", "variable_add top.dut.accept", "zoom_fit"]
+    assert lines[-3:] == ["marker_set request 200", "marker_set completion 2510",
+                          "cursor_set 200"]
+    lines = files["grant.gtkw"].splitlines()
+    assert lines[:2] == [f'[dumpfile] "{dump}"', "[timestart] 160"]
+    assert lines[2].split()[1:4] == ["200", "200", "2510"]
+    assert len(lines[2].split()) == 2 + 26  # zoom, cursor, markers A to Z
+    assert lines[3:] == ["@22", "top.dut.grant[11:0]", "@28", "top.dut.accept"]
+
+
+def test_the_tightest_request_is_shown_beside_the_longest(page):
+    rows = [_plain(row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", page, re.DOTALL)]
+    row = next(row for row in rows if "exact for 3 of 10 kinds" in row)
+    assert re.search(r"231 231 .*1\.00 180 of 180 0\.50 / 0\.75 / 1\.00", row)
+    assert "tightest 180 of 180 allowed, requesters 9, size 20" in _plain(page)
+
+
+def test_what_a_proof_says_is_there_once(page):
+    assert _plain(page).count("who waits is served") == 1
 
 
 def test_pictures_of_blocks_are_images_that_cannot_act(page):
@@ -271,6 +311,7 @@ def test_histograms_are_drawings(page):
     assert _bars(four) == ["1: 130 requests", "2: 90 requests", "3: 120 requests",
                            "4: 660 requests"]
     assert "bound 4" in "|".join(four.itertext()).split("|")
+    assert "bound 180" in paper.itertext()  # that of the requests in it, not of the longest
     assert "requests, log scale" in paper.itertext()
     assert "requests, log scale" not in four.itertext()
     assert "requests" in four.itertext()
@@ -300,7 +341,7 @@ def test_histogram_of_many_latencies_keeps_every_request(page):
     bars = _bars(_charts(page)[1])
     assert len(bars) <= 48
     counts = [int(re.search(r": ([\d,]+) requests?$", bar)[1].replace(",", "")) for bar in bars]
-    assert sum(counts) == sum(10 ** (n % 6) for n in range(7, 232, 3))
+    assert sum(counts) == sum(10 ** (n % 6) for n in range(7, 181, 3))
 
 
 def test_cuda_kernels_have_a_section_beside_several_families(page, tmp_path):

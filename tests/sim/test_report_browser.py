@@ -1,6 +1,7 @@
 """The report in a browser: nothing overflows, nothing is fetched, nothing goes wrong."""
 
 import os
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -124,6 +125,93 @@ def test_search_filters_and_sorting(browser, reports):
     page.locator("#filters button").click()
     assert seen() == everything
     assert said == []
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_waveform_lanes(browser, reports, width):
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark")
+    said = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(reports["full"].as_uri())
+    from playwright.sync_api import expect
+
+    canvas = page.locator(".lanes canvas")
+    canvas.scroll_into_view_if_needed()
+    expect(canvas).to_have_attribute("data-from", re.compile(r"\d"))  # it is drawn
+
+    def shown():
+        return int(canvas.get_attribute("data-from")), int(canvas.get_attribute("data-to"))
+
+    def press(name):
+        page.locator(f".lanes button[data-do={name}]").click()
+        return shown()
+
+    def pixels():
+        return canvas.evaluate("""canvas => {
+            const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            return new Set(new Uint32Array(data.data.buffer)).size; }""")
+
+    box = canvas.bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert shown() == (16, 255)  # the request and four cycles around it
+    assert pixels() > 5
+    begin, end = press("in")
+    assert end - begin == pytest.approx(239 / 2, abs=2)
+    assert press("all") == (12, 259)
+    assert press("request") == (16, 255)
+    for _ in range(6):
+        press("in")
+    canvas.focus()
+    page.keyboard.press("Home")
+    output = page.locator(".lanes output")
+    assert output.inner_text() == "cycle 20, 1 of the request: top.dut.grant = 0x100 (256)"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    assert output.inner_text() == ("cycle 21, 2 of the request: top.dut.accept = 0, "
+                                   "in cycles 21 to 22")
+    begin, end = shown()
+    assert begin <= 21 < end  # the view has followed the cursor
+    assert end - begin < 8
+    press("request")
+    page.mouse.move(box["x"] + box["width"] - 3, canvas.bounding_box()["y"] + 50)
+    assert re.match(r"cycle 25\d: top\.dut\.grant = ", output.inner_text())  # after the request
+    press("in")
+    before = shown()
+    where = canvas.bounding_box()
+    page.mouse.move(where["x"] + where["width"] * 0.7, where["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(where["x"] + where["width"] * 0.6, where["y"] + 50)
+    page.mouse.up()
+    after = shown()
+    assert after[0] > before[0]  # dragged to the left
+    assert after[1] - after[0] == pytest.approx(before[1] - before[0], abs=1)
+    assert said == []
+    page.close()
+
+
+def test_lanes_follow_the_color_scheme(browser, reports):
+    page = browser.new_page(viewport={"width": 800, "height": 900}, color_scheme="light")
+    page.goto(reports["full"].as_uri())
+    from playwright.sync_api import expect
+
+    canvas = page.locator(".lanes canvas")
+    canvas.scroll_into_view_if_needed()
+    expect(canvas).to_have_attribute("data-from", re.compile(r"\d"))  # it is drawn
+
+    def ink():
+        """The extremes of red in what is opaque among the names."""
+        return canvas.evaluate("""canvas => {
+            const data = canvas.getContext('2d').getImageData(0, 42, 80, 52).data, red = [];
+            for (let n = 0; n < data.length; n += 4) if (data[n + 3] === 255) red.push(data[n]);
+            return [Math.min(...red), Math.max(...red)]; }""")
+
+    assert ink()[0] < 60
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(100)
+    assert ink()[1] > 200
     page.close()
 
 

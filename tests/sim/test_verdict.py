@@ -55,7 +55,10 @@ def test_exact_when_each_kind_reaches_its_bound():
 def test_held_when_only_some_kinds_reach_it():
     row = one(group(1, 3), group(2, 4), group(3, 6))
     assert (row.verdict, row.kinds, row.kinds_reached) == ("held", 3, 1)
-    assert (row.worst, row.allowed, row.parameters) == (3, 3, {"size": 1})
+    assert (row.worst, row.allowed, row.parameters) == (6, 7, {"size": 3})  # the longest
+    assert row.tightest == {"latency": 3, "allowed": 3, "parameters": {"size": 1}}
+    assert (row.tightness, row.closer) == (1.0, ", tightest 3 of 3")
+    assert row.histogram == [(3, 1)]
     assert row.ratios == [0.8, 0.8571, 1.0]
     assert row.words == "held (1/3 exact; ratios 0.80 / 0.86 / 1.00)"
 
@@ -63,7 +66,7 @@ def test_held_when_only_some_kinds_reach_it():
 def test_held_when_none_does():
     row = one(group(1, 2), group(2, 4))
     assert (row.verdict, row.kinds_reached) == ("held", 0)
-    assert (row.worst, row.allowed) == (4, 5)  # 4/5 is closer than 2/3
+    assert (row.worst, row.allowed, row.closer) == (4, 5, "")  # 4/5 is closer than 2/3
     assert row.tightness == pytest.approx(0.8)
 
 
@@ -71,6 +74,7 @@ def test_violated_by_a_single_request():
     row = one(group(3, 7, 1000), group(1, 3, 1000), group(1, 4, job="j/c/t/7", test="u", first=99))
     assert (row.verdict, row.failed) == ("violated", True)
     assert row.detail == "move with size 1 took 4, bound 3"
+    assert (row.worst, row.allowed, row.closer) == (4, 3, "")  # though another one took 7 of 9
     assert (row.job, row.test, row.first, row.last) == ("j/c/t/7", "u", 99, 102)
     assert row.tightness > 1
 
@@ -311,5 +315,11 @@ def test_verdict_says_what_the_requests_say(requests):
     assert row.tightness == max(worst[size] / allowed[size] for size in worst)
     assert (row.worst, row.allowed) == (worst[row.parameters["size"]],
                                         allowed[row.parameters["size"]])
+    closest = row.tightest["parameters"]["size"]
+    assert (row.tightest["latency"], row.tightest["allowed"]) == (worst[closest], allowed[closest])
+    if row.verdict == "violated":
+        assert row.parameters == row.tightest["parameters"]
+    else:
+        assert row.worst == max(worst.values())
     assert sum(count for _, count in row.histogram) == sum(
-        count for size, _, count in requests if size == row.parameters["size"])
+        count for size, _, count in requests if size == closest)
