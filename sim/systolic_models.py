@@ -33,7 +33,7 @@ _UNSIGNED = 128
 
 @dataclass(frozen=True)
 class Model:
-    """Layers behind each other, and what surrounds them outside the accelerator.
+    """Layers one after the other, and what surrounds them outside the accelerator.
 
     Attributes
     ----------
