@@ -7,7 +7,7 @@ import pytest
 
 from cyclebound.golden.systolic.accelerator_plan import Device
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.systolic_models import load_model
+from cyclebound.sim.systolic_files import load_model
 from cyclebound.sim.systolic_run import run_model
 
 onnx = pytest.importorskip("onnx")
