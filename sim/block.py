@@ -11,7 +11,8 @@ from cyclebound.golden.bound import Bound
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tb.probe import Probe
 
-__all__ = ["Block", "Configuration", "FpgaTarget", "Observed", "Picture", "Property", "Testbench"]
+__all__ = ["Block", "Configuration", "FpgaTarget", "Make", "Observed", "Picture", "Property",
+           "Testbench"]
 
 Make = Callable[..., wiring.Component]
 
@@ -58,6 +59,9 @@ class Testbench:
         and measurement to hardware.
     module : str
         The cocotb module.
+    tests : tuple[str, ...] or None
+        The tests of the module that it runs; None: those that no other testbench of the block
+        names.
     top : callable or None
         Makes the component to simulate from the block's parameters; None: the block itself.
     seeds : int
@@ -94,6 +98,7 @@ class Testbench:
 
     name: str
     module: str
+    tests: tuple[str, ...] | None = None
     top: Make | None = None
     seeds: int = 1
     max_cycles: int = 2_000_000
@@ -323,6 +328,13 @@ class Block:
         if name not in found:
             raise unknown(f"testbench of {self.name}", name, found)
         return found[name]
+
+    def left_out(self, testbench: Testbench) -> tuple[str, ...]:
+        """The tests of its module that ``testbench`` does not run: other testbenches name them."""
+        if testbench.tests is not None:
+            return ()
+        return tuple(sorted({test for other in self.testbenches for test in other.tests or ()
+                             if other.module == testbench.module}))
 
     def picture(self, name: str | None) -> Picture:
         """The picture of that name, or the first. Raises `UserError`."""

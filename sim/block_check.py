@@ -1,4 +1,4 @@
-"""What a block of the catalogue must be, whoever wrote it; said before anything runs.
+"""What every block of the catalogue must be, checked before anything runs.
 
 Names of blocks, configurations, testbenches, bounds and pictures become folders of a run and words
 of commands, so they are letters, digits and a few signs.
@@ -78,6 +78,8 @@ def _numbers(block: Block) -> Iterator[str]:
     if bool(block.sources) != bool(block.top):
         yield "it must have both sources and top, or neither"
     for bench in block.testbenches:
+        if bench.tests == ():
+            yield f"tests of testbench {bench.name} must name some, or be None for its module's"
         for name in ("seeds", "max_cycles"):
             if getattr(bench, name) < 1:
                 yield (f"{name} of testbench {bench.name} must be at least 1, "

@@ -108,7 +108,7 @@ def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent / f"{key}.lock"):
-            if _sound(folder):  # somebody else made it while we waited
+            if _sound(folder):  # another process made it while we waited
                 return folder, True
             _remove(folder)
             _sweep(parent, key)

@@ -428,7 +428,7 @@ def main() -> None:
         fail(str(error))
     except KeyboardInterrupt:
         fail("interrupted", 130)
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:

@@ -1,9 +1,7 @@
 """Commands that simulate, and that read what was simulated."""
 
-import ast
 import contextlib
 import datetime
-import importlib.util
 import shlex
 import sys
 from pathlib import Path
@@ -29,6 +27,7 @@ from cyclebound.sim.cli import (
 )
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.lazy import lazy
+from cyclebound.sim.named_tests import named_tests
 from cyclebound.sim.shape import misfit, shown
 
 blocks_of = lazy("cyclebound.sim.block")
@@ -301,7 +300,9 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     changes = changes_of(found, configuration, settings, part)
     found, name = variants.variant(found, configuration, changes)
     bench = found.testbench(testbench) if testbench else found.testbenches[0]
-    if test and (names := _tests_of(bench.module)) and test.partition("/")[0] not in names:
+    names = [name for name in named_tests(bench.module)
+             if name in (bench.tests or [name]) and name not in found.left_out(bench)]
+    if test and names and test.partition("/")[0] not in names:
         raise unknown(f"test of {found.name}'s testbench {bench.name}", test, names)
     plan = plans.Plan([found], Path("."), seed=seed, configurations=[name],
                 testbenches=[bench.name], waves=waves,
@@ -323,22 +324,6 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     if outcome.waveform:
         print(f"waveform: {outcome.waveform}")
     return 0 if _judged(found, name, outcome) and outcome.passed else 1
-
-
-def _tests_of(module: str) -> list[str]:
-    """Names of a testbench's tests, from its source: it can be imported in a simulator only."""
-    try:
-        found = importlib.util.find_spec(module)
-        tree = ast.parse(Path(found.origin).read_text())
-    except (ImportError, AttributeError, OSError, ValueError, SyntaxError):
-        return []  # the simulator will say
-    names = []
-    for each in tree.body:
-        if isinstance(each, ast.AsyncFunctionDef) and each.decorator_list:
-            names.append(each.name)
-        elif isinstance(each, ast.Assign):
-            names += [target.id for target in each.targets if isinstance(target, ast.Name)]
-    return names
 
 
 def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":

@@ -15,7 +15,7 @@ from cyclebound.sim.cli import GROUPS, AsJson, Settings, app, console, progress_
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.print_table import print_table
-from cyclebound.sim.systolic_models import load_array
+from cyclebound.sim.systolic_files import load_array
 from cyclebound.sim.systolic_run import Run, run_model
 
 systolic = typer.Typer(no_args_is_help=True, help=GROUPS["systolic"][1])

@@ -95,7 +95,7 @@ class Timing:
                 "banks": self.banks}
 
     def bound(self, mapped: Mapped, *, threads: int, depth: int) -> Estimate:
-        """Before it runs: an access takes a miss's time, behind one of each other unit in use."""
+        """Before it runs: an access takes a miss's time, after one of each other unit in use."""
         others = max(sum(map(bool, mapped.accesses())) - 1, 0) if self.banks else 0
         return estimate(mapped, threads=threads, depth=depth, stall=others, memory=others + (
             self.miss if round(256 * self.miss_rate) else self.hit))
@@ -120,7 +120,7 @@ class KernelRun:
     parts : list of Mapped
         The configurations.
     busy : list of dict of Node to int
-        For each configuration: by unit, the results that it sent; empty where nobody looked.
+        For each configuration: by unit, the results that it sent; empty where none were watched.
     faults : list of str
         Accesses outside of their arrays, which were not made.
     shared : list of str

@@ -15,22 +15,13 @@ from cyclebound.golden.dram.index_table import Known
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.sim.cache import entry, key_of
-from cyclebound.tools.dram import (
-    index_exact,
-    index_gaps,
-    index_latest,
-    index_openings,
-    index_outline,
-    index_steps,
-    index_worlds,
-)
+from cyclebound.tools.dram import index_exact, index_latest, index_steps, index_worlds
 from cyclebound.tools.dram.index_exact import longest_request
 from cyclebound.tools.dram.index_witnesses import witnesses
 
 __all__ = ["Searched", "search_all", "write_table"]
 
-_SEARCH = (index_exact, index_gaps, index_latest, index_openings, index_outline, index_steps,
-           index_worlds)
+_SEARCH = (index_exact, index_latest, index_steps, index_worlds)
 
 
 @dataclass(frozen=True)

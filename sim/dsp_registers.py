@@ -1,4 +1,4 @@
-"""Registers behind multipliers move into them: an ECP5's multiplier has its own.
+"""Registers after multipliers move into them: an ECP5's multiplier has its own.
 
 yosys infers multipliers without their registers, and nextpnr moves none. So a product would go
 through the multiplier and then to a register elsewhere, all in one cycle.

@@ -13,7 +13,7 @@ from pathlib import Path
 from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Configuration, Testbench
+from cyclebound.sim.block import Block, Testbench
 from cyclebound.sim.build import BuildError, build_verilator, trace_format
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
@@ -141,7 +141,6 @@ def simulate(block: Block, job: Job, *, identity: str | None = None,
     keep : callable or None
         Gives the outcome, from the simulator's key, what the job is asked, and what simulates it.
     """
-    configuration = block.configuration(job.configuration)[1]
     testbench = block.testbench(job.testbench)
     folder = Path(job.folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -151,7 +150,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None,
         if picture.kept:
             (folder / picture.kept).unlink(missing_ok=True)
     component, top = design(block, job)
-    asked = asked_of(job, configuration, testbench, component, top)
+    asked = asked_of(block, job, testbench, component, top)
     write_job(folder, asked)
     try:
         if job.simulator == "icarus":
@@ -176,14 +175,16 @@ def simulate(block: Block, job: Job, *, identity: str | None = None,
     return outcome
 
 
-def asked_of(job: Job, configuration: Configuration, testbench: Testbench,
-             component: wiring.Component, top: FlatTop) -> dict[str, object]:
+def asked_of(block: Block, job: Job, testbench: Testbench, component: wiring.Component,
+             top: FlatTop) -> dict[str, object]:
     """What `cyclebound.tb.bench.Bench` and `cyclebound.sim.simulator` are told of a job.
 
     With the simulator and the testbench's code, all that decides what comes out.
     """
+    configuration = block.configuration(job.configuration)[1]
     return {
-        "parameters": dict(configuration.parameters), "seed": job.seed,
+        "block": block.name, "parameters": dict(configuration.parameters), "seed": job.seed,
+        "tests": {"only": list(testbench.tests or ()), "without": list(block.left_out(testbench))},
         "max_cycles": testbench.max_cycles,
         "domain": {name: (min(values), max(values))
                    for name, values in configuration.values.items()},

@@ -223,8 +223,7 @@ class _Work:
         bench = dataclasses.replace(run.bench, max_cycles=cycles)
         runs = fresh(self._folder / "runs")
         folders = {}
-        asked = asked_of(job, self._block.configurations[self._configuration], bench,
-                         top.component, top)
+        asked = asked_of(self._block, job, bench, top.component, top)
         for number in numbers:
             folder = runs / str(number)
             folder.mkdir()
@@ -234,7 +233,7 @@ class _Work:
         plan = {"module": bench.module, "folders": list(folders), "workers": self._workers,
                 "seconds": seconds, "pipe": saying}
         (runs / "plan.json").write_text(json.dumps(plan))
-        environment = {**job_environment(job, runs, bench.module),
+        environment = {**job_environment(job, runs, bench.module, asked["tests"]),
                        VARIABLE: str(runs / "plan.json"),
                        "COCOTB_MAX_FAILURES": "1",  # the first failure settles it
                        "COCOTB_TEST_MODULES": f"cyclebound.tb.mutant_runs,{bench.module}"}

@@ -421,7 +421,7 @@ def _scale(axes: Axes, counts: Iterable[int], high: int) -> float:
 def _inline(key: str, svg: bytes, said: str, titles: Mapping[str, str]) -> Markup:
     """A figure as a part of the page: in its colours and fonts, with ids that only it has."""
     root = ElementTree.fromstring(svg)
-    for part in list(root):  # nobody's metadata; and the style would be that of the whole page
+    for part in list(root):  # no metadata; and the style would be that of the whole page
         if part.tag == f"{_SVG}metadata" or part.find(f"{_SVG}style") is not None:
             root.remove(part)
     _, _, wide, tall = root.get("viewBox").split()

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -96,17 +96,25 @@ def library_path() -> dict[str, str]:
     return {name: os.pathsep.join([str(cocotb_tools.config.libs_dir), *before])}
 
 
-def job_environment(job: Task, folder: Path, module: str) -> dict[str, str]:
+def job_environment(job: Task, folder: Path, module: str,
+                    tests: Mapping[str, Sequence[str]] | None = None) -> dict[str, str]:
     """The environment in which a simulator runs the testbench ``module``.
 
-    ``folder`` is for what it leaves.
+    Parameters
+    ----------
+    folder : Path
+        For what it leaves.
+    tests : mapping or None
+        ``only`` these tests of the module, or all of them ``without`` these; see
+        `cyclebound.sim.block.Testbench`. A job of one test runs that.
     """
+    chosen = _filter(job.test, **tests or {})
     return {
         **os.environ, **library_path(),
         "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
         "COCOTB_TOPLEVEL": "top", "TOPLEVEL_LANG": "verilog",
         "COCOTB_TEST_MODULES": f"{reads.__name__},{module}",
-        **({"COCOTB_TEST_FILTER": rf"\.{job.test}$"} if job.test else {}),
+        **({"COCOTB_TEST_FILTER": chosen} if chosen else {}),
         "COCOTB_RESULTS_FILE": str((folder / "cocotb.xml").resolve()),
         "COCOTB_RANDOM_SEED": str(job.seed),
         # Verilator applies writes at once, which saves a phase; with Icarus they would race.
@@ -121,18 +129,26 @@ def job_environment(job: Task, folder: Path, module: str) -> dict[str, str]:
     }
 
 
+def _filter(test: str, only: Sequence[str] = (), without: Sequence[str] = ()) -> str:
+    """The regular expression of names of tests that cocotb is to run; empty: all of them."""
+    if test or only:
+        return rf"\.({test or '|'.join(only)})$"
+    return rf"^(?!.*\.({'|'.join(without)})$)" if without else ""
+
+
 def run(job: Task, command: Sequence[str], folder: Path, module: str) -> Outcome:
     """Run the simulator that ``command`` starts; ``folder`` has the job's ``job.json``."""
     results = folder / "cocotb.xml"
     printed = folder / PRINTED
     for written in (results, printed, folder / "log.txt", folder / reads.FILE):
         written.unlink(missing_ok=True)  # a link would be written through
+    asked = json.loads((folder / "job.json").read_text())
     started = time.monotonic()
     with (folder / "log.txt").open("w") as log, printed.open("w") as requests:
         # cocotb imports from the current folder first: an empty one, whatever lies in the job's
         process = subprocess.Popen(command, cwd=fresh(folder / "cwd"), stdout=log,
                                    stderr=requests, stdin=subprocess.DEVNULL,
-                                   env=job_environment(job, folder, module),
+                                   env=job_environment(job, folder, module, asked.get("tests")),
                                    start_new_session=True,
                                    preexec_fn=functools.partial(die_with_parent, os.getpid()))
         try:
@@ -160,7 +176,8 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
         log.writelines(others)
     _read_observed(folder, outcome, seen)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
-           observes=asked["observes"])
+           observes=asked["observes"],
+           named=() if job.test else asked.get("tests", {}).get("only", ()))
     return outcome
 
 
@@ -189,8 +206,8 @@ _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)",
 
 
 def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
-           observes: bool) -> None:
-    """Fill in whether the job passed, and if not, why."""
+           observes: bool, named: Sequence[str] = ()) -> None:
+    """Fill in whether the job passed, and if not, why; all tests that are ``named`` have to run."""
     text = log.read_text(errors="replace")
     reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
                f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
@@ -216,6 +233,9 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
         raised = "" if outcome.tests else _raised(text)
         reasons.append(f"{raised or f'the simulator {ended}'}"
                        f"{'' if outcome.tests or raised else ' and reported no test'}; see {log}")
+    ran = {name.partition("/")[0] for name, _ in outcome.tests}
+    if not reasons and (missing := [name for name in named if name not in ran]):
+        reasons.append(f"the testbench has no test called {', '.join(missing)}")
     if not reasons:
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
     if not reasons and not outcome.groups and (observes or not outcome.compared):

@@ -7,10 +7,8 @@ QuantizeLinear, DequantizeLinear; ``com.microsoft`` QGemm-1.
 """
 
 import math
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,7 @@ from cyclebound.golden.systolic.layers import Convolution
 from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.sim.errors import UserError, unknown
 
-__all__ = ["Model", "fixed_point", "load_array", "load_model", "model_of_arrays"]
+__all__ = ["Model", "fixed_point", "model_of_arrays"]
 
 Tensor = NDArray[np.generic]
 OPTIONS = ("weights", "bias", "multiplier", "shift", "low", "high", "zero", "pad", "stride",
@@ -33,7 +31,7 @@ _UNSIGNED = 128
 
 @dataclass(frozen=True)
 class Model:
-    """Layers behind each other, and what surrounds them outside the accelerator.
+    """Layers one after the other, and what surrounds them outside the accelerator.
 
     Attributes
     ----------
@@ -114,40 +112,6 @@ def fixed_point(name: str, scale: float) -> tuple[int, int]:
     while multiplier and multiplier % 2 == 0 and shift:
         multiplier, shift = multiplier // 2, shift - 1
     return multiplier, shift
-
-
-def load_array(path: Path) -> Tensor:
-    """An array from a .npy file. Raises `UserError`."""
-    try:
-        found = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is no .npy file: {error}") from error
-    if not isinstance(found, np.ndarray):
-        raise UserError(f"{path} must hold one array (.npy), not several")
-    return found
-
-
-def load_model(path: Path, x: Tensor | None = None) -> Model:
-    """A network from a file that ends in .npz or .onnx, for inputs such as ``x``.
-
-    Raises `UserError` where it cannot be read, or holds what the accelerator cannot do.
-    """
-    if path.suffix == ".npz":
-        try:
-            with np.load(path, allow_pickle=False) as kept:
-                arrays = {name: kept[name] for name in kept.files}
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-        except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-            raise UserError(f"{path} is no .npz file: {error}") from error
-        return model_of_arrays(arrays, x, path.stem)
-    if path.suffix == ".onnx":
-        from cyclebound.sim.systolic_onnx import load_onnx  # onnx may not be installed
-
-        return load_onnx(path, x)
-    raise UserError(f"a model is a file that ends in .npz or .onnx, not {path}")
 
 
 def model_of_arrays(arrays: Mapping[str, Tensor], x: Tensor | None, name: str = "layer") -> Model:

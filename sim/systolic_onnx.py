@@ -211,7 +211,7 @@ def _reshape(node: Node, chain: Chain) -> None:
 def _quantise(node: Node, chain: Chain) -> None:
     _attributes(node, axis=1, saturate=1)
     if chain.layers or chain.quantise or chain.offset >= 0:
-        raise node.refuse("it must be the first node, behind an input in floating point")
+        raise node.refuse("it must be the first node, after an input in floating point")
     zero, offset = chain.zero(node, 2, "y_zero_point")
     chain.quantise = chain.number(node, 1, "y_scale"), zero + offset
     chain.offset = offset

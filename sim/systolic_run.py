@@ -25,7 +25,8 @@ from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, simulate
 from cyclebound.sim.sources import sources
-from cyclebound.sim.systolic_models import Model, load_model
+from cyclebound.sim.systolic_files import load_model
+from cyclebound.sim.systolic_models import Model
 
 __all__ = ["ENGINES", "Run", "run_model"]
 

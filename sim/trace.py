@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -38,7 +39,7 @@ _ROWS = 1 << 16  # of a CSV file, in a chunk
 _FITS = 63
 
 
-class Trace:
+class Trace(ABC):
     """The signals of a file, and their values in each cycle.
 
     Attributes
@@ -64,9 +65,9 @@ class Trace:
         self.aliases: dict[str, str] = {}  # names that the user gives
         self.scope = ""
 
+    @abstractmethod
     def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
         """The values of these signals, cycle by cycle."""
-        raise NotImplementedError
 
     def same(self, names: Sequence[str]) -> bool:
         """Whether all these names are one signal."""

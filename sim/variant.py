@@ -75,7 +75,7 @@ class Changes:
 
     @property
     def _path(self) -> str:
-        """The part's file on this machine: in the cache, where nobody edits it during a run."""
+        """The part's file on this machine: in the cache, where no edit reaches it in a run."""
         def make(folder: Path) -> None:
             (folder / self.part_name).write_text(self.part_file)
 

@@ -36,6 +36,8 @@ class Bench:
 
     Attributes
     ----------
+    block : str
+        The block's name, for testbenches that several blocks share.
     inputs, outputs : Bus
         The block's ports on the packed buses.
     parameters : dict
@@ -54,6 +56,7 @@ class Bench:
     def __init__(self, dut, name: str) -> None:
         job = json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())
         self.name, self.dut = name, dut
+        self.block: str = job["block"]
         self.parameters: dict = job["parameters"]
         self.domain: dict[str, tuple[int, int]] = {
             key: (low, high) for key, (low, high) in job["domain"].items()}

@@ -18,7 +18,7 @@ ALLOWED = {"golden": {"golden"}, "hdl": {"golden", "hdl"}, "tb": {"golden", "tb"
 MAINTENANCE = "tools/maintenance"  # measures and checks the project itself; nothing imports it
 OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"amaranth"}}
 # Modules that say how long hardware takes, and names of such numbers.
-PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|timing|wcet)$")
+PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|part|timing|wcet)$")
 LATENCY = re.compile(r"(^|_)(CYCLES?|DELAYS?|LATENCY|LATENCIES|STAGES?|TIMES?)$", re.IGNORECASE)
 # How long a DRAM device needs is no prediction: a controller must keep to it, whatever it is.
 DEVICE_RULES = {"cyclebound.golden.dram.timing.part_named"}

@@ -80,7 +80,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Route:
-    """A net's way to one operand: the links, in order."""
+    """A net's path to one operand: the links, in order."""
 
     links: tuple[Link, ...]
     operand: int
@@ -101,7 +101,7 @@ def connect(grid: Grid, values: Mapping[Node, Mapping[str, int]],
     """The configuration that has these nets.
 
     Raises `ValueError` if two nets would drive one link, if a link would end in two operands, or
-    if a way is none.
+    if a path is none.
     """
     owner: dict[Link, str] = {}
     operand_at: dict[Link, int] = {}

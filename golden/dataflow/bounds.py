@@ -124,7 +124,7 @@ def access_stream(*, threads: Threads, depth: Depth, memory: AnyMemory) -> int:
 
     From taking the first token to offering the last result; a token is always there, and results
     are taken at once. Derivation: an entry of the reservation buffer is taken when its thread
-    fires, and free again ``memory + 2`` cycles later: the request, its way of ``memory`` cycles,
+    fires, and free again ``memory + 2`` cycles later: the request, its path of ``memory`` cycles,
     the choice. So each epoch of ``depth`` threads begins ``max(depth, memory + 2)`` cycles after
     the one before. Within the last epoch, threads follow each other, and the last one takes
     `access_latency`.
@@ -248,7 +248,7 @@ def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
     """Cycles in which so many threads pass Figure 6's graph when no branch waits for the other.
 
     From taking the first thread's token to offering the last result; a token is always there, and
-    results are taken at once. Derivation: the longer way has three units, and each passes a token
+    results are taken at once. Derivation: the longer path has three units, and each passes a token
     on ``stages + 2`` cycles after it took it (`compute_result`); threads follow each other in each
     cycle (`compute_stream`). None waits if the shorter one has room for the threads that are on
     the longer one.
@@ -261,8 +261,8 @@ def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
 def diamond_unbalanced(*, threads: Threads, stages: Stages) -> int:
     """`diamond_stream`, if a thread is completed "every other cycle", as the paper says.
 
-    It says so of units of a single cycle with a single token each: the shorter way holds one
-    thread while the longer one holds two. Here, a way holds as many threads as its pipelines and
+    It says so of units of a single cycle with a single token each: the shorter path holds one
+    thread while the longer one holds two. Here, a path holds as many threads as its pipelines and
     buffers do, so that the interval is less, and can be 1.
     """
     return 2 * threads - 1 + 3 * (compute_result(stages=stages) - 1)

@@ -31,7 +31,7 @@ class Mapped:
     places : mapping of int to Node
         By task: its unit; `SINK` is where threads end.
     nets : tuple of Net
-        The tokens' ways.
+        The tokens' paths.
     """
 
     grid: Grid
@@ -55,8 +55,8 @@ class Mapped:
         """For so many threads, and arrays with these first words and sizes."""
         values = {self.places[number]: _settings(task, threads, buffers)
                   for number, task in self.graph.tasks.items()}
-        needed = sum(1 << way.operand for net in self.nets for way in net.routes
-                     if self.grid.peer(*way.links[-1])[0] == self.places[SINK])
+        needed = sum(1 << path.operand for net in self.nets for path in net.routes
+                     if self.grid.peer(*path.links[-1])[0] == self.places[SINK])
         values[self.places[SINK]] = {"needed": needed, "threads": threads}
         return connect(self.grid, values, self.nets)
 

@@ -86,9 +86,9 @@ def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
     found = {}
     for net in mapped.nets:
         token = Token(names[net.unit], net.channel)
-        for way in net.routes:
-            user = names[mapped.grid.peer(*way.links[-1])[0]]
-            found[token, user, None if user == SINK else way.operand] = len(way.links) - 1
+        for path in net.routes:
+            user = names[mapped.grid.peer(*path.links[-1])[0]]
+            found[token, user, None if user == SINK else path.operand] = len(path.links) - 1
     return found
 
 
@@ -103,14 +103,14 @@ def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
         first = delays[number].after if number in delays else []
         trees[Token(number, net.channel)] = first
         queues: dict[tuple, _Queue] = {}  # by link: the switch input at its end
-        for way in net.routes:
+        for path in net.routes:
             after = first
-            for link in way.links[:-1]:
+            for link in path.links[:-1]:
                 if link not in queues:
                     queues[link] = _Queue(PLACES)
                     after.append(queues[link])
                 after = queues[link].after
-            user = names[mapped.grid.peer(*way.links[-1])[0]]
+            user = names[mapped.grid.peer(*path.links[-1])[0]]
             after.append(delays[user] if user in delays else _Operand(user))
     return {token: tree for token, tree in trees.items() if token.task not in delays}
 
@@ -165,9 +165,9 @@ class _Unit:
         self.order = number if own else None
         self.ends = [end for tree in trees for end in _operands(tree)]
         # by consumer: places and queues on the ways to it
-        self.ways: dict[int, list[tuple[int, int]]] = {}
+        self.paths: dict[int, list[tuple[int, int]]] = {}
         for operand, places, queues in self.ends:
-            self.ways.setdefault(operand.user, []).append((places, queues))
+            self.paths.setdefault(operand.user, []).append((places, queues))
         # fires one thread in a cycle, if only its consumers hold it up
         self.prompt = isinstance(task.function, (Operation, Control))
         self.narrow = any(queue.places < PLACES for tree in trees for queue in _queues(tree))
@@ -240,7 +240,7 @@ class _Times:
             if unit.number in user.without and all(
                     queues - others + room + 2 <= places + self.depth
                     and room <= places + self.depth + 1
-                    for room, others in unit.ways[end.user]):
+                    for room, others in unit.paths[end.user]):
                 free = user.without[unit.number][n - places - self.depth] + 1
             else:
                 free = self.free(end, n - places)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from cyclebound.golden.dram.timing import MAXIMA, Number, Part, part_of
+from cyclebound.golden.dram.part import MAXIMA, Number, Part, part_of
 
 __all__ = ["jedec_parts"]
 

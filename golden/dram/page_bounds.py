@@ -41,7 +41,7 @@ def request_time(*, part: Part | str, refreshes: Refreshes) -> int:
             # pins come two cycles after the request, where nothing else is to be waited for
             (2, "the controller's own two cycles")):
         if least > part.nWR:
-            raise NotCovered(f"{part.name}: {what} must be hidden behind nWR")
+            raise NotCovered(f"{part.name}: {what} must be covered by nWR")
     if refreshes and 2 * (recovery + part.nRFC) > part.nREFI:
         raise NotCovered(f"{part.name}: two refreshes must be further apart than a request takes")
     if part.nRAS - part.nRCD > written + part.nWR:

@@ -31,8 +31,8 @@ from os import PathLike
 from pathlib import Path
 from typing import NoReturn
 
+from cyclebound.golden.dram.part import MAXIMA, TIMINGS, Number, Part, part_of
 from cyclebound.golden.dram.request import BEATS
-from cyclebound.golden.dram.timing import MAXIMA, TIMINGS, Number, Part, part_of
 
 __all__ = ["PartFileError", "load_part"]
 

@@ -1,4 +1,4 @@
-"""(a + x) * (b + (c + x)): the graph whose two ways have different lengths.
+"""(a + x) * (b + (c + x)): the graph whose two paths have different lengths.
 
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, Figure 6.
 """
@@ -19,7 +19,7 @@ __all__ = ["Diamond"]
 
 
 class Diamond(wiring.Component):
-    """Figure 6's graph out of compute units, with a delay in its shorter way or without one.
+    """Figure 6's graph out of compute units, with a delay in its shorter path or without one.
 
     Latency and throughput: ``golden.dataflow.bounds``, `diamond_latency` and `diamond_stream`.
 

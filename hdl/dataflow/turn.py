@@ -17,7 +17,7 @@ __all__ = ["Turn", "keep_epochs"]
 class Turn(wiring.Component):
     """The first entry that asks, after the one served last; one-hot, and as a number.
 
-    Latency: none. Without a carry chain, because it is the longest way in every buffer. An entry
+    Latency: none. Without a carry chain, because it is the longest path in every buffer. An entry
     that keeps asking sees each other entry go first once at most.
 
     Parameters

@@ -3,8 +3,6 @@
 Ref: AMBA AXI Protocol Specification (IHI 0022), sections A3.2 to A3.4 and A5.3.
 """
 
-from types import SimpleNamespace
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -27,42 +25,74 @@ from cyclebound.golden.dram.request import (
     Refusal,
 )
 from cyclebound.golden.dram.timing import part_named
+from cyclebound.hdl.axi import AxiSignature
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.layouts import Beat, BufferRequest, FetchLayout, Mapping, StoreLayout
 from cyclebound.hdl.interfaces import Strobe
 
-__all__ = ["AxiController", "AxiPort", "axi_members"]
+__all__ = ["AxiController", "AxiPort", "axi_signature"]
 
 _ROWS = PAGE_BYTES // DATA_BYTES  # a row is what the data bus and a DRAM clock move
 _OFFSET_BITS, _ROW_BITS = PAGE_BYTES.bit_length() - 1, _ROWS.bit_length() - 1
 _LANE_BITS = _OFFSET_BITS - _ROW_BITS
 _LINE_BITS = LINE_WORDS.bit_length() - 1
+_PINS = ("command", "dq_in", "dq_out", "late")  # of the DRAM controller
 _STATES = ("MAP", "IDLE", "TAKE-READ", "TAKE-WRITE", "DECODE", "COLLECT", "ASK", "WAIT", "ANSWER",
            "SETTLE", "SEND", "DRAIN")
 
 
-def axi_members(*, id_width, prefix="s_axi"):
-    """The signals of an AXI4 subordinate, each a member ``prefix_name``; 32 bits of address.
+def axi_signature(*, id_width):
+    """AXI4 with 32 bits of address, and of data as much as a DRAM clock moves."""
+    return AxiSignature(id_width=id_width, data_width=8 * DATA_BYTES)
 
-    Without the optional ones that would mean nothing here: lock, cache, prot, qos, region, user.
-    """
-    if not isinstance(id_width, int) or isinstance(id_width, bool):
-        raise TypeError(f"id width must be an integer, not {id_width!r}")
-    if not 1 <= id_width <= 32:
-        raise ValueError(f"id width must be from 1 to 32, not {id_width}")
-    address = {"id": In(id_width), "addr": In(32), "len": In(8), "size": In(3), "burst": In(2),
-               "valid": In(1), "ready": Out(1)}
-    channels = {
-        "aw": address,
-        "w": {"data": In(8 * DATA_BYTES), "strb": In(DATA_BYTES), "last": In(1), "valid": In(1),
-              "ready": Out(1)},
-        "b": {"id": Out(id_width), "resp": Out(2), "valid": Out(1), "ready": In(1)},
-        "ar": address,
-        "r": {"id": Out(id_width), "data": Out(8 * DATA_BYTES), "resp": Out(2), "last": Out(1),
-              "valid": Out(1), "ready": In(1)},
-    }
-    return {f"{prefix}_{channel}{name}": member for channel, members in channels.items()
-            for name, member in members.items()}
+
+class _Burst:
+    """The burst under way: what was asked for, where its next transfer is, and its rows."""
+
+    def __init__(self):
+        self.address = Signal(32)
+        self.length, self.size, self.kind = Signal(8), Signal(3), Signal(AxiType)
+        self.offset = Signal(_OFFSET_BITS)   # of the next transfer, within the 4 KiB
+        self.moving = Signal(_OFFSET_BITS)   # the bits of it that change from one to the next
+        # rows to be moved: the first, others
+        self.first, self.more = Signal(_ROW_BITS), Signal(_ROW_BITS)
+        self.partial, self.filled = Signal(), Signal()
+        self.start, self.following = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS)
+        self.wrap, self.extent = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS + 1)
+        self.legal = Signal()
+        self.row = Signal(_ROW_BITS)  # of the next transfer
+
+    def follow(self, m):
+        """Work out where it begins, wraps and goes on, and whether it is legal."""
+        address, length, start = self.address, self.length, self.start
+        step, span = Signal(_LANE_BITS + 1), Signal(_OFFSET_BITS)
+        low, end = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS + 1)
+        m.d.comb += [
+            step.eq(1 << self.size), low.eq(step - 1), span.eq(length << self.size),
+            self.wrap.eq(span | low), start.eq(address[:_OFFSET_BITS] & ~low),
+            end.eq(start + span), self.extent.eq(start[:_LANE_BITS] + span),
+            self.following.eq((self.offset & ~self.moving)
+                              | ((self.offset + step) & self.moving)),
+            self.row.eq(self.offset[_LANE_BITS:]),
+        ]
+        with m.Switch(self.kind):
+            with m.Case(AxiType.INCR):
+                m.d.comb += self.legal.eq(~end[-1])
+            with m.Case(AxiType.WRAP):
+                count = (length == 1) | (length == 3) | (length == 7) | (length == 15)
+                m.d.comb += self.legal.eq(count & (start == address[:_OFFSET_BITS]))
+            with m.Case(AxiType.FIXED):
+                m.d.comb += self.legal.eq(length < 16)
+
+    def decode(self, m):
+        """Set out from its first transfer."""
+        m.d.sync += [self.offset.eq(self.start), self.first.eq(self.start[_LANE_BITS:]),
+                     self.moving.eq(-1), self.more.eq(self.extent[_LANE_BITS:])]
+        with m.If(self.kind == AxiType.WRAP):
+            m.d.sync += [self.first.eq((self.start & ~self.wrap)[_LANE_BITS:]),
+                         self.moving.eq(self.wrap), self.more.eq(self.wrap[_LANE_BITS:])]
+        with m.If(self.kind == AxiType.FIXED):
+            m.d.sync += [self.moving.eq(0), self.more.eq(0)]
 
 
 class AxiPort(wiring.Component):
@@ -89,7 +119,7 @@ class AxiPort(wiring.Component):
     Members
     -------
     s_axi_aw*, s_axi_w*, s_axi_b*, s_axi_ar*, s_axi_r*
-        See `axi_members`.
+        AXI4 by Arm's names: see `axi_signature`.
     mapping : Out(stream of Mapping)
         After reset, all of the device becomes buffer 0.
     request : Out(stream of BufferRequest)
@@ -117,10 +147,11 @@ class AxiPort(wiring.Component):
         if words % (LINE_WORDS if words > LINE_WORDS else BEAT_WORDS):
             raise ValueError(f"words must be a multiple of {BEAT_WORDS}, and beyond {LINE_WORDS} "
                              f"a multiple of that, not {words}")
+        self._axi = axi_signature(id_width=id_width)
         self.words, self.id_width = words, id_width
         self.depth = _ROWS  # of the memories; what they hold decides nothing but data
         super().__init__({
-            **axi_members(id_width=id_width),
+            **self._axi.subordinate_ports("s_axi"),
             "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
             "request": Out(stream.Signature(data.Layout.cast(BufferRequest))),
             "completion": In(Strobe(unsigned(3))),
@@ -137,61 +168,35 @@ class AxiPort(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        aw, w, b, ar, r = (self._channel(name) for name in ("aw", "w", "b", "ar", "r"))
-        mapping, request = self.mapping.payload, self.request.payload
+        axi, burst = self._axi.of(self, "s_axi"), _Burst()
+        burst.follow(m)
+        taken, issue, advance = Signal(), Signal(), Signal()
+        streaming = Signal()
+        look, marked = self._rows(m, axi, burst, taken)
+        self._send(m, axi, burst, look, marked, issue, advance, streaming)
+        self._ask(m, burst)
+        self._control(m, axi, burst, taken, issue, advance, streaming)
+        return m
 
-        # -- the burst under way ---------------------------------------------------------------
-        write, after_read, identity = self.write, self.after_read, self.identity
-        response, left = self.response, self.left
-        address = Signal(32)
-        length, size, kind = Signal(8), Signal(3), Signal(AxiType)
-        offset = Signal(_OFFSET_BITS)   # of the next transfer, within the 4 KiB
-        moving = Signal(_OFFSET_BITS)   # the bits of it that change from one to the next
-        first, more = Signal(_ROW_BITS), Signal(_ROW_BITS)  # rows to be moved: the first, others
-        partial, filled = Signal(), Signal()
-
-        step, span = Signal(_LANE_BITS + 1), Signal(_OFFSET_BITS)
-        low, wrap = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS)
-        end, extent = Signal(_OFFSET_BITS + 1), Signal(_OFFSET_BITS + 1)
-        start, following = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS)
-        m.d.comb += [
-            step.eq(1 << size), low.eq(step - 1), span.eq(length << size), wrap.eq(span | low),
-            start.eq(address[:_OFFSET_BITS] & ~low),
-            end.eq(start + span), extent.eq(start[:_LANE_BITS] + span),
-            following.eq((offset & ~moving) | ((offset + step) & moving)),
-        ]
-        legal = Signal()
-        with m.Switch(kind):
-            with m.Case(AxiType.INCR):
-                m.d.comb += legal.eq(~end[-1])
-            with m.Case(AxiType.WRAP):
-                count = (length == 1) | (length == 3) | (length == 7) | (length == 15)
-                m.d.comb += legal.eq(count & (start == address[:_OFFSET_BITS]))
-            with m.Case(AxiType.FIXED):
-                m.d.comb += legal.eq(length < 16)
-
-        # -- the rows --------------------------------------------------------------------------
+    def _rows(self, m, axi, burst, taken):
+        """The rows' memories, written from both sides; their read ports, of data and of marks."""
         m.submodules.rows = rows = Memory(shape=unsigned(8 * DATA_BYTES), depth=self.depth, init=[])
         m.submodules.marks = marks = Memory(shape=unsigned(DATA_BYTES), depth=self.depth, init=[])
         put, look = rows.write_port(granularity=8), rows.read_port()
         mark, marked = marks.write_port(), marks.read_port()
-        row, deliver, fetch = Signal(_ROW_BITS), Signal(_ROW_BITS), Signal(_ROW_BITS)
-        m.d.comb += [
-            row.eq(offset[_LANE_BITS:]),
-            deliver.eq(self._row(self.deliver)), fetch.eq(self._row(self.fetch)),
-        ]
+        w, row, address = axi.w, burst.row, burst.address
 
         # What comes from either side is written in the next cycle. By then it is known which bytes
         # of a row from DRAM must not be: those that the write under way brought.
-        taken, strobe = Signal(), Signal(DATA_BYTES)
+        strobe = Signal(DATA_BYTES)
         merging, lanes = Signal(), Signal(DATA_BYTES)
         m.d.comb += put.en.eq(lanes & ~Mux(merging, marked.data, 0))
         m.d.sync += [
-            put.addr.eq(Mux(taken, row, deliver)),
+            put.addr.eq(Mux(taken, row, self._row(self.deliver))),
             put.data.eq(Mux(taken, w.data, self.deliver.payload.words.as_value())),
             lanes.eq(Mux(taken, w.strb, (self.deliver.valid
                                          & self.deliver.payload.enable[0]).replicate(DATA_BYTES))),
-            merging.eq(write & ~taken),
+            merging.eq(self.write & ~taken),
             mark.addr.eq(row), mark.data.eq(strobe), mark.en.eq(taken),
         ]
 
@@ -203,6 +208,8 @@ class AxiPort(wiring.Component):
             at_head.eq(row == address[_LANE_BITS:_OFFSET_BITS]),
             strobe.eq(w.strb | Mux(at_head, head, Mux(row == before, tail, 0))),
         ]
+        with m.If(self.state["IDLE"]):
+            m.d.sync += head.eq(0)
         with m.If(taken):
             m.d.sync += before.eq(row)
             with m.If(at_head):
@@ -212,47 +219,56 @@ class AxiPort(wiring.Component):
             for word in range(BEAT_WORDS):
                 bits = w.strb.word_select(word, WORD_BYTES)
                 with m.If(bits.any() & ~bits.all()):
-                    m.d.sync += partial.eq(1)
+                    m.d.sync += burst.partial.eq(1)
+        return look, marked
 
-        # One register after the memory, for R and for DRAM; on R it may have to wait.
-        streaming, advance = Signal(), Signal()
-        found, found_last, issue = self.found, self.found_last, Signal()
+    def _send(self, m, axi, burst, look, marked, issue, advance, streaming):
+        """Rows to R and to DRAM, with one register after the memory; on R it may have to wait."""
+        b, r, fetch = axi.b, axi.r, self._row(self.fetch)
         m.d.comb += [
             advance.eq(~streaming | ~r.valid | r.ready),
-            look.addr.eq(Mux(streaming, row, fetch)), look.en.eq(advance),
-            marked.addr.eq(Mux(self.deliver.valid, deliver, fetch)),
+            look.addr.eq(Mux(streaming, burst.row, fetch)), look.en.eq(advance),
+            marked.addr.eq(Mux(self.deliver.valid, self._row(self.deliver), fetch)),
             self.store.words.eq(r.data),
-            r.id.eq(identity), r.resp.eq(response), b.id.eq(identity), b.resp.eq(response),
+            r.id.eq(self.identity), r.resp.eq(self.response),
+            b.id.eq(self.identity), b.resp.eq(self.response),
         ]
         m.d.sync += self.store.enable.eq(Cat(marked.data.word_select(word, WORD_BYTES).any()
                                              for word in range(BEAT_WORDS)))
         with m.If(advance):
             m.d.sync += [
-                found.eq(issue), found_last.eq(left == 0),
-                r.valid.eq(found), r.last.eq(found_last),
-                r.data.eq(Mux(response == AxiResponse.OKAY, look.data, 0)),
+                self.found.eq(issue), self.found_last.eq(self.left == 0),
+                r.valid.eq(self.found), r.last.eq(self.found_last),
+                r.data.eq(Mux(self.response == AxiResponse.OKAY, look.data, 0)),
             ]
 
-        # -- one burst after the other ---------------------------------------------------------
+    def _ask(self, m, burst):
+        """The mapping, and the request for the burst's rows."""
+        mapping, request, address = self.mapping.payload, self.request.payload, burst.address
         m.d.comb += [
             mapping.valid.eq(1), mapping.x.eq(min(self.words, LINE_WORDS)),
             mapping.y.eq(max(1, self.words // LINE_WORDS)),
-            request.x.eq(Cat(Const(0, 2), first, address[_OFFSET_BITS:_LINE_BITS + 2])),
+            request.x.eq(Cat(Const(0, 2), burst.first, address[_OFFSET_BITS:_LINE_BITS + 2])),
             request.y.eq(address[_LINE_BITS + 2:]),
-            request.words.eq((more + 1) << 2), request.count.eq(1),
-            request.write.eq(write & ~(partial & ~filled)),
+            request.words.eq((burst.more + 1) << 2), request.count.eq(1),
+            request.write.eq(self.write & ~(burst.partial & ~burst.filled)),
             request.destination.eq(Destination.SCRATCHPAD),
-            request.base.eq(Cat(Const(0, 2), first)),
+            request.base.eq(Cat(Const(0, 2), burst.first)),
         ]
+
+    def _control(self, m, axi, burst, taken, issue, advance, streaming):
+        """One burst after the other."""
+        aw, w, b, ar, r = axi.aw, axi.w, axi.b, axi.ar, axi.r
+        write, response, left = self.write, self.response, self.left
+        partial, filled = burst.partial, burst.filled
         with m.FSM() as fsm:
             with m.State("MAP"):
                 m.d.comb += self.mapping.valid.eq(1)
                 with m.If(self.mapping.ready):
                     m.next = "IDLE"
             with m.State("IDLE"):
-                m.d.sync += [partial.eq(0), filled.eq(0), head.eq(0),
-                             response.eq(AxiResponse.OKAY)]
-                with m.If(ar.valid & ~(aw.valid & after_read)):
+                m.d.sync += [partial.eq(0), filled.eq(0), response.eq(AxiResponse.OKAY)]
+                with m.If(ar.valid & ~(aw.valid & self.after_read)):
                     m.next = "TAKE-READ"
                 with m.Elif(aw.valid):
                     m.next = "TAKE-WRITE"
@@ -260,21 +276,15 @@ class AxiPort(wiring.Component):
                 with m.State(name):  # it is still there: an offer is never withdrawn
                     m.d.comb += channel.ready.eq(1)
                     m.d.sync += [
-                        write.eq(channel is aw), after_read.eq(channel is ar),
-                        identity.eq(channel.id), address.eq(channel.addr),
-                        length.eq(channel.len), size.eq(channel.size), kind.eq(channel.burst),
-                        left.eq(channel.len),
+                        write.eq(channel is aw), self.after_read.eq(channel is ar),
+                        self.identity.eq(channel.id), burst.address.eq(channel.addr),
+                        burst.length.eq(channel.len), burst.size.eq(channel.size),
+                        burst.kind.eq(channel.burst), left.eq(channel.len),
                     ]
                     m.next = "DECODE"
             with m.State("DECODE"):
-                wrong = ~legal | (size > _LANE_BITS)
-                m.d.sync += [offset.eq(start), first.eq(start[_LANE_BITS:]), moving.eq(-1),
-                             more.eq(extent[_LANE_BITS:])]
-                with m.If(kind == AxiType.WRAP):
-                    m.d.sync += [first.eq((start & ~wrap)[_LANE_BITS:]), moving.eq(wrap),
-                                 more.eq(wrap[_LANE_BITS:])]
-                with m.If(kind == AxiType.FIXED):
-                    m.d.sync += [moving.eq(0), more.eq(0)]
+                wrong = ~burst.legal | (burst.size > _LANE_BITS)
+                burst.decode(m)
                 with m.If(wrong):
                     m.d.sync += response.eq(AxiResponse.SLVERR)
                 with m.If(write):
@@ -286,7 +296,7 @@ class AxiPort(wiring.Component):
             with m.State("COLLECT"):
                 m.d.comb += [w.ready.eq(1), taken.eq(w.valid)]
                 with m.If(w.valid):
-                    m.d.sync += [offset.eq(following), left.eq(left - 1)]
+                    m.d.sync += [burst.offset.eq(burst.following), left.eq(left - 1)]
                     with m.If(w.last != (left == 0)):
                         m.d.sync += response.eq(AxiResponse.SLVERR)
                     with m.If(left == 0):
@@ -318,7 +328,7 @@ class AxiPort(wiring.Component):
             with m.State("SEND"):
                 m.d.comb += [streaming.eq(1), issue.eq(1)]
                 with m.If(advance):
-                    m.d.sync += [offset.eq(following), left.eq(left - 1)]
+                    m.d.sync += [burst.offset.eq(burst.following), left.eq(left - 1)]
                     with m.If(left == 0):
                         m.next = "DRAIN"
             with m.State("DRAIN"):
@@ -326,14 +336,6 @@ class AxiPort(wiring.Component):
                 with m.If(r.valid & r.ready & r.last):
                     m.next = "IDLE"
         m.d.comb += [bit.eq(fsm.ongoing(name)) for name, bit in self.state.items()]
-        return m
-
-    def _channel(self, name):
-        """The signals of one AXI channel, by their names without prefix."""
-        prefix = f"s_axi_{name}"
-        return SimpleNamespace(**{member.removeprefix(prefix): getattr(self, member)
-                                  for member in self.signature.members
-                                  if member.startswith(prefix)})
 
     def _row(self, beat):
         """The row of a beat: whole rows are asked for, so that all its words count, or none."""
@@ -355,7 +357,7 @@ class AxiController(wiring.Component):
     Members
     -------
     s_axi_aw*, s_axi_w*, s_axi_b*, s_axi_ar*, s_axi_r*
-        See `axi_members`.
+        AXI4 by Arm's names: see `axi_signature`.
     command, dq_in, dq_out, late
         See `DramController`.
     """
@@ -366,9 +368,9 @@ class AxiController(wiring.Component):
             capacity = min(part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
         self.port = AxiPort(words=capacity, id_width=id_width)
         self.controller = DramController(part=part, capacity=capacity)
-        outer = ("command", "dq_in", "dq_out", "late")
-        super().__init__({**axi_members(id_width=id_width),
-                          **{name: self.controller.signature.members[name] for name in outer}})
+        self._axi = axi_signature(id_width=id_width)
+        super().__init__({**self._axi.subordinate_ports("s_axi"),
+                          **{name: self.controller.signature.members[name] for name in _PINS}})
 
     def elaborate(self, platform):
         m = Module()
@@ -376,15 +378,13 @@ class AxiController(wiring.Component):
         for name in ("mapping", "request", "completion", "deliver", "fetch"):
             wiring.connect(m, getattr(port, name), getattr(controller, name))
         m.d.comb += controller.store.eq(port.store)
-        for inner in (port, controller):
-            for name, member in inner.signature.members.items():
-                if name not in self.signature.members:
-                    continue
-                ours, theirs = getattr(self, name), getattr(inner, name)
-                if not member.is_port:
-                    wiring.connect(m, theirs, wiring.flipped(ours))
-                elif member.flow is In:
-                    m.d.comb += theirs.eq(ours)
-                else:
-                    m.d.comb += ours.eq(theirs)
+        wiring.connect(m, self._axi.of(port, "s_axi"), wiring.flipped(self._axi.of(self, "s_axi")))
+        for name in _PINS:
+            ours, theirs = getattr(self, name), getattr(controller, name)
+            if not controller.signature.members[name].is_port:
+                wiring.connect(m, theirs, wiring.flipped(ours))
+            elif controller.signature.members[name].flow is In:
+                m.d.comb += theirs.eq(ours)
+            else:
+                m.d.comb += ours.eq(theirs)
         return m

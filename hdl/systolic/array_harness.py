@@ -11,6 +11,7 @@ It has no model of its own: what it must measure are the bounds in golden/systol
 harness and its testbench cover it.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -96,7 +97,7 @@ class Traffic:
     macs_begin: Value
 
 
-class ArrayHarness(wiring.Component):
+class ArrayHarness(wiring.Component, ABC):
     """An array between its traffic, its recorders and the check of its results.
 
     A product has ``folds`` folds of ``steps`` steps: it stands for a product of matrices that is
@@ -168,19 +169,13 @@ class ArrayHarness(wiring.Component):
             **{name: In(shape) for name, shape in self._settings.items()},
         })
 
+    @abstractmethod
     def traffic(self, m, kept, clear):
-        """The `Traffic` of the array; ``kept`` holds the settings, ``clear`` begins anew.
+        """The `Traffic` of the array; ``kept`` holds the settings, ``clear`` begins anew."""
 
-        Each array's own harness says it.
-        """
-        raise NotImplementedError
-
+    @abstractmethod
     def check(self, m, traffic):
-        """Compare checksums: strobes for a wrong one, one not expected, one that got lost.
-
-        Each array's own harness says it.
-        """
-        raise NotImplementedError
+        """Compare checksums: strobes for a wrong one, one not expected, one that got lost."""
 
     def elaborate(self, platform):
         m = Module()

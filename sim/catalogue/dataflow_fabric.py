@@ -164,7 +164,7 @@ BLOCKS = (
                 quick=1,
                 says="each request is taken within as many cycles as there are ports, and answered "
                      "within a miss's time, once, a load with the last word that was stored; "
-                     "nobody else is answered",
+                     "no other port is answered",
                 checker=CacheBanksProof,
                 instances=(*({"ports": ports, "banks": 2, "words": 4, "tag_width": tag_width,
                               "width": 1, "hit": hit, "miss": 6}
@@ -203,7 +203,11 @@ BLOCKS = (
                       configurations=("divides", "divides_2"), quick=("divides",)),
             Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=tuple(_FIVES), thorough=True),
-            Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels_1024",
+            Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels",
+                      tests=("every_kernel_of_1024_threads",
+                             "one_of_1024_threads_per_cycle_where_no_memory_is_involved",
+                             "one_thread_per_cycle_where_memory_hits",
+                             "threads_in_flight_fill_every_buffer_of_a_path"),
                       configurations=("divides", *_FIVES, "paper"), thorough=True),
             Testbench("busy", "cyclebound.tb.dataflow.fabric_busy",
                       configurations=("small", "five_by_five", "paper"), thorough=True),

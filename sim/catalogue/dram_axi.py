@@ -50,7 +50,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="handshakes",
-                says="offers stay as they are, B comes behind a write's last word, RLAST with a "
+                says="offers stay as they are, B comes after a write's last word, RLAST with a "
                      "read's, each with its burst's identifier; one burst at a time, and none is "
                      "passed over twice; whatever the controller behind the port does",
                 checker=AxiPortProof,

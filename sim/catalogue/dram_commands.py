@@ -58,8 +58,8 @@ BLOCKS = (
                 name="queues",
                 quick=1,
                 says="no FIFO is pushed into while it is full or popped while it is empty, "
-                     "whoever offers and pops; no entry is lost or doubled, no head changes, "
-                     "every burst taken is described once",
+                     "whatever is offered and popped; no entry is lost or doubled, no head "
+                     "changes, every burst taken is described once",
                 checker=CommandGeneratorProof,
                 instances=({"part": "ddr4-3200aa-x16"}, {"part": "ddr3-1600-module"}),
                 depth=8,
@@ -130,7 +130,7 @@ BLOCKS = (
                 quick=0,
                 says="with the generator, on a part with 2 banks: from any state that a request "
                      "may begin in, one of up to 4 bursts is worked off within its issue delay, "
-                     "wherever they lie, read or write, indexed or not; behind it, as after a "
+                     "wherever they lie, read or write, indexed or not; after it, as after a "
                      "pause or a refresh, the next may begin in such a state",
                 checker=request_of(4),
                 instances=({"part": SMALL.name},),

@@ -43,7 +43,7 @@ BLOCKS = (
             Property(
                 name="beats",
                 quick=0,
-                says="words are on the bus nCAS or nCWD cycles behind their command, and fetched "
+                says="words are on the bus nCAS or nCWD cycles after their command, and fetched "
                      "in time for that, in no other cycle, and no two bursts at once; given that "
                      "commands come no closer than the data bus allows",
                 checker=DqSchedulerProof,

@@ -56,7 +56,7 @@ BLOCKS = (
                 quick=1,
                 says="from the limit on, a request waits for one grant of each other port that may "
                      "starve, however the reorder core stalls; before it, equals have one turn "
-                     "each, and nobody is granted before a higher priority",
+                     "each, and no port is granted before a higher priority",
                 checker=FrontEndProof,
                 instances=(
                     {"priorities": [7, 4, 4], "limits": [0, 2, 3], "width": 2},
@@ -81,7 +81,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.reorder_core", quick=("small",)),
-            Testbench("literal", "cyclebound.tb.dram.reorder_core_literal", top=literal,
+            Testbench("literal", "cyclebound.tb.dram.reorder_core",
+                      tests=("row_hits_starve_a_miss",), top=literal,
                       configurations=("paper",), checker=ReorderCheck, quick=(),
                       probed=lambda core: core),
         ),
@@ -129,7 +130,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.page_controller", quick=("open",)),
-            Testbench("triples", "cyclebound.tb.dram.page_controller_triples", thorough=True),
+            Testbench("triples", "cyclebound.tb.dram.page_controller", tests=("every_triple",),
+                      thorough=True),
         ),
         bounds=(Observed("request", page_bounds.request_time, probe=Probe(
             start="sink.valid & ~past(sink.valid & ~sink.ready)",

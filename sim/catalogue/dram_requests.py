@@ -136,8 +136,8 @@ BLOCKS = (
                 name="inside",
                 quick=0,
                 says="every burst has one word enabled, and it lies in the buffer, whatever the "
-                     "indexes; a burst comes in the third cycle behind what decides about it, and "
-                     "`done` behind the last",
+                     "indexes; a burst comes in the third cycle after what decides about it, and "
+                     "`done` after the last",
                 checker=IndexIteratorProof,
                 instances=({},),
                 depth=7,

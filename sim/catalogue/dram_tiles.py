@@ -45,7 +45,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
-                says="the first burst is on offer in the seventh cycle behind a tile's, and one in "
+                says="the first burst is on offer in the seventh cycle after a tile's, and one in "
                      "every cycle until the last is taken; none is withdrawn or changed while it "
                      "waits",
                 checker=StrideSequencerProof,

@@ -32,8 +32,9 @@ BLOCKS = (
             Property(
                 name="fair",
                 quick=2,
-                says="whoever keeps asking is served within as many accepted grants as there are "
-                     "requesters; grants are one-hot, only for requests, never idle, and held",
+                says="a requester that keeps asking is served within as many accepted grants as "
+                     "there are requesters; grants are one-hot, only for requests, never idle, and "
+                     "held",
                 checker=RoundRobinProof,
                 instances=tuple({"count": count} for count in (2, 4, 8, 11)),
                 # Cover waits for all the others, one grant each.

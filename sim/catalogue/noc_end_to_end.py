@@ -31,7 +31,9 @@ BLOCKS = (
         configurations={"paper": Configuration(_PAPER)},
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.end_to_end"),
-            Testbench("sweep", "cyclebound.tb.noc.end_to_end_sweep", thorough=True),
+            Testbench("sweep", "cyclebound.tb.noc.end_to_end", thorough=True,
+                      tests=("every_number_of_requesters", "every_number_of_rivals",
+                             "anywhere_in_the_period")),
             Testbench("search", "cyclebound.tb.noc.end_to_end_search", thorough=True,
                       max_cycles=20_000_000, searches=True),
         ),

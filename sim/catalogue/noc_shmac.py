@@ -98,7 +98,7 @@ BLOCKS = (
         fpga=FpgaTarget("thesis"),
         signals=_PORTS,
         pictures=(Picture(
-            "handshake", "A write to the neighbour and the fetch behind it: requests, "
+            "handshake", "A write to the neighbour and the fetch after it: requests, "
             "acknowledges, and who holds a packet.",
             "cyclebound.sim.pictures.handshake:figure"),),
     ),
@@ -115,8 +115,9 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",), fixed=_THESIS),
-            Testbench("sharing", "cyclebound.tb.noc.handshake_mesh_sharing",
-                      configurations=("thesis",), thorough=True, observes=False, fixed=_THESIS),
+            Testbench("sharing", "cyclebound.tb.noc.handshake_mesh",
+                      tests=("masters_on_one_ram",), configurations=("thesis",),
+                      thorough=True, observes=False, fixed=_THESIS),
         ),
         bounds=(
             Observed("read_given", bounds.read_lifetime, probe=_READ),

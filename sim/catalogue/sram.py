@@ -83,9 +83,9 @@ BLOCKS = (
             Property(
                 name="arbitration",
                 quick=1,
-                says="a bank grants one access in every cycle in which somebody asks; whoever "
-                     "waits sees each other requester granted once at most, so that a word takes "
-                     "as many cycles as requesters ask; a read is answered in the cycle after its "
+                says="a bank grants one access in every cycle in which a requester asks; one "
+                     "that waits sees each other granted once at most, so that a word takes as "
+                     "many cycles as requesters ask; a read is answered in the cycle after its "
                      "grant, and nothing else is",
                 checker=BankedMemoryProof,
                 instances=tuple(dict(zip(("banks", "requesters", "words", "word_bytes"), values,

@@ -15,6 +15,7 @@ from cyclebound.sim.block import (
     Block,
     Configuration,
     FpgaTarget,
+    Make,
     Observed,
     Picture,
     Property,
@@ -35,7 +36,8 @@ def _square(low: int, high: int) -> dict[str, range]:
 _SMALL = {"2x3": (2, 3), "4x4": (4, 4), "3x5": (3, 5)}
 _QUICK = ("2x3", "3x3", "4x4", "3x5", "8x8", "16x16")
 
-LONG = 50_000_000  # cycles of the tests of a long run, at most
+_ON_HARNESS = ("every_shape", "products_back_to_back", "stalls_and_backpressure")
+_LONG = 50_000_000  # cycles of the tests of a long run, at most
 
 
 def until(begins: str, starts: str, ends_with: str, ends: str, **more: object) -> Probe:
@@ -47,9 +49,16 @@ def until(begins: str, starts: str, ends_with: str, ends: str, **more: object) -
                  end=f"{ends_with} & (declared.{ends} > 0)", ends=f"declared.{ends}", **more)
 
 
-def the_array(harness):
-    """What is measured in a harness."""
-    return harness.array
+def on_harness(name: str, harness: Make, *, tests: tuple[str, ...] = _ON_HARNESS,
+               **more: object) -> Testbench:
+    """A testbench in which hardware makes and measures the products.
+
+    With other ``tests`` than the usual ones it takes minutes.
+    """
+    if tests != _ON_HARNESS:
+        more = {"thorough": True, "max_cycles": _LONG, **more}
+    return Testbench(name, "cyclebound.tb.systolic.array_harness", tests=tests, top=harness,
+                     probed=lambda top: top.array, **more)
 
 
 # From the first MAC to the last: PE (0, 0) begins, and the PE farthest from it ends.
@@ -76,15 +85,11 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.output_stationary", configurations=_QUICK,
                       quick=("2x3",)),
-            Testbench("harness", "cyclebound.tb.systolic.output_stationary_harness",
-                      top=OutputStationaryHarness, probed=the_array, configurations=_QUICK,
-                      quick=("2x3",)),
-            Testbench("wide", "cyclebound.tb.systolic.output_stationary_harness",
-                      top=OutputStationaryHarness, probed=the_array, thorough=True,
-                      configurations=("8x32", "32x32")),
-            Testbench("long", "cyclebound.tb.systolic.output_stationary_long",
-                      top=OutputStationaryHarness, probed=the_array, thorough=True, max_cycles=LONG,
-                      configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
+            on_harness("harness", OutputStationaryHarness, configurations=_QUICK, quick=("2x3",)),
+            on_harness("wide", OutputStationaryHarness, thorough=True,
+                       configurations=("8x32", "32x32")),
+            on_harness("long", OutputStationaryHarness, tests=("random_shapes",),
+                       configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
         ),
         bounds=(
             Observed("fold", bounds.eq5_5, MACS, exhaustive=True),
@@ -96,7 +101,7 @@ BLOCKS = (
                 name="timing",
                 quick=1,
                 says="operands are consumed together; a fold takes r + c + k - 2 steps, and the "
-                     "array waits for nobody but its neighbours; r rows leave for each fold",
+                     "array waits for its neighbours only; r rows leave for each fold",
                 checker=OutputStationaryProof,
                 instances=({"rows": 2, "columns": 3, "operand_width": 2, "accumulator_width": 8},
                            {"rows": 3, "columns": 3, "operand_width": 2, "accumulator_width": 8},
@@ -148,12 +153,10 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.overlapped_output", quick=("2x3",)),
-            Testbench("harness", "cyclebound.tb.systolic.overlapped_output_harness",
-                      top=OverlappedOutputHarness, probed=the_array,
-                      configurations=("2x3", "4x4", "3x5"), quick=("2x3",)),
-            Testbench("long", "cyclebound.tb.systolic.overlapped_output_long",
-                      top=OverlappedOutputHarness, probed=the_array, thorough=True, max_cycles=LONG,
-                      configurations=("8x8", "16x16")),
+            on_harness("harness", OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5"),
+                       quick=("2x3",)),
+            on_harness("long", OverlappedOutputHarness, tests=("random_shapes", "overlap_pays"),
+                       configurations=("8x8", "16x16")),
         ),
         bounds=(
             Observed("fold", bounds.eq5_5, MACS, exhaustive=True),
@@ -202,8 +205,8 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.no_local_reuse",
                       configurations=(*_SMALL, "8x8"), quick=("2x3",)),
-            Testbench("long", "cyclebound.tb.systolic.no_local_reuse_long", thorough=True,
-                      configurations=("8x8", "16x16")),
+            Testbench("long", "cyclebound.tb.systolic.no_local_reuse",
+                      tests=("random_shapes",), thorough=True, configurations=("8x8", "16x16")),
         ),
         bounds=(Observed("product", no_local_reuse.reuse_free_cycles, until(
             taken("operands"), "operands", taken("results"), "operands"), exhaustive=True),),

@@ -111,8 +111,8 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.systolic.accelerator", quick=("2",)),
             Testbench("networks", "cyclebound.tb.systolic.accelerator_networks", thorough=True,
                       configurations=("8",)),
-            Testbench("full_size", "cyclebound.tb.systolic.accelerator_full_size", thorough=True,
-                      configurations=("8",)),
+            Testbench("full_size", "cyclebound.tb.systolic.accelerator_networks",
+                      tests=("mobilenet_at_full_size",), thorough=True, configurations=("8",)),
         ),
         bounds=(
             Observed("layer", layer_cycles, Probe(

@@ -11,7 +11,7 @@ from cyclebound.hdl.systolic.weight_stationary_harness import (
     WeightStationaryHarness,
 )
 from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
-from cyclebound.sim.catalogue.systolic import LONG, MACS, TO_LAST_ROW, the_array, until
+from cyclebound.sim.catalogue.systolic import MACS, TO_LAST_ROW, on_harness, until
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
 from cyclebound.tb.systolic.weight_stationary_properties import (
@@ -71,12 +71,10 @@ BLOCKS = (
                       quick=("2x3",)),
             Testbench("wide", "cyclebound.tb.systolic.weight_stationary", thorough=True,
                       configurations=_WIDE),
-            Testbench("harness", "cyclebound.tb.systolic.weight_stationary_harness",
-                      top=WeightStationaryHarness, probed=the_array, configurations=_SMALL_ONES,
-                      quick=("2x3",)),
-            Testbench("long", "cyclebound.tb.systolic.weight_stationary_long",
-                      top=WeightStationaryHarness, probed=the_array, thorough=True, max_cycles=LONG,
-                      configurations=(*_LARGE_ONES, *_WIDE)),
+            on_harness("harness", WeightStationaryHarness, configurations=_SMALL_ONES,
+                       quick=("2x3",)),
+            on_harness("long", WeightStationaryHarness, tests=("random_shapes", "overlap_pays"),
+                       configurations=(*_LARGE_ONES, *_WIDE)),
         ),
         bounds=(
             Observed("fold", bounds.weight_fold, MACS, exhaustive=True),
@@ -144,12 +142,10 @@ BLOCKS = (
                       configurations=(*_SMALL_ONES, "8x8", "8x8_serial"), quick=("2x3",)),
             Testbench("wide", "cyclebound.tb.systolic.input_stationary", thorough=True,
                       configurations=("16x16_serial", *_WIDE)),
-            Testbench("harness", "cyclebound.tb.systolic.input_stationary_harness",
-                      top=InputStationaryHarness, probed=the_array, configurations=_SMALL_ONES,
-                      quick=("2x3",)),
-            Testbench("long", "cyclebound.tb.systolic.input_stationary_long",
-                      top=InputStationaryHarness, probed=the_array, thorough=True, max_cycles=LONG,
-                      configurations=("8x8", *_PUBLIC)),
+            on_harness("harness", InputStationaryHarness, configurations=_SMALL_ONES,
+                       quick=("2x3",)),
+            on_harness("long", InputStationaryHarness, tests=("random_shapes",),
+                       configurations=("8x8", *_PUBLIC)),
         ),
         bounds=(
             Observed("fold", bounds.input_fold, MACS, exhaustive=True),

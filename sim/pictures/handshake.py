@@ -1,4 +1,4 @@
-"""Timing diagram of SHMAC's handshakes: a write to the neighbour, and the fetch behind it.
+"""Timing diagram of SHMAC's handshakes: a write to the neighbour, and the fetch after it.
 
 Drawn from the golden model, which the RTL equals in every cycle.
 """

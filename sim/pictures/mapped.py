@@ -101,7 +101,7 @@ def _grid(mapped: Mapped, busy: Mapping[Node, float]) -> Figure:
     for switch in grid.switches:
         axes.plot(*_point(switch), "o", color="#bbbbbb", markersize=5, zorder=2)
     for number, net in enumerate(mapped.nets):
-        links = {link for way in net.routes for link in way.links}
+        links = {link for path in net.routes for link in path.links}
         for node, port in links:
             (x0, y0), (x1, y1) = _point(node), _point(grid.peer(node, port)[0])
             bend = 0.0 if abs(x1 - x0) + abs(y1 - y0) < 1.5 else 0.25

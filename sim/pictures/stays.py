@@ -30,7 +30,7 @@ def stays(kept: Mapping) -> Figure:
     axes.set(xlim=(-1, end), ylim=(len(shown) - 0.4, -0.6), xlabel="cycles",
              ylabel="requests, in the order in which they came")
     axes.set_title("the literal rules" if not kept["cap"] else
-                   f"whoever came first goes first once {kept['cap']} others have left",
+                   f"the request that came first goes first once {kept['cap']} others have left",
                    fontsize=9)
     axes.legend(handles=[Patch(color=_HIT, label="the row that is open"),
                          Patch(color=_MISS, label="another row")], fontsize=8, loc="lower left")

@@ -112,7 +112,7 @@ class CacheBanksProof(CacheBanksCheck):
 
     What is under way is somewhere, nothing else is, and none of it stays for ever; the followed
     word is in its bank. All the rest, such as what answers on their way say, has left after as many
-    cycles as the longest way takes, so that an induction of that depth need not be told.
+    cycles as the longest path takes, so that an induction of that depth need not be told.
 
     Parameters
     ----------

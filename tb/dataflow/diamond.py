@@ -31,7 +31,7 @@ async def play(bench: Bench, threads: int, *, load: float = 1.0,
 
 @testbench
 async def a_few_threads(bench: Bench) -> None:
-    """As many as the shorter way holds even with two entries: one per cycle."""
+    """As many as the shorter path holds even with two entries: one per cycle."""
     for threads in (1, 2, 5, 10):
         await bench.reset()
         bench.declare("balanced", threads=threads, stages=PIPELINE_STAGES)
@@ -41,14 +41,14 @@ async def a_few_threads(bench: Bench) -> None:
 @testbench
 async def many_threads(bench: Bench) -> None:
     p = bench.parameters
-    # enough for the 12 threads more that the longer way holds; less may be enough, too
+    # enough for the 12 threads more that the longer path holds; less may be enough, too
     balanced = max(p["delay"], p["depth"]) >= 16
     bench.declare("unbalanced", threads=300, stages=PIPELINE_STAGES)
     if balanced:
         bench.declare("balanced", threads=300, stages=PIPELINE_STAGES)
     cycles = await play(bench, 300)
     if p["depth"] == 2 and not p["delay"]:
-        assert cycles > 1.6 * 300  # the shorter way is full: most cycles are lost
+        assert cycles > 1.6 * 300  # the shorter path is full: most cycles are lost
 
 
 @testbench

@@ -7,6 +7,8 @@ from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.float_cases import hard_triple, special_triples
 
+_MILLION, _BATCH = 1_000_000, 10_000
+
 
 async def play(bench: Bench, items: Iterable[Fused], *, load: float = 1.0,
                sink: float = 1.0) -> int:
@@ -73,3 +75,11 @@ async def as_many_as_there_are_cycles(bench: Bench) -> None:
 async def hard_numbers_with_stalls(bench: Bench) -> None:
     for load, sink in ((0.5, 1.0), (1.0, 0.5), (0.7, 0.7)):
         await play(bench, hard_items(bench, 1000), load=load, sink=sink)
+
+
+@testbench
+async def a_million_hard_numbers(bench: Bench) -> None:
+    bench.declare("result", stages=PIPELINE_STAGES)
+    bench.declare("stream", threads=_BATCH, stages=PIPELINE_STAGES)
+    for _ in range(_MILLION // _BATCH):
+        assert await play(bench, hard_items(bench, _BATCH)) == _BATCH

@@ -29,7 +29,7 @@ class AxiRules(wiring.Component):
     Parameters
     ----------
     target : wiring.Component
-        Has the members of `axi_members`.
+        Has the members of an AXI4 subordinate, by Arm's names: ``s_axi_awvalid`` and so on.
     more : dict
         Members of a checker that sees more.
 

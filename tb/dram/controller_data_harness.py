@@ -25,7 +25,7 @@ from cyclebound.tb.bench import Bench, testbench
 
 __all__ = ["Data", "mixed_traffic"]
 
-_REQUESTS = 3_000
+_REQUESTS, _MANY_REQUESTS = 3_000, 100_000
 _BUFFERS = 12      # that random tests map
 _WINDOW = 1 << WINDOW_BITS
 _WHOLE = 31        # the buffer that covers all of the window
@@ -229,3 +229,9 @@ async def mixed_traffic(bench: Bench, requests: int) -> Data:
 async def random_requests(bench: Bench) -> None:
     """Thousands of requests of every kind."""
     await mixed_traffic(bench, _REQUESTS)
+
+
+@testbench
+async def a_hundred_thousand_requests(bench: Bench) -> None:
+    """Tiles, indexed and snoopy requests: every word is where it belongs."""
+    await mixed_traffic(bench, _MANY_REQUESTS)

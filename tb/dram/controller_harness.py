@@ -1,7 +1,7 @@
 """Harness testbench of the DRAM controller: tiles near the ends of rows, and refresh under load.
 
 The worst alignments of a tile are those in which it leaves a pair of banks soon after it began;
-here are these, for every size. `controller_sweep.py` has all alignments.
+here are these, for every size; `every_alignment` has all the others too.
 """
 
 from cyclebound.golden.dram.bounds import tile_issue_delay
@@ -15,7 +15,8 @@ _LINE = (1 << 20) - 1              # words in the buffer's one line
 _NEAR = 20                         # bursts before the end of a pair's row that matter
 _4_KIB = 4096 // BURST_BYTES       # bursts
 _WORST_4_KIB = 252                 # a burst at which 4 KiB take longest on any part
-_LOAD = 1_600                      # requests each way: half a million cycles
+_LOAD = 1_600                      # requests in each direction: half a million cycles
+_LONG_LOAD = 32_000                # ten million cycles
 
 
 async def measure(bench: Bench, *, bursts: int, write: int, first: int, requests: int,
@@ -108,3 +109,16 @@ async def load(bench: Bench, requests: int) -> None:
 async def refresh_under_full_load(bench: Bench) -> None:
     """A million cycles, half of them writes: no refresh is late, the time is inside Eq. 19."""
     await load(bench, _LOAD)
+
+
+@testbench
+async def every_alignment(bench: Bench) -> None:
+    """Every burst of a row of all banks; beyond it, everything repeats with another row."""
+    part = part_named(bench.parameters["part"])
+    await sizes(bench, part, {bursts: [(0, part.bursts_per_sweep)] for bursts in SIZES})
+
+
+@testbench
+async def ten_million_cycles(bench: Bench) -> None:
+    """In each direction: no refresh is late, and the time is inside Eq. 19."""
+    await load(bench, _LONG_LOAD)

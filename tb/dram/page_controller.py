@@ -1,5 +1,6 @@
 """Testbench of the page controller: every output compared, every command seen by a device."""
 
+import itertools
 from collections import deque
 from collections.abc import Callable
 
@@ -10,6 +11,7 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, testbench
 
+_KINDS = [*itertools.product((False, True), (0, 1), (0, 1))]  # writes, bank, row
 _FAR = 800  # cycles: longer than a refresh and all requests under way take
 
 
@@ -146,3 +148,19 @@ async def random_requests(bench: Bench) -> None:
 @testbench
 async def random_requests_and_pauses(bench: Bench) -> None:
     await _random(bench, lambda: bench.rng.random() < 0.97, 100)
+
+
+@testbench
+async def every_triple(bench: Bench) -> None:
+    """All sequences of three requests to two rows of two banks, one after the other.
+
+    Each begins with the rows that the one before left open, and its third may come late.
+    """
+    scene = Scene(bench)
+    for triple in itertools.product(_KINDS, repeat=3):
+        for request in triple[:2]:
+            scene.request(*request)
+        for _ in range(bench.rng.choice((0, 0, 20, 30, 40, 50))):
+            await scene.cycle()
+        scene.request(*triple[2])
+        await scene.drain()

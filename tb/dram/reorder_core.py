@@ -10,6 +10,7 @@ from cyclebound.golden.dram.reorder_core import ReorderCoreModel
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
+_STARVING = 400  # row hits that leave before a miss, without an age cap
 STAYS = "stays.json"  # beside the job: requests in the queue, and from when to when
 
 
@@ -145,6 +146,32 @@ async def random_requests(bench: Bench) -> None:
                               closed=rng.random() < closed)
         await scene.drain()
         assert scene.issued == 150
+
+
+
+@testbench
+async def row_hits_starve_a_miss(bench: Bench) -> None:
+    """The paper's four rules alone, without an age cap: a request that never leaves.
+
+    A read of another row waits while 400 row hits that came later leave; the paper says 15. What
+    is observed are the hits. ``cyclebound run dram.reorder_core --testbench literal --waves``
+    draws it.
+    """
+    scene = Scene(bench, cap=0)
+    bench.undeclare("residence")  # a request that misses its row has no bound here
+    last = await hold_back(scene)
+    for _ in range(2):
+        await scene.cycle(ready=False)
+    bench.declare("residence")
+    while scene.issued < _STARVING:
+        scene.request(0, 0)
+        await scene.cycle()
+        assert last in [each.request for each in scene.model.queue]
+    waited = next(each for each in scene.model.queue if each.request == last)
+    assert waited.overtaken > _STARVING - 2 * scene.entries
+    scene.keep()
+    await scene.drain()
+    assert last in [request for request, _ in scene.model.issued]
 
 
 reset_in_mid_run = interrupted(random_requests)

@@ -338,7 +338,12 @@ async def reads_across(bench: Bench) -> None:
 
 @testbench
 async def some_share(bench: Bench) -> None:
-    """Where 4.4.2 sees the knee: 3 and 4 masters. All numbers of masters are in
-    `handshake_mesh_sharing`."""
+    """Where 4.4.2 sees the knee: 3 and 4 masters."""
     if bench.parameters["rows"] == 3:
         await share(bench, ["read", "dual_write"], [3, 4], 700)
+
+
+@testbench
+async def masters_on_one_ram(bench: Bench) -> None:
+    """1 to 8 masters: all of 4.4.2, 4.5 and 5.1.2 of the thesis."""
+    await share(bench, list(SHARED), list(range(1, 9)), 1_400)

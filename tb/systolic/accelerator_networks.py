@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_network import (
     ATTENTION,
+    MOBILENET_224,
     NETWORKS,
     Step,
     chained,
@@ -78,3 +79,14 @@ async def attention_head(bench: Bench) -> None:
     weights = np.round(127 * powers / powers.sum(axis=1, keepdims=True)).astype(np.int8)
     values = await product("values", weights, v)
     assert values.shape == (length, depth)
+
+
+@testbench
+async def mobilenet_at_full_size(bench: Bench) -> None:
+    """The first convolution and the first bottleneck of a MobileNetV2, on 224 x 224 pixels."""
+    scene = Scene(bench)
+    steps = random_steps(MOBILENET_224, scene.device.size, bench.rng.getrandbits(32))
+    took, planned = await scene.program(steps)
+    assert took == planned, f"{took} cycles, planned {planned}"
+    for layer in MOBILENET_224:  # each by itself, for the bound
+        await scene.layer(shape_of(layer))

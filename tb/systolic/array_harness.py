@@ -1,4 +1,7 @@
-"""Measurements on the harness of a systolic array."""
+"""Harness testbench of systolic arrays: traffic and measurement in hardware.
+
+Blocks share it: `Sweep` has what tells one dataflow from another.
+"""
 
 import itertools
 from collections.abc import Iterable
@@ -17,15 +20,15 @@ from cyclebound.golden.systolic.stationary_bounds import (
     weight_fold,
     weight_steps,
 )
-from cyclebound.tb.bench import Bench
+from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.systolic.products import declared_product
 
-__all__ = ["ALWAYS", "Sweep", "expect", "input_sweep", "large_product", "measure", "output_sweep",
-           "overlapped_sweep", "weight_sweep"]
+__all__ = ["ALWAYS", "OutputSweep", "Sweep", "expect", "measure", "sweep_of"]
 
 ALWAYS = 256
 UTILISATION = 0.95  # of the PEs, that overlapping folds have to reach in a large product
 _PRODUCTS = 24   # of each measurement in which products follow each other
+_CYCLES = 16_000  # of each such measurement in which products take their bound, about
 _CLEARING = 100  # cycles of a measurement besides its products, about
 
 
@@ -154,33 +157,76 @@ class Sweep:
                               sink=sink)
 
 
-def output_sweep(bench: Bench) -> Sweep:
-    """Of an output-stationary array."""
-    return Sweep(bench, Dataflow.OUTPUT, "macs", eq5_5, eq5_6, completion)
+class OutputSweep(Sweep):
+    """Products on an output-stationary array, which take their bound even without a pause."""
+
+    async def back_to_back(self) -> None:
+        rows, columns = self.size["rows"], self.size["columns"]
+        for k, folds in itertools.product((1, 2, 3, rows + columns, 40), (1, 2, 7)):
+            shape = {"m": rows * folds, "k": k, "n": columns}
+            macs, product = (bound.of({**self.size, **shape})
+                             for bound in (self.to_macs, self.to_results))
+            products = max(2, _CYCLES // macs)
+            what = (self.macs, "product", *(["fold"] if folds == 1 else []))
+            mapped = map_product(self.dataflow, **self.size, **shape)
+            with declared_product(self.bench, what, mapped, **shape):
+                seen = await measure(self.bench, checks=products * folds, steps=k, folds=folds,
+                                     repetitions=products, offers=ALWAYS, sink=ALWAYS,
+                                     limit=product, macs_limit=macs)
+            expect(seen, "", "product", product, **shape)
+            expect(seen, "macs_", self.macs, macs, **shape)
 
 
-def overlapped_sweep(bench: Bench) -> Sweep:
-    """Of one whose folds overlap."""
-    return Sweep(bench, Dataflow.OUTPUT, "macs", eq5_5, overlapped_macs, overlapped_completion,
-                 serial=False)
+def sweep_of(bench: Bench) -> Sweep:
+    """The measurements of the block that ``bench`` simulates."""
+    dataflow = bench.block.partition(".")[2]
+    if dataflow == "output_stationary":
+        return OutputSweep(bench, Dataflow.OUTPUT, "macs", eq5_5, eq5_6, completion)
+    if dataflow == "overlapped_output":
+        return Sweep(bench, Dataflow.OUTPUT, "macs", eq5_5, overlapped_macs, overlapped_completion,
+                     serial=False)
+    stays = {"stays": True, "serial": not bench.parameters["double_buffer"]}
+    if dataflow == "weight_stationary":
+        return Sweep(bench, Dataflow.WEIGHT, "steps", weight_fold, weight_steps,
+                     weight_completion, **stays)
+    if dataflow == "input_stationary":
+        return Sweep(bench, Dataflow.INPUT, "steps", input_fold, input_steps, input_completion,
+                     **stays)
+    raise ValueError(f"{bench.block} has no dataflow that this testbench measures")
 
 
-def weight_sweep(bench: Bench) -> Sweep:
-    """Of a weight-stationary array."""
-    return Sweep(bench, Dataflow.WEIGHT, "steps", weight_fold, weight_steps, weight_completion,
-                 stays=True, serial=not bench.parameters["double_buffer"])
+@testbench
+async def every_shape(bench: Bench) -> None:
+    """Every product of the domain; without one, the layers of a public simulator, to its cycle."""
+    await sweep_of(bench).domain()
 
 
-def input_sweep(bench: Bench) -> Sweep:
-    """Of an input-stationary array."""
-    return Sweep(bench, Dataflow.INPUT, "steps", input_fold, input_steps, input_completion,
-                 stays=True, serial=not bench.parameters["double_buffer"])
+@testbench
+async def products_back_to_back(bench: Bench) -> None:
+    """A product is offered while the one before is computed."""
+    await sweep_of(bench).back_to_back()
 
 
-async def large_product(sweep: Sweep) -> None:
-    """512 x 512 x 512 on an array of at least 16 rows: overlap has to pay."""
+@testbench
+async def stalls_and_backpressure(bench: Bench) -> None:
+    """Operands that come late, rows that wait: no bound speaks of these, the results are right."""
+    await sweep_of(bench).stalls()
+
+
+@testbench
+async def random_shapes(bench: Bench) -> None:
+    """Products of random shapes up to 128, and all layers of a public simulator."""
+    sweep = sweep_of(bench)
+    await sweep.random(60, 128)
+    await sweep.public_simulator()
+
+
+@testbench
+async def overlap_pays(bench: Bench) -> None:
+    """512 x 512 x 512 keeps nearly all PEs of an array of at least 16 rows busy."""
+    sweep = sweep_of(bench)
     if sweep.serial or sweep.size["rows"] < 16:
-        sweep.bench.compared += 1
+        bench.compared += 1
         return
     cycles = await sweep.product(512, 512, 512, repetitions=1)
     used = 512**3 / (sweep.size["rows"] * sweep.size["columns"] * cycles)

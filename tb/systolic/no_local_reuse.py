@@ -83,3 +83,12 @@ async def stalls_and_backpressure(bench: Bench) -> None:
         await scene.product(rng.randint(1, 5), rng.randint(1, 9), rng.randint(1, 9),
                             offers=sometimes(bench, offer),
                             sinks=sometimes(bench, sink))
+
+
+@testbench
+async def random_shapes(bench: Bench) -> None:
+    """Products of random shapes up to 128."""
+    scene, always = Scene(bench), itertools.repeat(True)
+    for _ in range(15):
+        m, k, n = (bench.rng.randint(1, 128) for _ in range(3))
+        await scene.product(m, k, n, offers=always, sinks=always, observe=True)

@@ -56,7 +56,7 @@ def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
             ctx.set(dut.misses, now["misses"])
             for p, port in enumerate(dut.ports):
                 if held[p] is None and tags[p] and rng.random() < 0.8:
-                    first = p == 0 and fresh  # nobody reads what was never written
+                    first = p == 0 and fresh  # what was never written is not read
                     address = fresh.pop() if first else rng.randrange(16)
                     held[p] = Access(tags[p].popleft(), address, bool(first) or rng.random() < 0.5,
                                      rng.getrandbits(8))
@@ -85,7 +85,7 @@ def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
 
 @unit
 def test_no_answer_is_later_than_a_miss():
-    """Misses that are due together with the hits behind them: the last hit takes a miss's time."""
+    """Misses that are due together with the hits after them: the last hit takes a miss's time."""
     taken, last = {}, 0
     cache = CacheModel(list(range(9)), units=1, hit=3, miss=6, misses=lambda path: len(taken) < 3)
     for cycle in range(20):

@@ -40,16 +40,16 @@ def cycles(depth, slots, threads):
         offers = [None if each else x for each in served]
         takes = [offer is not None and unit.takes(0, offer[0])
                  for unit, offer in zip((left, first), offers, strict=True)]
-        ways = [delay.token if slots else left.shown, second.shown]
+        paths = [delay.token if slots else left.shown, second.shown]
         met = [token is not None and multiplier.takes(k, token[0])
-               for k, token in enumerate(ways)]
+               for k, token in enumerate(paths)]
         summed, shown = first.shown, left.shown
         on = summed is not None and second.takes(0, summed[0])
         results += multiplier.shown is not None
         cycle += 1
         if results == threads:
             return cycle
-        multiplier.step([*ways, None], True)
+        multiplier.step([*paths, None], True)
         second.step([summed, None, None], met[1])
         first.step([offers[1], None, None], on)
         held = slots and shown is not None and delay.takes(0, shown[0])

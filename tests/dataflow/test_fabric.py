@@ -220,7 +220,7 @@ def test_more_entries_hide_more_misses():
 
 @pytest.mark.parametrize("depth", [2, 4, 16])
 def test_threads_in_flight_fill_every_buffer_of_a_path(depth):
-    """A store that nobody takes behind three sums: each of the four holds ``depth`` threads, and
+    """A store that is never taken, after three sums: each of the four holds ``depth`` threads, and
     sums those in their pipelines. A token that went past them would stop the source before."""
     graph = Graph()
     token = graph.add(Task(NUMBER))
@@ -230,9 +230,9 @@ def test_threads_in_flight_fill_every_buffer_of_a_path(depth):
     mapped, threads = map_graph(graph, FIVE_BY_FIVE), 256
     fabric = FabricModel(FIVE_BY_FIVE, mapped.configuration(threads, {"z": (0, 512)}), depth=depth)
     source, = (unit for unit in fabric.units.values() if unit.kind == Kind.SOURCE)
-    nobody, sent = [None] * len(fabric.loads), []
+    silent, sent = [None] * len(fabric.loads), []
     for cycle in range(8 * depth + 150):
-        fabric.step(start=cycle == 0, requests_taken=[False] * len(nobody), responses=nobody)
+        fabric.step(start=cycle == 0, requests_taken=[False] * len(silent), responses=silent)
         sent.append(source.sent)
     assert sent[-1] == sent[-50] < threads  # nothing moves any more
     assert sent[-1] >= 4 * depth + 3 * PIPELINE_STAGES

@@ -152,7 +152,7 @@ def test_accesses_outside_are_not_made():
     ("a[tid] = a[tid] / 2", (r"/ of ints cannot be mapped; convert both with float32\(\), or write "
      "//")),
     ("a[tid] = 1.5 + 2.5", "float cannot be stored in a, an array of int"),
-    ("a[tid] = tid if tid else b[tid]", "one way is int, the other float"),
+    ("a[tid] = tid if tid else b[tid]", "one branch is int, the other float"),
     ("a[tid] = tid and b[tid]", "and of int and float"),
     ("a[tid] = min(tid)", "min has 2 operands or more, not 1"),
     ("a[tid] = fma(tid, tid, 1.0)", "fma is for floats"),

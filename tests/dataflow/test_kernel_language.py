@@ -110,10 +110,10 @@ BODIES = {
     "a loop variable hides what was there": (
         "k = 5\nfor k in range(n):\n    c[tid] += k\n    k = 40\nc[tid] += k", 5),
     "an empty loop leaves it": "k = 5\nfor k in range(n - 7):\n    pass\nc[tid] = k",
-    "a variable of one way only is the old one otherwise": (
+    "a variable of one branch only is the old one otherwise": (
         "p = a[tid]\nfor k in range(2):\n    if b[tid] > 3:\n        p = p + k\nc[tid] = p"),
     "a return": "if tid >= n:\n    return\nc[tid] = 3",
-    "a return in either way": (
+    "a return in either branch": (
         "p = a[tid]\nif p > 3:\n    c[tid] = 1\n    return\nelif p < -3:\n    p = 9\n"
         "else:\n    return None\nc[tid] = p"),
     "a return in a loop": (
@@ -211,7 +211,7 @@ def test_the_search_finds_a_store_that_does_not_wait(monkeypatch):
 
 
 def test_the_search_finds_wrong_arithmetic(monkeypatch):
-    """Of two ways, always the first."""
+    """Of two branches, always the first."""
     monkeypatch.setattr(segments.Compiler, "choose",
                         lambda self, condition, yes, no, kind, node: self.here(yes, node))
     said = []

@@ -83,7 +83,7 @@ def test_no_order_of_answers_is_a_deadlock(tmp_path, epochs):
     assert networkx.is_directed_acyclic_graph(steps)
     stays = np.array(sorted({one for one, other in found.steps if one == other}))
     over = found.states[stays, -THREADS:].all(axis=1)
-    # nobody stays because of himself but those who have ended: a memory has yet to do its part
+    # a state that has not ended stays only because a memory has yet to do its part
     stuck = ~over & ~memories.waits(found.states[stays])
     assert stuck.any() == (not epochs)
     assert over.any()

@@ -2,44 +2,35 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from kit.own_files import OwnFiles
 
 PAGE = Path(__file__).parents[2] / "docs" / "your-own-block.md"
 pytestmark = pytest.mark.system
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def own(tmp_path_factory):
     """The page's files, in a folder of their own."""
-    folder = tmp_path_factory.mktemp("own")
     sections = re.findall(r"^## \d\. .*?`(\w+\.py)`$.*?^```python\n(.*?)^```$",
                           PAGE.read_text().partition("\n# A block in Verilog")[0],
                           re.MULTILINE | re.DOTALL)
     assert [name for name, _ in sections] == ["divider.py", "divider_model.py", "divider_tb.py",
                                               "divider_page.py"]
-    for name, code in sections:
-        (folder / name).write_text(code)
-    return folder
+    return OwnFiles(tmp_path_factory.mktemp("own"), "divider_page", dict(sections))
 
 
-def cyclebound(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "cyclebound.sim", "--catalogue", "divider_page", *arguments],
-        cwd=folder, capture_output=True, text=True)
-
-
-def test_takes_less_than_150_lines(folder):
-    lines = [line for path in folder.glob("*.py") for line in path.read_text().splitlines()
+def test_takes_less_than_150_lines(own):
+    lines = [line for path in own.folder.glob("*.py") for line in path.read_text().splitlines()
              if line.strip()]
     assert len(lines) < 150
 
 
-def test_is_exact_for_every_division(folder):
-    done = cyclebound(folder, "regress", "own.divider", "--no-pictures", "--json")
+def test_is_exact_for_every_division(own):
+    done = own.run("regress", "own.divider", "--no-pictures", "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = json.loads(done.stdout)["verdicts"]
     assert (row["verdict"], row["worst"], row["allowed"], row["requests"]) == ("exact", 6, 6, 306)
@@ -48,22 +39,16 @@ def test_is_exact_for_every_division(folder):
 
 
 @pytest.mark.thorough
-def test_says_where_a_broken_one_differs(folder):
-    source = (folder / "divider.py").read_text()
-    broken = source.replace("with m.If(left == 1):", "with m.If(left == 2):")
-    assert broken != source
-    (folder / "divider.py").write_text(broken)
-    try:
-        done = cyclebound(folder, "regress", "own.divider", "--no-pictures")
-    finally:
-        (folder / "divider.py").write_text(source)
+def test_says_where_a_broken_one_differs(own):
+    done = own.run_with("divider.py", "with m.If(left == 1):", "with m.If(left == 2):",
+                        "regress", "own.divider", "--no-pictures")
     assert done.returncode == 1
     assert "result.valid is 1, expected 0" in done.stdout
 
 
-def test_bound_and_verilog(folder):
-    done = cyclebound(folder, "bound", "own.divider", "--set", "width=32", "--json")
+def test_bound_and_verilog(own):
+    done = own.run("bound", "own.divider", "--set", "width=32", "--json")
     assert json.loads(done.stdout)[0]["cycles"] == 34
-    done = cyclebound(folder, "verilog", "own.divider", "--set", "width=32", "-o", "divider.v")
+    done = own.run("verilog", "own.divider", "--set", "width=32", "-o", "divider.v")
     assert done.returncode == 0, done.stderr
-    assert "module own_divider (" in (folder / "divider.v").read_text()
+    assert "module own_divider (" in (own.folder / "divider.v").read_text()

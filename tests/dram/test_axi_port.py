@@ -28,7 +28,8 @@ from cyclebound.golden.dram.axi_port import (
 )
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.timing import PARTS
-from cyclebound.hdl.dram.axi_port import AxiController, AxiPort, axi_members
+from cyclebound.hdl.axi import AxiSignature
+from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
 
 unit = pytest.mark.unit
 X16 = "ddr4-3200aa-x16"
@@ -116,7 +117,9 @@ def test_what_is_written_is_read(address, length, size, kind, rng):
 
 @unit
 @pytest.mark.parametrize(("make", "thing"), [
-    (lambda bad: axi_members(id_width=bad), "id width"),
+    (lambda bad: AxiSignature(id_width=bad, data_width=128), "id width"),
+    (lambda bad: AxiSignature(id_width=4, data_width=bad), "data width"),
+    (lambda bad: AxiSignature(id_width=4, data_width=8, address_width=bad), "address width"),
     (lambda bad: AxiPort(id_width=bad), "id width"),
     (lambda bad: AxiPort(words=bad), "words"),
 ])

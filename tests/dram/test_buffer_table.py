@@ -73,7 +73,7 @@ def test_a_snoop_of_more_words_than_there_are_indexes_is_refused(words, refusal)
 
 @unit
 def test_work_group_beyond_the_last_line_is_refused():
-    """Sim-D's model does not clip such a tile to the buffer, and moves words behind it."""
+    """Sim-D's model does not clip such a tile to the buffer, and moves words after its end."""
     buffer = Mapping(0, 0, 32, 1)
     assert decide(buffer, BufferRequest(0, 0, 0, 32, 2)).refusal == Refusal.HEIGHT
     assert max(words_of(0, 32, 32, 2)) >= len(buffer.words)

@@ -142,7 +142,7 @@ def tampered(fault):
 
 
 def drive(dut, cycles=200):
-    """One head in banks 0 and 1, popped by whoever pops it; then a refresh."""
+    """One head in banks 0 and 1, popped from outside; then a refresh."""
     m = Module()
     m.submodules.dut = dut
     watch(m, dut, CommandArbiterCheck(dut))

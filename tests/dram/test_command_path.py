@@ -106,7 +106,7 @@ def test_a_cycle_less_has_a_counterexample(tmp_path):
 FAULTS = {
     "a rule's counter is one too slow": (
         "arbiter", '"rcd": part.nRCD', '"rcd": part.nRCD + 1'),
-    "a precharge is never legal behind a write": (
+    "a precharge is never legal after a write": (
         "arbiter", 'allows(f"wr_{i}", do_cas[i] & writes[i], did_write[i])',
         'allows(f"wr_{i}", do_cas[i] & writes[i], did_write[i]) & ~writes[i]'),
     "a burst is lost where its bank is open": (

@@ -141,7 +141,7 @@ def test_requests_that_wait_follow_in_the_first_legal_cycle(name, write):
 
 @unit
 def test_requests_without_a_burst_wait_for_the_one_before():
-    """An end alone, right behind a tile: two completions, not one."""
+    """An end alone, right after a tile: two completions, not one."""
     end = [Element(end=True)]
     _, commands, completions, _ = carry_out(
         PART, [BufferRequest(0, words=1), BufferRequest(0, indexed=True),

@@ -21,7 +21,7 @@ from cyclebound.golden.dram.timing import (
     PARTS,
 )
 from cyclebound.tools.dram.index_exact import longest_request
-from cyclebound.tools.dram.index_openings import (
+from cyclebound.tools.dram.index_latest import (
     Openings,
     check_search,
     latest_openings,
@@ -56,7 +56,7 @@ def test_as_long_as_the_longest_of_all(part, bursts, rows, write):
 
 @pytest.mark.parametrize(("write", "delay"), [(0, 150), (1, 171)])
 def test_nine_words(write, delay):
-    """What the derivation has for 153 and 172, and nobody ever made longer."""
+    """What the derivation has for 153 and 172, and no search ever made longer."""
     found = longest_request(X16, bursts=9, rows=8, write=write, least=delay)
     assert found.delay == delay == found.order.delay(X16, write=write)
     assert longest_request(X16, bursts=9, rows=8, write=write, least=delay + 1).delay is None

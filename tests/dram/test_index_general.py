@@ -13,7 +13,7 @@ from cyclebound.golden.dram import index_general
 from cyclebound.golden.dram.address import burst_at
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay, indexed_origin
-from cyclebound.golden.dram.index_general import general_issue_delay, row_cycle
+from cyclebound.golden.dram.index_general import general_issue_delay, latest_activates, row_cycle
 from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
@@ -54,7 +54,7 @@ def random_part(rng):
 
 
 def late(rng, bursts):
-    """When each of so many words comes: at once, or behind a few gaps or one long one."""
+    """When each of so many words comes: at once, or after a few gaps or one long one."""
     arrivals, gaps = [0], rng.choice((0, 1, 3, bursts))
     places = rng.choices(range(1, bursts), k=gaps) if bursts > 1 else []
     long = rng.choice((1, 10, 30, 200))
@@ -190,3 +190,17 @@ def test_where_a_value_comes_from():
 def test_no_bound(more, message):
     with pytest.raises(NotCovered, match=message):
         indexed_issue_delay(**{"part": X16, "bursts": 2, "rows": 2, "write": 0, **more})
+
+
+@pytest.mark.parametrize(("part", "rows", "single", "sticky", "times"), [
+    (X16, 2, True, 2, (0, 9)),
+    (X16, 4, True, 2, (0, 11, 20, 27)),   # two of a group at the end, or by turns
+    (X16, 8, True, 2, (0, 11, 23, 34)),   # the third meets the first bank's read at 22
+    (X16, 8, False, 9, (0, 11, 23, 35)),  # and the fourth, if a bank has two words
+    (X8, 4, True, 9, (0, 4, 8, 12, 35)),  # nFAW, and the fourth bank's read
+    (X8, 16, True, 9, (0, 8, 16, 24, 35)),
+    (DDR3_1600_MODULE, 8, True, 2, (0, 5, 10, 15, 24)),
+])
+def test_latest_activates(part, rows, single, sticky, times):
+    assert latest_activates(part, count=len(times), rows=rows, single=single,
+                            sticky=sticky) == times

@@ -15,9 +15,8 @@ from cyclebound.golden.dram.timing import (
     DDR4_3200AA_X16,
 )
 from cyclebound.tools.dram import index_latest
-from cyclebound.tools.dram.index_gaps import least_saved
-from cyclebound.tools.dram.index_latest import Latest
-from cyclebound.tools.dram.index_outline import Outline
+from cyclebound.tools.dram.index_exact import Outline
+from cyclebound.tools.dram.index_latest import Latest, least_saved
 from cyclebound.tools.dram.index_search import Order
 from cyclebound.tools.dram.index_steps import Steps
 from cyclebound.tools.dram.index_worlds import AnyWorld, Worlds

@@ -52,10 +52,10 @@ def test_the_bound_is_the_papers():
 
 @unit
 @pytest.mark.parametrize(("changes", "says"), [
-    ({"nRAS": 60, "nRC": 71}, "a row's least time must be hidden behind nWR"),
-    ({"nRTP": 29}, "a read's distance to a precharge must be hidden behind nWR"),
-    ({"nFAW": 45}, "the four-activate window must be hidden behind nWR"),
-    ({"nWR": 1}, "a row's least time must be hidden behind nWR"),
+    ({"nRAS": 60, "nRC": 71}, "a row's least time must be covered by nWR"),
+    ({"nRTP": 29}, "a read's distance to a precharge must be covered by nWR"),
+    ({"nFAW": 45}, "the four-activate window must be covered by nWR"),
+    ({"nWR": 1}, "a row's least time must be covered by nWR"),
     ({"nRAS": 36, "nRC": 47, "nCWD": 2},
      "nRAS must be over when a write has recovered"),
 ])
@@ -137,7 +137,7 @@ def test_checker_fires(fires, says):
 
 
 class Hasty(PageController):
-    """Reads and writes one cycle too early behind an activate."""
+    """Reads and writes one cycle too early after an activate."""
 
     @cached_property
     def counters(self):

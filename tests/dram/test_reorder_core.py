@@ -78,7 +78,7 @@ def test_step_5_of_example_4_contradicts_its_explanation():
 
 @unit
 def test_the_four_rules_do_not_bound_the_residence():
-    """A miss behind a stream of hits: overtaken as often as one likes, not 15 times."""
+    """A miss after a stream of hits: overtaken as often as one likes, not 15 times."""
     model = ReorderCoreModel(entries=8, cap=0, cycle=39)
     miss, hit = QueuedRequest(4, RD, 1, row=1, tag=1), QueuedRequest(4, RD, 0, row=0)
     model.step(hit, ready=True)
@@ -207,7 +207,8 @@ def test_literal_rules_starve_a_miss_on_the_rtl(tmp_path):
 
 @unit
 @pytest.mark.parametrize(("cap", "says"), [
-    (0, "the literal rules"), (9, "whoever came first goes first once 9 others have left")])
+    (0, "the literal rules"),
+    (9, "the request that came first goes first once 9 others have left")])
 def test_picture_of_who_waits(tmp_path, cap, says):
     hits = [[0, 0, 3 * number, 3 * number + 11] for number in range(60)]
     waiting = [] if cap else [[1, 0, 1, None]]

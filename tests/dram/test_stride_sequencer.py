@@ -115,7 +115,7 @@ def test_model_is_the_reference():
 
 @unit
 def test_where_the_reference_is_wrong():
-    """It computes the first lane's phase without sign: wrong behind the first period of a burst,
+    """It computes the first lane's phase without sign: wrong after the first period of a burst,
 
     for narrow periods that do not divide 2**32. No vector is of that kind.
     """
@@ -127,7 +127,7 @@ def test_where_the_reference_is_wrong():
     for vector in VECTORS:
         assert (vector["period"], vector["addr"] // WORD_BYTES % 16) not in wrong \
             or vector["words"] == vector["period"]
-    # The smallest request, one word behind a period of three: its phase would be 1, and no gap is.
+    # The smallest request, one word after a period of three: its phase would be 1, and no gap is.
     assert [burst.mask for burst in bursts_of(TileRequest(4, 1, 3))] == [1 << 4]
 
 
@@ -224,7 +224,7 @@ def test_rtl_is_the_reference():
         cycles.append(cycle)
     run_bench(dut, sequence(dut, tiles, see=see), CHECK(dut))
     assert len(cycles) == len(expected) > 200
-    # One tile behind the other: `START` cycles, and one for each burst but the first
+    # One tile after the other: `START` cycles, and one for each burst but the first
     assert cycles[-1] + 1 == sum(START - 1 + len(bursts_of(tile)) for tile in tiles)
 
 

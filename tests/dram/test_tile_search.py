@@ -37,7 +37,7 @@ def delay(part: Part, address: int, lines: Lines, write: int) -> int:
 
 
 def odd_part(rng: random.Random, *, columns: tuple[int, ...] = (8, 16, 32, 64)) -> Part:
-    """A part as nobody makes it, or as somebody might: any numbers that are no contradiction."""
+    """A part that is not made, but might be: any numbers that are no contradiction."""
     banks = rng.choice((2, 4, 8, 8, 16))
     groups = rng.choice([each for each in (1, 2, 4) if each <= banks])
     much = rng.choice((1, 1, 1, 3))

@@ -186,9 +186,9 @@ def test_what_is_harmless():
 
 @parts
 def test_beats_do_not_overlap(part):
-    """Either order of directions; a read's data come later than those of a write behind it."""
+    """Either order of directions; a read's data come later than those of a write after it."""
     says = "data bus: two bursts at once"
-    reads_first = part.nCAS - part.nCWD + part.nBURST  # until a write's data fit behind a read's
+    reads_first = part.nCAS - part.nCWD + part.nBURST  # until a write's data fit after a read's
     for first, second, gap in ((RD, RDA, part.nBURST), (WR, WRA, part.nBURST),
                                (RD, WR, reads_first),
                                (WRA, RD, part.nBURST - (part.nCAS - part.nCWD))):

@@ -74,8 +74,7 @@ def test_a_double_has_the_attributes_that_checkers_read():
     dut = Tampered(Adder(), lambda m, inner, outer: None)
     assert dut.size == 4
     assert dut.a is not dut.inner.a
-    with pytest.raises(AttributeError):
-        dut.depth  # noqa: B018
+    assert not hasattr(dut, "depth")
 
 
 @pytest.mark.parametrize("says", ["one", "two"])

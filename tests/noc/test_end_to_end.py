@@ -68,8 +68,8 @@ def test_bounds_by_hand():
     (8, 0, 16 + 10 - 7, 1),   # there is none
 ])
 def test_one_packet_among_others_by_hand(competitors, cap, bursts, hits):
-    """Of 64 words the 32nd comes out 34 cycles behind the last flit, the 64th 66. Either both are
-    granted one behind the other, or the first one was at once, and only the second one waits."""
+    """Of 64 words the 32nd comes out 34 cycles after the last flit, the 64th 66. Either both are
+    granted one after the other, or the first one was at once, and only the second one waits."""
     network = (32 + 1) + 69 + (512 + 89 + 90) + 2 + 32
     found = bounds.total(**{**PATH, "nbytes": 256}, requesters=1, competitors=competitors,
                          quarters=3, cap=cap, part="ddr3-1600-module")

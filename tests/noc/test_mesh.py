@@ -68,7 +68,7 @@ def test_alone_it_is_t_noc():
 
 
 def test_contenders_at_the_last_router():
-    """Long packets stop each other there, and have left everything else behind by then."""
+    """Long packets stop each other there, and all other traffic has passed by then."""
     mesh = Mesh(3, 3)
     ends = [(0, 1), (1, 0), (1, 2), (2, 1)]
     streams = {str(end): Stream((end, (1, 1)), 40) for end in ends}

@@ -83,7 +83,7 @@ def test_long_latencies_need_wide_headers(width, worst):
 
 @unit
 @pytest.mark.parametrize(("flits", "marks"), [
-    (packet(2, to=0x11), None),                                  # for somebody else
+    (packet(2, to=0x11), None),                                  # for another tile
     (packet(2, 3), None),                                        # a flit is lost
     ([*packet(2), 2 << 24 | 2], None),                           # another source's flits
     ([*packet(), 2 << 24 | 2], None),

@@ -68,12 +68,12 @@ LINE = of(Mesh(1, 4), [((0, 0), (0, 2)), ((0, 1), (0, 2)), ((0, 3), (0, 2))], [4
     (LINE, {(0, 0): [(29, "0"), (31, "0")], (0, 1): [(begin, "1") for begin in (15, 43, 44, 51)],
             (0, 3): [(begin, "2") for begin in (8, 9, 17, 32, 33, 34, 36, 36, 40)]}, "1", 69, 55),
     # Stream 0 finds the channel to the west taken by a second packet of stream 2, whose first
-    # one waits in the FIFO behind for the last of stream 1's.
+    # one waits in the FIFO after it for the last of stream 1's.
     (SHARED, {(1, 1): [(13, "0")], (0, 1): [(3, "1"), (3, "1")], (1, 2): [(4, "2"), (4, "2")]},
      "0", 27, 26)])
 def test_an_input_that_was_idle_finds_a_full_fifo(network, plan, stream, latency, before):
     """The bound was ``before`` when it counted one packet of each other input, and nothing of what
-    these had left in the FIFO behind."""
+    these had left in the FIFO after it."""
     packets = {tile: [Planned(begin, name, network.streams[name].flits) for begin, name in each]
                for tile, each in plan.items()}
     worst = max(last - first + 1 for name, first, last in play(network, packets) if name == stream)
@@ -84,7 +84,7 @@ def test_an_input_that_was_idle_finds_a_full_fifo(network, plan, stream, latency
 
 def test_the_rest_of_a_long_packet_is_in_the_way():
     """Packets of 27 flits in FIFOs of 3. A version that forgot what is left of them in the FIFO
-    behind a channel allowed 86 cycles."""
+    after a channel allowed 86 cycles."""
     ends = {"a": (4, 2), "b": (2, 0), "c": (3, 1), "d": (3, 2), "e": (2, 1)}
     network = Network(Mesh(1, 5), {name: Stream(xy_route(Mesh(1, 5), (0, here), (0, there)), 27)
                                    for name, (here, there) in ends.items()}, 2, 3)
@@ -123,7 +123,7 @@ def test_no_packet_of_many_staggered_senders_takes_longer(first):
 
 
 class Forgetful(Traversal):
-    """A header meets a packet of each other input, and nothing of what is in the FIFO behind."""
+    """A header meets a packet of each other input, and nothing of what is in the FIFO after it."""
 
     def _queued(self, channel, count, run):
         if channel in self._onward and run.last is not None and run.unknown == 0:
@@ -133,7 +133,7 @@ class Forgetful(Traversal):
 
 
 class Hurried(Traversal):
-    """Nobody pauses."""
+    """No sender pauses."""
 
     def __init__(self, mesh, streams, **known):
         super().__init__(mesh, {name: Stream(each.route, each.flits, each.least)
@@ -148,7 +148,7 @@ class Ready(Traversal):
 
 
 class Alone(Traversal):
-    """Packets that wait behind others have nothing before them."""
+    """Packets that wait after others have nothing before them."""
 
     def _passes(self, name, channel, before, unstopped):
         return super()._passes(name, channel, 0, unstopped)
@@ -165,7 +165,7 @@ def test_the_search_finds_what_a_bound_forgets(kind):
 # Streams that pause, receivers that stall
 
 def test_pauses_and_stalls_cost_what_they_last():
-    """Of a packet that meets nobody: its own pauses, and the stalls of each of its flits."""
+    """Of a packet that meets no other: its own pauses, and the stalls of each of its flits."""
     mesh, route = Mesh(2, 2), ((0, 0), (0, 1))
     known = {"delta": 2, "depth": 4}
     alone = Traversal(mesh, {"a": Stream(route, 6)}, **known).bound("a")

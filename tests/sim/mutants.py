@@ -216,7 +216,7 @@ MUTANTS = (
     Mutant(ARRAY, "rows leave before they are taken",
            "self.held.eq(self.results.valid & ~self.results.ready)", "self.held.eq(0)",
            "results changed before it was taken", watched=True),
-    Mutant(ARRAY, "the drain moves on behind a row that waits",
+    Mutant(ARRAY, "the drain moves on past a row that waits",
            "move.eq(few | ~self.held)", "move.eq(1)", "is not the product"),
     Mutant(ARRAY, "sink does not block", "self.runs.eq(~(due & left_over[1]))", "self.runs.eq(1)",
            "operands taken while results block the array|active PEs are not the wavefront"),
@@ -237,7 +237,7 @@ DRAM = (
            "middle.eq(cross + across)", "middle.eq(cross)"),
     Mutant("dram.buffer_table", "a snoop of more words than indexes",
            "(vast, Refusal.SNOOP), ", ""),
-    Mutant("dram.index_iterator", "an index behind the buffer's last word",
+    Mutant("dram.index_iterator", "an index after the buffer's last word",
            "indexes.payload.index < self.size", "indexes.payload.index <= self.size"),
     Mutant("dram.snoop_cam", "the highest lane answers",
            "Mux(found, content, other)", "Mux(also, other, content)"),
@@ -261,7 +261,7 @@ assert all(not mutant.says and not mutant.watched for mutant in DRAM)
 # Edits that change nothing a user can see: the regression must not mind.
 EQUIVALENT = (
     Mutant(MEMORY, "banks swapped", "paths[number]", "paths[-1 - number]"),
-    Mutant(MEMORY, "SRAM reads while nobody asks",
+    Mutant(MEMORY, "SRAM reads without a request",
            "read.en.eq(arbiter.grant.any() & reads)", "read.en.eq(reads)"),
 )
 

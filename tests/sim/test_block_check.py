@@ -108,6 +108,8 @@ def test_a_name_that_is_no_page(name):
      "testbench cycle names the parameter 'height', which there is not"),
     ("testbenches", (Bench("cycle", "m", fixed=("depth",)),),
      "testbench cycle names the parameter 'depth', which there is not"),
+    ("testbenches", (Bench("a", "m", tests=()),),
+     "tests of testbench a must name some, or be None for its module's"),
     ("testbenches", (Bench("a", "m", seeds=0),), "seeds of testbench a must be at least 1"),
     ("bounds", (Observed("x", lambda: 1),), "bound of a Observed in bounds of the block must be"),
     ("bounds", (Observed("x/../y", one),), "the name of what a bound is on must be"),

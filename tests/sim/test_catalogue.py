@@ -17,6 +17,7 @@ from cyclebound.sim.block import Testbench as Bench
 from cyclebound.sim.catalogue import Catalogue, load, more_pages
 from cyclebound.sim.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.named_tests import named_tests
 
 pytestmark = [pytest.mark.unit,
               pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]
@@ -47,8 +48,27 @@ def test_files_carry_the_blocks_name(block):
     assert list((ROOT / "tests" / family).glob(f"test_{name}*.py"))
     assert block.component.__module__ == f"cyclebound.hdl.{family}.{name}"
     for bench in block.testbenches:
-        assert re.fullmatch(rf"cyclebound\.tb\.{family}\.{name}\w*", bench.module)
+        assert (re.fullmatch(rf"cyclebound\.tb\.{family}\.{name}\w*", bench.module)
+                or len(blocks_of(bench.module)) > 1)
         assert importlib.util.find_spec(bench.module) is not None
+
+
+def blocks_of(module):
+    """The blocks that a testbench's module is for."""
+    return [block for block in BLOCKS if module in {bench.module for bench in block.testbenches}]
+
+
+@pytest.mark.parametrize("module", sorted(
+    {bench.module for block in BLOCKS for bench in block.testbenches}))
+def test_every_test_runs_and_there_are_no_others(module):
+    """What a testbench names is in its module; what is in a module, some testbench runs."""
+    known, run = set(named_tests(module)), set()
+    for block in blocks_of(module):
+        for bench in block.testbenches:
+            if bench.module == module:
+                run |= known - set(block.left_out(bench)) if bench.tests is None else set(
+                    bench.tests)
+    assert run == known
 
 
 @blocks

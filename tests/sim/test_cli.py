@@ -1,4 +1,4 @@
-"""What the command line says; above all, to somebody who made a mistake."""
+"""What the command line says; above all, to users who made a mistake."""
 
 import io
 import json

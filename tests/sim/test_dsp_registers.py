@@ -20,7 +20,7 @@ def register(bit, result, **parameters):
 
 
 def netlist(**changes):
-    """A multiplier with two registers behind it, as yosys writes it."""
+    """A multiplier with two registers after it, as yosys writes it."""
     cells = {"mult": {"type": "MULT18X18D", "parameters": {},
                       "port_directions": {"A0": "input", "P0": "output", "P1": "output",
                                           "P2": "output", "PURE": "output"},

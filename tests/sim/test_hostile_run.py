@@ -113,7 +113,7 @@ def test_a_report_quotes_logs_of_its_run_only(tmp_path):
     (inside / "log.txt").symlink_to(secret / "log.txt")
     assert "do not show" not in write_report(folder).read_text()
     (inside / "log.txt").unlink()
-    os.mkfifo(inside / "log.txt")  # that nobody ever writes
+    os.mkfifo(inside / "log.txt")  # that is never written
     write_report(folder)
     (inside / "log.txt").unlink()
     (inside / "log.txt").write_text("do show\n")

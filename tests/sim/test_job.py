@@ -1,12 +1,13 @@
 """A job: what a failed test said, in a line, and what an earlier run of it left."""
 
 import json
+import re
 
 import pytest
 
 from cyclebound.sim import catalogue, job
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Job, outcome_of, reason_of, simulate
+from cyclebound.sim.job import Job, job_environment, outcome_of, reason_of, simulate
 
 pytestmark = pytest.mark.unit
 
@@ -36,17 +37,52 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_pa
     assert not any(file.exists() for file in left)
 
 
-@pytest.mark.parametrize(("observes", "compared", "reason"), [
-    (True, 5, "0 requests observed"), (True, 0, "0 requests observed"),
-    (False, 5, ""), (False, 0, "0 cycles compared")])
-def test_a_run_that_saw_nothing_has_failed(tmp_path, observes, compared, reason):
-    """A testbench that only compares has to have compared something."""
-    (tmp_path / "job.json").write_text(json.dumps({"observes": observes, "printed": []}))
+def outcome_told(tmp_path, *, compared=5, test="", **asked):
+    """The outcome of a simulator that ran a test ``t``, which compared so many cycles."""
+    (tmp_path / "job.json").write_text(json.dumps({"printed": [], **asked}))
     for name in ("probes.txt", "log.txt"):
         (tmp_path / name).touch()
     (tmp_path / "cocotb.xml").write_text("<s><testcase name='t'/></s>")
     (tmp_path / "observed-t.json").write_text(json.dumps({
         "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [],
         "compared": compared, "cycles": 9}))
-    found = outcome_of(Job("noc.arbiter", "four", "cycle", 1, str(tmp_path)), tmp_path, 0)
+    return outcome_of(Job("noc.arbiter", "four", "cycle", 1, str(tmp_path), test=test), tmp_path, 0)
+
+
+@pytest.mark.parametrize(("observes", "compared", "reason"), [
+    (True, 5, "0 requests observed"), (True, 0, "0 requests observed"),
+    (False, 5, ""), (False, 0, "0 cycles compared")])
+def test_a_run_that_saw_nothing_has_failed(tmp_path, observes, compared, reason):
+    """A testbench that only compares has to have compared something."""
+    found = outcome_told(tmp_path, observes=observes, compared=compared)
     assert (found.passed, found.reason) == (not reason, reason)
+
+
+@pytest.mark.parametrize(("only", "test", "reason"), [
+    ([], "", ""), (["t"], "", ""), (["t", "u"], "t", ""),
+    (["t", "u"], "", "the testbench has no test called u")])
+def test_all_tests_that_a_testbench_names_have_to_run(tmp_path, only, test, reason):
+    found = outcome_told(tmp_path, observes=False, test=test,
+                         tests={"only": only, "without": []})
+    assert (found.passed, found.reason) == (not reason, reason)
+
+
+@pytest.mark.parametrize(("test", "tests", "runs"), [
+    ("", None, ["quick", "slow", "slower"]),
+    ("", {"only": ["slow"], "without": []}, ["slow"]),
+    ("", {"only": ["quick", "slow"], "without": []}, ["quick", "slow"]),
+    ("", {"only": [], "without": ["slow"]}, ["quick", "slower"]),
+    ("slower", {"only": ["slow", "slower"], "without": []}, ["slower"])])
+def test_tests_that_cocotb_runs(tmp_path, test, tests, runs):
+    one = Job("noc.arbiter", "four", "cycle", 1, str(tmp_path), test=test)
+    environment = job_environment(one, tmp_path, "some.module", tests)
+    pattern = environment.get("COCOTB_TEST_FILTER", "")
+    assert [name for name in ("quick", "slow", "slower")
+            if re.search(pattern, f"some.module.{name}")] == runs
+
+
+def test_tests_that_another_testbench_names_are_left_to_it():
+    block = catalogue.load().find("dataflow.float_fma")
+    cycle, million = (block.testbench(name) for name in ("cycle", "million"))
+    assert block.left_out(cycle) == million.tests == ("a_million_hard_numbers",)
+    assert block.left_out(million) == ()

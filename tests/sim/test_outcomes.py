@@ -267,7 +267,7 @@ def test_a_failed_job_runs_again(job):
 
 @pytest.mark.parametrize("read", [
     str(ROOT / "golden/dram/timing.py"), str(ROOT / "golden/noc/no_such_file.csv"), reads.PROGRAM,
-    "/home/someone/table.csv", "relative.txt"])
+    "/data/table.csv", "relative.txt"])
 @unit
 def test_a_job_that_read_what_is_not_in_its_key_runs_again(job, read):
     simulation = Simulation(job, read=[read])

@@ -254,7 +254,7 @@ def test_a_tool_that_is_stopped_leaves_no_process_behind(tmp_path, monkeypatch):
     status, text = run_tool(["bash", "-c", script], tmp_path, dict(os.environ), 3)
     assert status is None
     assert text.strip().isdigit()  # it has begun
-    assert not (tmp_path / "awake").exists()  # nobody waited for it
+    assert not (tmp_path / "awake").exists()  # it was not waited for
     state = Path(f"/proc/{text.strip()}/stat")
     while state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z":
         time.sleep(0.05)  # for as long as the sleep lasts that must not be waited for

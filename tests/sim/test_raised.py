@@ -10,7 +10,7 @@ LOG = """     0.00ns INFO  cocotb.regression  starts
 Traceback (most recent call last):
   File "/somewhere/cocotb/regression.py", line 150, in discover
     importlib.import_module(name)
-  File "/home/u/bad_tb.py", line 7, in <module>
+  File "/somewhere/bad_tb.py", line 7, in <module>
     import nothing_there
 ModuleNotFoundError: No module named 'nothing_there'
 - :0: Verilog $finish

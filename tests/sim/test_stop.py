@@ -207,7 +207,7 @@ def test_sigterm(begin, tmp_path):
 
 @pytest.mark.thorough
 def test_killed_while_it_compiles(begin, tmp_path):
-    """Compilers start others, and nobody is left to stop them or to remove what they write."""
+    """Compilers start others, and none is left to stop them or to remove what they write."""
     process, cache = compiling(begin, tmp_path)
     process.kill()
     assert nothing_runs(process, cache)

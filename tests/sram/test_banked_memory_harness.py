@@ -31,7 +31,7 @@ def missing_answer(memory, outer, cycle):
     return outer.ports[0][0].response.valid.eq(memory.ports[0][0].response.valid & (cycle < LATE))
 
 
-def answer_for_nobody(memory, outer, cycle):
+def unasked_answer(memory, outer, cycle):
     return outer.ports[2][0].response.valid.eq(memory.ports[2][0].response.valid | (cycle >= LATE))
 
 
@@ -122,7 +122,7 @@ def test_answers_are_counted():
     first, second = run(small(), against(6), against(6))
     accesses = second["served"] - first["served"]
     answers = second["checked"] - first["checked"]
-    assert accesses >= 12 * 5 * 3  # bank 0 served somebody in every cycle
+    assert accesses >= 12 * 5 * 3  # bank 0 served a requester in every cycle
     assert accesses / 4 < answers < accesses * 3 / 4  # about one in two reads
 
 
@@ -130,7 +130,7 @@ def test_answers_are_counted():
     (wrong_word, ["wrong data"]),
     (another_address, ["wrong data"]),
     (missing_answer, ["answer missing"]),
-    (answer_for_nobody, ["wrong data", "answer missing"]),  # what nobody asked for is wrong too
+    (unasked_answer, ["wrong data", "answer missing"]),  # what was not asked for is wrong too
     (unheard, ["bound exceeded"]),
 ])
 def test_planted_fault_is_found(monkeypatch, fault, says):

@@ -136,7 +136,7 @@ def touched(commands, device):
                 if command["shortcut"]:
                     reads |= span("shortcut", command["c_base"], strips * command["pixels"])
             beside = set()
-        elif command["wait"]:  # after the computation, as all transfers behind it
+        elif command["wait"]:  # after the computation, as all transfers after it
             if beside is not None:
                 yield reads, beside
             beside = None

@@ -7,7 +7,7 @@ import pytest
 
 from cyclebound.golden.systolic.accelerator_plan import Device
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.systolic_models import load_model
+from cyclebound.sim.systolic_files import load_model
 from cyclebound.sim.systolic_run import run_model
 
 onnx = pytest.importorskip("onnx")
@@ -19,7 +19,7 @@ _KINDS = {np.int8: onnx.TensorProto.INT8, np.uint8: onnx.TensorProto.UINT8,
 
 
 class Maker:
-    """A network of nodes behind each other."""
+    """A network of nodes one after the other."""
 
     def __init__(self, shape, kind=np.int8, seed=1):
         self.rng, self.nodes, self.constants = np.random.default_rng(seed), [], {}

@@ -81,7 +81,7 @@ def test_by_hand():
     assert bounds.weight_steps(**shape, double_buffer=False) == 3 + 7
     assert bounds.weight_steps(**shape) == 3 + 1 + 7
     assert bounds.weight_completion(**shape) == 3 + 1 + 7 + 2
-    # two folds: serially twice as long; else the second is 3 steps behind the first
+    # two folds: serially twice as long; else the second is 3 steps after the first
     wide = shape | {"n": 4}
     assert bounds.weight_steps(**wide, double_buffer=False) == 20
     assert bounds.weight_steps(**wide) == 11 + 3

@@ -1,4 +1,4 @@
-"""Delays for graphs whose ways to one unit have different lengths.
+"""Delays for graphs whose paths to one unit have different lengths.
 
 Source: SGMF, section 4.4: delays, FIFOs of control units, "chaining control nodes, if needed, to
 generate larger buffers". A token that comes early waits in its operand's buffer, one entry of
@@ -15,7 +15,7 @@ from cyclebound.golden.dataflow.special_timing import longest
 
 __all__ = ["balanced", "missing"]
 
-HOPS = 2  # switches on a way, as long as nothing is placed
+HOPS = 2  # switches on a path, as long as nothing is placed
 _MATCH = 2
 _ACCESS = 4  # cycles of a load/store unit besides its memory's
 

@@ -88,52 +88,53 @@ class Compiler(Valuer):
                           line=target.lineno), scope)
 
     def branch(self, node: ast.If, scope: Scope) -> None:
-        """Both ways, each under its condition; variables that differ afterwards are chosen."""
+        """Both branches, each under its condition; variables that differ afterwards are chosen."""
         condition = self.condition(node.test, scope)
-        if condition.known:  # one way only
+        if condition.known:  # one branch only
             self.body(node.body if condition.what else node.orelse, scope)
             return
         if isinstance(node.test, ast.Name) and node.test.id == RETURNED:
-            way = scope.inside()
-            way.predicate = self._and(scope.predicate, condition.what, True, node)
-            self.body(node.orelse, way)
-            returned = way.names[RETURNED]
+            branch = scope.inside()
+            branch.predicate = self._and(scope.predicate, condition.what, True, node)
+            self.body(node.orelse, branch)
+            returned = branch.names[RETURNED]
             if returned != scope.names[RETURNED]:
                 returned = self.choose(condition, constant(True), returned, "bool", node)
             # a thread that has returned uses no variable any more
-            scope.names, scope.partial = {**way.names, RETURNED: returned}, way.partial
+            scope.names, scope.partial = {**branch.names, RETURNED: returned}, branch.partial
             return
         hidden = (node.test.id if isinstance(node.test, ast.Name)
                   and node.test.id.startswith(HIDDEN) else None)
-        ways = []
+        branches = []
         for statements, inverted in ((node.body, False), (node.orelse, True)):
-            way = scope.inside(*([(hidden, not inverted)] if hidden else []))
+            branch = scope.inside(*([(hidden, not inverted)] if hidden else []))
             if statements:
-                way.predicate = self._and(scope.predicate, condition.what, inverted, node)
-                self.body(statements, way)
-            ways.append(way)
-        self._merge(condition, ways, scope, node, hidden is not None)
+                branch.predicate = self._and(scope.predicate, condition.what, inverted, node)
+                self.body(statements, branch)
+            branches.append(branch)
+        self._merge(condition, branches, scope, node, hidden is not None)
 
-    def _merge(self, condition: Value, ways: list[Scope], scope: Scope, node: ast.If,
+    def _merge(self, condition: Value, branches: list[Scope], scope: Scope, node: ast.If,
                hidden: bool) -> None:
-        names = dict.fromkeys(name for way in ways for name in (*way.names, *way.partial))
+        names = dict.fromkeys(name for branch in branches
+                              for name in (*branch.names, *branch.partial))
         partial = {}
         for name in names:
-            yes, no = (way.find(name) for way in ways)
+            yes, no = (branch.find(name) for branch in branches)
             if yes is not None and no is not None:
                 if yes != no:
                     kind = unify(yes, no)
                     if kind is None:
-                        raise self.fail(node, f"{name} is {yes.kind} one way and {no.kind} the "
-                                        "other")
+                        raise self.fail(node, f"{name} is {yes.kind} in one branch and "
+                                        f"{no.kind} in the other")
                     yes = self.choose(condition, yes, no, kind, node)
                 scope.names[name] = yes
             elif yes is not None or no is not None:
-                way = ways[yes is None]
+                branch = branches[yes is None]
                 if hidden:
-                    partial[name] = way.partial.get(name, (way.guards, way.find(name)))
+                    partial[name] = branch.partial.get(name, (branch.guards, branch.find(name)))
             else:
-                known = [way.partial[name] for way in ways if name in way.partial]
+                known = [branch.partial[name] for branch in branches if name in branch.partial]
                 if all(each == known[0] for each in known) and (hidden or len(known) == 2):
                     partial[name] = known[0]
         scope.partial = {name: each for name, each in partial.items() if name not in scope.names}

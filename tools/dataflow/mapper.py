@@ -49,7 +49,7 @@ def map_graph(graph: Graph, grid: Grid, *, seed: int = 1, attempts: int = 4,
               depth: int | None = None, moves: int = MOVES) -> Mapped:
     """Place and route a graph; the same seed gives the same result. ``moves``: of the placement.
 
-    With a ``depth`` of token buffers, ways are balanced by delays for it, if routes can be found.
+    With a ``depth`` of token buffers, paths are balanced by delays for it, if routes can be found.
 
     Raises `GridTooSmall` if there are too few units of a kind, `RoutingError` if no routes are
     found with any of so many placements.

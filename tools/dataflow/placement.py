@@ -34,7 +34,7 @@ def check_room(grid: Grid, kinds: Sequence[Kind]) -> None:
 
 def place(topology: Topology, kinds: Mapping[int, Kind], edges: Sequence[tuple[int, int]], *,
           seed: int, moves: int = MOVES) -> dict[int, Node]:
-    """A unit for each task, so that the tokens' ways are short.
+    """A unit for each task, so that the tokens' paths are short.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Routing on the grid by negotiated congestion: every net wants short ways, links become dearer.
+"""Routing on the grid by negotiated congestion: every net wants short paths, links become dearer.
 
 Source: SGMF, section 5.3, for what is routed; the method is McMurchie and Ebeling's PathFinder.
 """
@@ -17,7 +17,7 @@ Link = tuple[Node, int]
 
 
 class RoutingError(ValueError):
-    """No way was found for all nets; says which share links still."""
+    """No path was found for all nets; says which share links still."""
 
     def __init__(self, nets: Sequence[str]) -> None:
         super().__init__(f"no routes for {', '.join(nets)}")
@@ -70,7 +70,7 @@ class Topology:
         return self._entry[link]
 
     def distances(self, unit: Node) -> dict[Node, int]:
-        """By unit: the fewest links of a way to it."""
+        """By unit: the fewest links of a path to it."""
         found: dict[Node, int] = {}
         queue = deque((link, 1) for link in self.starts(unit))
         seen = set(self.starts(unit))
@@ -96,7 +96,7 @@ class _Router:
     def _cost(self, link: Link, dear: float) -> float:
         return (1 + self.history[link]) * (1 + dear * self.users[link])
 
-    def way(self, number: int, target: Node, dear: float) -> None:
+    def path(self, number: int, target: Node, dear: float) -> None:
         """Extend a net's tree to one more sink."""
         tree, topology = self.before[number], self.topology
         heap = [(0.0, index, link, None, True) for index, link in enumerate(tree)]
@@ -146,9 +146,9 @@ class _Router:
 
 
 def route(topology: Topology, demands: Sequence[Demand], *, rounds: int = 60) -> list[Net]:
-    """A way for every net. Raises `RoutingError` if they share links after so many rounds.
+    """A path for every net. Raises `RoutingError` if they share links after so many rounds.
 
-    A way ends with a link of its own for each operand, even if one net feeds two of a unit.
+    A path ends with a link of its own for each operand, even if one net feeds two of a unit.
     """
     router = _Router(topology, demands)
     order = sorted(range(len(demands)), key=lambda k: -len(demands[k].sinks))
@@ -161,7 +161,7 @@ def route(topology: Topology, demands: Sequence[Demand], *, rounds: int = 60) ->
                 continue
             router.rip(number)
             for unit, _ in demands[number].sinks:
-                router.way(number, unit, dear)
+                router.path(number, unit, dear)
         shared = [link for link, users in router.users.items() if users > 1]
         if not shared:
             return [router.net(number) for number in range(len(demands))]
@@ -173,5 +173,5 @@ def route(topology: Topology, demands: Sequence[Demand], *, rounds: int = 60) ->
 
 def wire_lengths(nets: Mapping[str, Net]) -> dict[str, int]:
     """By net: the links that it has."""
-    return {name: len({link for way in net.routes for link in way.links})
+    return {name: len({link for path in net.routes for link in path.links})
             for name, net in nets.items()}

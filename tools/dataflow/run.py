@@ -80,9 +80,9 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
     threads, depth : int
         How many threads there are, and entries of all buffers.
     balance : bool
-        Whether ways are balanced by delays.
+        Whether paths are balanced by delays.
     seed, moves : int
-        Of the mapper; with fewer moves, it is faster and ways are longer.
+        Of the mapper; with fewer moves, it is faster and paths are longer.
     tid_width, address_width : int
         Bits of a thread's identifier and of a word's address, in the hardware that is modelled.
     **memory

@@ -2,7 +2,7 @@
 
 Source: SGMF, section 4.6. What precedes a loop is a kernel, each iteration of the loop is one, and
 what follows it is one; variables wait in memory in between, an element for each thread. The
-iterations differ in a constant only, so that the grid keeps its places and ways.
+iterations differ in a constant only, so that the grid keeps its places and paths.
 
 A loop under an ``if`` is split likewise: the condition waits in memory, too, and each part is under
 it. The store of a variable waits for its load in the same part, by an enable token: it is the old
@@ -50,7 +50,7 @@ class _Segments:
                 self.pending.append((guards, [node]))
 
     def split(self, node: ast.If, guards: tuple[Guard, ...]) -> None:
-        """A condition that waits in memory, and both ways under it."""
+        """A condition that waits in memory, and both branches under it."""
         test = node.test
         if isinstance(test, ast.Name) and test.id == RETURNED:
             name = RETURNED

@@ -280,7 +280,7 @@ class Valuer:
                 no = self.expression(other, self._under(condition, True, scope, other))
                 kind = unify(yes, no)
                 if kind is None:
-                    raise self.fail(node, f"one way is {yes.kind}, the other {no.kind}")
+                    raise self.fail(node, f"one branch is {yes.kind}, the other {no.kind}")
                 return self.choose(condition, yes, no, kind, node)
             case ast.Call(func=ast.Name(id="bool"), args=[argument], keywords=[]):
                 return self.condition(argument, scope)

@@ -1,0 +1,47 @@
+"""A user's arrays and networks for the systolic accelerator, from files."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.systolic_models import Model, model_of_arrays
+from cyclebound.sim.systolic_onnx import load_onnx
+
+__all__ = ["load_array", "load_model"]
+
+Tensor = NDArray[np.generic]
+
+
+def load_array(path: Path) -> Tensor:
+    """An array from a .npy file. Raises `UserError`."""
+    try:
+        found = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is no .npy file: {error}") from error
+    if not isinstance(found, np.ndarray):
+        raise UserError(f"{path} must hold one array (.npy), not several")
+    return found
+
+
+def load_model(path: Path, x: Tensor | None = None) -> Model:
+    """A network from a file that ends in .npz or .onnx, for inputs such as ``x``.
+
+    Raises `UserError` where it cannot be read, or holds what the accelerator cannot do.
+    """
+    if path.suffix == ".npz":
+        try:
+            with np.load(path, allow_pickle=False) as kept:
+                arrays = {name: kept[name] for name in kept.files}
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror or error}") from error
+        except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+            raise UserError(f"{path} is no .npz file: {error}") from error
+        return model_of_arrays(arrays, x, path.stem)
+    if path.suffix == ".onnx":
+        return load_onnx(path, x)
+    raise UserError(f"a model is a file that ends in .npz or .onnx, not {path}")
