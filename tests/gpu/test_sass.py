@@ -321,10 +321,11 @@ def test_fuzz(seed):
     """Whatever is done to a listing: kernels or one line that says what is wrong."""
     dice = random.Random(seed)
     texts = [listing_of_steps("add", THESIS_KERNELS["add"].steps, "sm_90"),
-             function("@P0 BRA P1, 0x10", "TEX R1, R2, 2D", "BRX R2 -0x3a0 (*\"T .L_1\"*)")]
+             function("@P0 BRA P1, 0x10", "TEX R1, R2, 2D", "BRX R2 -0x3a0 (*\"T .L_1\"*)",
+                      "DEPBAR {1,0}", "CALL.REL.NOINC 0x10"), DISASSEMBLED]
     refused = read = 0
     for number in range(80):
-        text = list(texts[number % 2])
+        text = list(texts[number % 3])
         for _ in range(dice.randint(1, 4)):
             at = dice.randrange(len(text))
             text[at:at + dice.randint(0, 3)] = dice.choices(
@@ -332,6 +333,7 @@ def test_fuzz(seed):
         kernels, said = attempt(parse_sass, "".join(text))
         for kernel in kernels or ():
             missing_opcodes(kernel, LatencyFile())
+            flow_of(kernel)
         assert said.count("\n") == 0
         refused += bool(said)
         read += not said

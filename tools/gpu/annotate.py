@@ -71,8 +71,8 @@ def missing_opcodes(kernel: Kernel, own: LatencyFile, *, delays: bool = True) ->
 
 def stores(instruction: Instruction) -> bool:
     """Whether a load/store instruction writes memory."""
-    return instruction.opcode in ("ST", "STG", "STS", "STL", "STSM", "RED", "ATOM", "ATOMG",
-                                  "ATOMS")
+    return instruction.opcode in ("ST", "STG", "STS", "STL", "STSM", "RED", "REDG", "ATOM",
+                                  "ATOMG", "ATOMS")
 
 
 def thesis_steps(kernel: Kernel, own: LatencyFile) -> list[Step]:
