@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,8 @@ def _simulated(program: Program, grid: Grid, memory: Memory, machine: str, polic
             name: {number: [each.address, each.x, each.y] for number, each in kept.items()}
             for name, kept in (("buffers", program.buffers),
                                ("scratchpad_buffers", program.scratchpad_buffers))}}))
-    np.savez(folder / "memory.npz", **{str(number): words for number, words in memory.items()})
+    content: dict[str, Any] = {str(number): words for number, words in memory.items()}
+    np.savez(folder / "memory.npz", **content)
     identity = key_of(sources(()), _BLOCK, machine, part, "user")
     with _followed(folder / "progress.json", grid.count, tell):
         outcome = simulate(_block(machine, part), Job(_BLOCK, "own", "user", 1, str(folder),
