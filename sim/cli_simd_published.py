@@ -11,8 +11,8 @@ import typer
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.machine import MACHINES
-from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.references import REFERENCES
+from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.sim.cli import AsJson, progress_bars
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
