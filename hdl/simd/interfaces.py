@@ -51,9 +51,9 @@ from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 from cyclebound.golden.simd.scheduler import CODES
 
 __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "REGISTER_BANKS",
-           "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout", "GridLayout",
-           "IndexWriteLayout", "KernelLayout", "LaunchLayout", "ProgramWriteLayout", "ReadItem",
-           "ScalarTransfer", "Transfer", "WriteItem", "scalar_words"]
+           "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout",
+           "GridLayout", "IndexWriteLayout", "KernelLayout", "LaunchLayout", "ProgramWriteLayout",
+           "ReadItem", "ScalarTransfer", "Transfer", "WriteItem", "scalar_words"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
