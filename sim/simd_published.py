@@ -12,6 +12,7 @@ from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.sim.simd_files import load_memory, load_program
+from cyclebound.sim.simd_options import timed_grid
 from cyclebound.sim.simd_run import grid_of, run_kernel
 from cyclebound.tools.simd.kernel_cases import fill
 from cyclebound.tools.simd.published.analysis import Published, published_wcet
@@ -63,7 +64,7 @@ def own_cycles(program: Program, grid: Grid, part: Part, policy: Policy, start: 
 def held_cycles(program: Program, grid: Grid, part: Part, policy: Policy) -> int:
     """The project's WCET with the scheduler that holds the compute unit. Raises `NotCovered`."""
     try:
-        return HeldAnalysis(program, grid, part).cycles
+        return HeldAnalysis(program, grid, part).wcet().cycles
     except WcetError as error:
         raise NotCovered(str(error)) from error
 
@@ -75,7 +76,8 @@ ANALYSES: dict[str, Callable[[Program, Grid, Part, Policy], int]] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """A kernel at its full grid, in compute cycles; None: not asked for, or no bound.
+    """A kernel at its full grid, in compute cycles; None: not asked for, or no bound. Ours are of
+    the accelerator as it is built.
 
     ``published`` is unchecked: ``outside`` says why it is no bound. ``own`` and ``measured`` are by
     policy; ``held`` is ours with the scheduler that holds the compute unit.
@@ -103,18 +105,19 @@ def compared(name: str, part: str, *, measure: bool, tell: Callable[[str, int, i
     program = load_program(name)
     grid = grid_of(program, None, None, "paper")
     device = part_named(part)
-    own = {policy: _or_none(own_cycles, program, grid, device, policy) for policy in POLICIES}
+    built = timed_grid(grid, "rtl")
+    own = {policy: _or_none(own_cycles, program, built, device, policy) for policy in POLICIES}
     measured = {}
     for policy in POLICIES:
         if measure:
             memory = load_memory(program, {})
             fill(name, memory, grid, np.random.default_rng(1))
-            ran = run_kernel(program, grid, memory, model="cycle", policy=policy.value, part=part,
+            ran = run_kernel(program, built, memory, model="cycle", policy=policy.value, part=part,
                              keep=False, tell=partial(_told, tell, f"{name}, {policy.value}"))
             assert ran.timed is not None
             measured[policy] = ran.timed.cycles
     return Compared(name, published_wcet(program, grid, device, unchecked=True), own,
-                    _or_none(held_cycles, program, grid, device, Policy.COMPUTE), measured)
+                    _or_none(held_cycles, program, built, device, Policy.HOLD), measured)
 
 
 def _or_none(analysis: Callable[[Program, Grid, Part, Policy], int], program: Program, grid: Grid,

@@ -48,7 +48,6 @@ from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
-from cyclebound.golden.simd.scheduler import CODES
 
 __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "REGISTER_BANKS",
            "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout",
@@ -57,7 +56,7 @@ __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "RE
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
-POLICY_BITS = ceil_log2(len(CODES))
+POLICY_BITS = 3      # of a policy's number
 _INDEX_BITS = ceil_log2(INSTRUCTIONS)
 _SLOT_BITS = ceil_log2(SLOTS)
 _BUFFER_BITS = ceil_log2(BUFFERS)

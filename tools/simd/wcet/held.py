@@ -7,12 +7,15 @@ phases up to the next access to DRAM are then one phase: two resources are left,
 work-groups swap in lock-step, and the paper's model of this policy (Sim-D, section 5.6) holds.
 """
 
+from functools import cached_property
+
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.chains import Chained
+from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.phases import PhaseGraph
 
 __all__ = ["HeldAnalysis"]
@@ -28,12 +31,14 @@ class HeldAnalysis(Analysis):
                 for node, cost in self.costs.items() if cost.resource == "scratchpad"}
         self.phases = PhaseGraph(self.loops, self.edge_costs, held)
 
-    @property
-    def cycles(self) -> int:
-        """The bound in compute cycles."""
-        return self._wcet().cycles
+    @cached_property
+    def uses_scratchpad(self) -> bool:
+        """Not besides computing: what is left are the two resources of policy ``access``."""
+        return False
 
-    def _wcet(self) -> Chained:
-        # what is left are the two resources of policy access
-        self.__dict__["uses_scratchpad"] = False
-        return self.wcet(Policy.ACCESS)
+    def wcet(self, policy: Policy = Policy.HOLD) -> Chained:
+        """The bound. Raises `WcetError` for another policy."""
+        if policy is not Policy.HOLD:
+            raise WcetError(f"{self.program.name}: this analysis is of policy hold, and not of "
+                            f"{policy.value}")
+        return super().wcet(Policy.ACCESS)

@@ -39,7 +39,7 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
     slots = [_Slot(number) for number in range(SLOTS)]
     finished: list[int] = []
     launched, compute_free, dram_rest, accessed, transferred = 0, load, 0, 0, 0
-    launch_from, current, last = load, SLOTS - 1, load
+    launch_from, current, last, held = load, SLOTS - 1, load, False
 
     to_dram, to_compute = clocks.crossing.clock, clocks.crossing.cycle
     setup, resume = clocks.setup // clocks.dram, clocks.resume // clocks.dram
@@ -58,15 +58,18 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
         if not waiting:
             break
         start = max(compute_free, min(slot.ready for slot in waiting))
-        if policy is Policy.COMPUTE:
+        if policy in (Policy.COMPUTE, Policy.HOLD):
             start = max(start, transferred)
-        order = [slots[(current + step) % SLOTS] for step in range(1, SLOTS + 1)]
+        first = 0 if held else 1
+        order = [slots[(current + step) % SLOTS] for step in range(first, SLOTS + first)]
         slot = next(each for each in order if each.steps is not None and each.ready <= start)
         current = slot.number
         assert slot.steps is not None
         cycles, access = next(slot.steps)
         compute_free = start + cycles
         phases.append(Phase("compute", slot.number, slot.group, start, compute_free))
+        held = policy is Policy.HOLD and access is not None and \
+            cost_of(slot.group, access).resource == "scratchpad"
         if access is None:
             last = max(last, compute_free)
             finished.append(compute_free)
