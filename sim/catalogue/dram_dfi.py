@@ -43,6 +43,7 @@ BLOCKS = (
                 start=_READ, end="arrived", ends="4", in_flight=16)),
         ),
         fpga=FpgaTarget("800-1to4"),
+        unread=("dq_out__valid",),  # a beat is taken when it is due
         signals=("top.dut.command", "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2",
                  "top.dut.dfi_wrdata_en_p0", "top.dut.dfi_rddata_valid_w0", "top.dut.arrived"),
     ),
