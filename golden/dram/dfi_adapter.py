@@ -50,10 +50,11 @@ MODE, CALIBRATE = "MRS", "ZQCL"
 _BURST = 4
 _RESET_PS, _SETTLE_PS = 200_000_000, 500_000_000
 _AUTO = 1 << 10
-_COMMANDS = {  # ras_n, cas_n, we_n [JESD79-3F, table 6]
+_COMMANDS: dict[tuple[int, int, int], Command | str] = {  # ras_n, cas_n, we_n [JESD79-3F, table 6]
     (0, 1, 1): Command.ACT, (1, 0, 1): Command.RD, (1, 0, 0): Command.WR, (0, 1, 0): Command.PRE,
     (0, 0, 1): Command.REF, (0, 0, 0): MODE, (1, 1, 0): CALIBRATE}
-_CLOSING = {Command.RD: Command.RDA, Command.WR: Command.WRA, Command.PRE: Command.PREA}
+_CLOSING: dict[Command | str, Command] = {
+    Command.RD: Command.RDA, Command.WR: Command.WRA, Command.PRE: Command.PREA}
 _LATENCIES = {2: 5, 4: 6, 6: 7, 8: 8, 10: 9, 12: 10, 14: 11, 1: 12, 3: 13, 5: 14}  # A6..A4, A2
 
 
@@ -231,7 +232,7 @@ class DfiChecker:
                 self._calibrated = now
             return command
         if len(self._registers) < 4 or self._calibrated is None:
-            raise DfiViolation("power-up", f"{op.name} in clock {now}, before mode registers and "
+            raise DfiViolation("power-up", f"{op!s} in clock {now}, before mode registers and "
                                "calibration")
         if self.ready is None:
             self.ready = now

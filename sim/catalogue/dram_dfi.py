@@ -12,10 +12,10 @@ _800 = {"part": "ddr3-800e-x16", "wrlat": 4, "wrdata": 1, "rddata_en": 5, "rdlat
 _1600 = {"part": "ddr3-1600k-x16", "wrlat": 7, "wrdata": 1, "rddata_en": 10, "rdlat": 10}
 _BOARD = {**_800, "ratio": 4}
 _CONFIGURATIONS = {
-    "800-1to4": _BOARD,
-    "800-1to2": {**_800, "ratio": 2},
-    "1600-1to4": {**_1600, "ratio": 4},
-    "1600-1to2": {**_1600, "ratio": 2},
+    "800_1to4": _BOARD,
+    "800_1to2": {**_800, "ratio": 2},
+    "1600_1to4": {**_1600, "ratio": 4},
+    "1600_1to2": {**_1600, "ratio": 2},
 }
 _HURRY = {"hurry": 1000}
 
@@ -35,14 +35,15 @@ BLOCKS = (
         component=DfiAdapter,
         configurations={name: Configuration(each) for name, each in _CONFIGURATIONS.items()},
         testbenches=(Testbench("phases", "cyclebound.tb.dram.dfi_adapter",
-                               quick=("800-1to4", "1600-1to2")),),
+                               quick=("800_1to4", "1600_1to2")),),
         bounds=(
             Observed("row", bounds.dfi_command, probe=Probe(
                 start=_ROW, end="dfi_cs_n_p0 == 0", in_flight=16)),
             Observed("read", bounds.dfi_read, probe=Probe(
                 start=_READ, end="arrived", ends="4", in_flight=16)),
         ),
-        fpga=FpgaTarget("800-1to4"),
+        fpga=FpgaTarget("800_1to4"),
+        unread=("dq_out__valid",),  # a beat is taken when it is due
         signals=("top.dut.command", "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2",
                  "top.dut.dfi_wrdata_en_p0", "top.dut.dfi_rddata_valid_w0", "top.dut.arrived"),
     ),
@@ -54,7 +55,7 @@ BLOCKS = (
                         for name, each in _CONFIGURATIONS.items()} | {
             "board": Configuration(_BOARD)},  # with the waits of power-up that a device needs
         testbenches=(Testbench("words", "cyclebound.tb.dram.dfi_controller",
-                               quick=("800-1to4",)),),
+                               quick=("800_1to4",)),),
         bounds=(
             Observed("tile", bounds.dfi_tile_issue_delay, probe=Probe(
                 start=f"past({_FOLLOWED})", end=f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))")),

@@ -306,7 +306,7 @@ def test_testbench_finds(tmp_path, fault, says):
     block = dataclasses.replace(
         catalogue.load().find("dram.dfi_adapter"),
         component=edited("cyclebound.hdl.dram.dfi_adapter", fault).DfiAdapter)
-    outcome = simulate(block, Job(block.name, "800-1to4", "phases", 1, str(tmp_path),
+    outcome = simulate(block, Job(block.name, "800_1to4", "phases", 1, str(tmp_path),
                                   wall_limit=600))
     assert not outcome.passed
     assert says in outcome.reason

@@ -91,6 +91,6 @@ def test_testbench_finds(tmp_path, monkeypatch, module, name, fault, says):
         block = dataclasses.replace(block, component=faulty)
     else:
         monkeypatch.setattr(f"cyclebound.hdl.dram.dfi_controller.{name}", faulty)
-    outcome = simulate(block, Job(NAME, "800-1to4", "words", 1, str(tmp_path), wall_limit=900))
+    outcome = simulate(block, Job(NAME, "800_1to4", "words", 1, str(tmp_path), wall_limit=900))
     assert not outcome.passed
     assert says in outcome.reason

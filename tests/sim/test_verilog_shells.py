@@ -3,10 +3,8 @@
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.cli import app
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.verilog import export, warnings
 from cyclebound.sim.verilog_shells import axi_stream
@@ -49,9 +47,12 @@ def test_a_block_without_streams():
         shell_of("noc.arbiter")
 
 
-def test_at_the_command_line(tmp_path):
-    file = tmp_path / "sequencer.v"
-    run = CliRunner().invoke(app, ["verilog", "dram.stride_sequencer", "-o", str(file),
-                                   "--shell", "axi-stream"])
-    assert run.exit_code == 0, run.output
-    assert "module dram_stride_sequencer_axis (" in file.read_text()
+def test_at_the_command_line(call, tmp_path):
+    command = ("verilog", "dram.refresh_timer", "-o", "timer.v", "--shell")
+    assert "dram.refresh_timer has no stream" in call(*command, "axi-stream").stderr
+    assert "no shell 'axi'; known are axi-stream" in call(*command, "axi").stderr
+    both = call(*command, "axi-stream", "--litex", "timer.py")
+    assert "--fusesoc and --litex are for the block without a shell" in both.stderr
+    assert call("verilog", "dataflow.token_buffer", "-o", "buffer.v", *command[-1:],
+                "axi-stream").returncode == 0
+    assert "module dataflow_token_buffer_axis (" in (tmp_path / "buffer.v").read_text()
