@@ -17,7 +17,8 @@ def print_table(table: Table, console: Console) -> None:
     A paragraph has a line for each cell; of a table without a header, which has two columns, it is
     one line.
     """
-    if console.width >= LEAST_COLUMNS or console.measure(table).maximum <= console.width:
+    unfolded = console.measure(table, options=console.options.update(max_width=10_000)).maximum
+    if console.width >= LEAST_COLUMNS or unfolded <= console.width:
         console.print(table)
         return
     if table.title:

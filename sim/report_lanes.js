@@ -94,17 +94,18 @@
           pen.fillText(String(cycle), step === 1 ? at + wide / 2 : at, TOP - 11);
         }
       }
-      const words = [`request: cycle ${data.first}`, `completion: cycle ${data.last}`];
-      const inside = pen.measureText(words.join("")).width + 24 < end - begin;
-      for (const [at, word, mark, side] of [[begin, words[0], "good", inside ? 1 : -1],
-        [end, words[1], "bad", inside ? -1 : 1]]) {
+      const fits = words => pen.measureText(words.join("")).width + 24 < end - begin;
+      const whole = [`request: cycle ${data.first}`, `completion: cycle ${data.last}`];
+      const short = [String(data.first), String(data.last)];
+      const words = fits(whole) || !fits(short) ? whole : short;
+      [[begin, "good"], [end, "bad"]].forEach(([at, mark], number) => {
         line([[at, 4], [at, tall]], color(mark), 1.5);
+        const side = fits(words) === !number ? 1 : -1, room = side > 0 ? total - at : at - left;
         pen.fillStyle = color(mark);
-        const room = side > 0 ? total - at : at - left;
-        const short = pen.measureText(word).width + 8 > room ? word.split(" ").at(-1) : word;
         pen.textAlign = side < 0 ? "right" : "left";
-        pen.fillText(short, at + 5 * side, 12);
-      }
+        pen.fillText(pen.measureText(words[number]).width + 8 > room ? short[number] : words[number],
+          at + 5 * side, 12);
+      });
       lanes.forEach((each, number) => {
         const top = TOP + number * ROW + (ROW - HIGH) / 2, low = top + HIGH, mid = top + HIGH / 2;
         let busy = null, height = null;

@@ -325,8 +325,8 @@ class _Sampler:
                 last, int | np.integer):
             known = np.concatenate((np.array([last], dtype=np.int64), values))
             return Lane(known[at], Signal(width))
-        lane = column([last, *(int(value) if isinstance(value, int | np.integer) else value
-                               for value in values)], width)
+        lane = column([int(value) if isinstance(value, int | np.integer) else value
+                       for value in (last, *values)], width)
         return Lane(lane.values[at], Signal(width),
                     None if lane.unknown is None else lane.unknown[at])
 

@@ -166,6 +166,7 @@ def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str],
     """All chunks of a piece; ``last`` has the values at the end of the one before."""
     first, *others = streams
     begun = dict(last)
+    latest = ended = begun.pop("", 0)  # when the piece before ended
     while not first.over:
         until = first.advance(None)
         for stream in others:
@@ -179,11 +180,15 @@ def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str],
                         del times[0], values[0]
                 if values:
                     last[key] = values[-1]
+                    if times[0] < latest:
+                        raise ValueError(f"time goes back from {latest} to {times[0]}")
+                    ended = max(ended, times[-1])
                 try:
                     array = np.array(values, dtype=np.int64)
                 except (TypeError, ValueError, OverflowError):
                     array, wide[key] = np.zeros(0, np.int64), values
                 arrays += [np.array(times, dtype=np.int64), array]
+        last[""] = ended
         say(until=until, order=order, lengths=[len(array) for array in arrays], wide=wide)
         for array in arrays:
             write(array.tobytes())

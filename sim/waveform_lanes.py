@@ -107,7 +107,8 @@ def read_lanes(text: str) -> Lanes | None:
         row = cleaned(json.loads(text))
     except (TypeError, ValueError, RecursionError):
         return None
-    if row_misfit(row, Lanes, "lanes") or row["version"] != VERSION:
+    if (row_misfit(row, Lanes, "lanes") or not isinstance(row, dict)
+            or row["version"] != VERSION):
         return None
     found = Lanes(**row)
     if not (0 <= found.first <= found.last and found.ticks > 0 and 1 <= len(found.runs) <= 2

@@ -283,14 +283,35 @@ def test_bound_has_values_without_options(call):
 
 
 def test_narrow_terminals_get_lists():
-    table = Table("block", "says", title="What")
-    table.add_row("noc.arbiter", "four [4]")
-    table.add_row("noc.mesh", "")
-    for width, wanted in ((LEAST_COLUMNS - 1, True), (LEAST_COLUMNS, False)):
+    def printed(table, width):
         out = io.StringIO()
         print_table(table, Console(file=out, width=width, markup=False))
-        assert ("What\nnoc.arbiter\n  says: four [4]" in out.getvalue()) == wanted, out.getvalue()
-        assert ("┃ block" in out.getvalue()) != wanted
+        return out.getvalue()
+
+    table = Table("block", "says", title="What")
+    table.add_row("noc.arbiter", "four [4]" + 20 * " more")
+    table.add_row("noc.mesh", "")
+    for width, wanted in ((LEAST_COLUMNS - 1, True), (LEAST_COLUMNS, False)):
+        found = printed(table, width)
+        assert ("What\nnoc.arbiter\n  says: four [4] more" in found) == wanted, found
+        assert ("┃" in found) != wanted
+    assert "┃" in printed(Table("little", "room"), 40)  # it fits
+    table = Table(title="Figures", show_header=False)
+    table.add_row("clock rate", "88.6 MHz" + 20 * " more")
+    assert printed(table, 60).startswith("Figures\nclock rate: 88.6 MHz more")
+
+
+def test_bounds_of_a_family(call):
+    said = call("bound", "sram", "--json")
+    rows = json.loads(said.stdout)
+    assert {row["block"] for row in rows} == {"sram.banked_memory"}
+    text = call("bound", "sram").stdout
+    assert text.startswith("sram.banked_memory\n")
+    assert "eq1" in text
+    said = call("bound", "sram", "-c", "none")
+    assert said.returncode == 2
+    assert said.stderr == ("cyclebound: no block of sram has all that --configuration and --set "
+                           "name\n")
 
 
 def test_columns_of_the_environment_count(call, monkeypatch):

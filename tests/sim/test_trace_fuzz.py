@@ -10,6 +10,7 @@ The long search has a million inputs: ``pytest --thorough tests/sim/test_trace_f
 """
 
 import base64
+import contextlib
 import json
 import os
 import random
@@ -197,6 +198,14 @@ def test_blocks_are_read_one_after_the_other(tmp_path, monkeypatch):
     assert (apart.finding.verdict, apart.finding.requests, apart.cycles) == ("held", 21, 166)
     monkeypatch.setattr(trace_reader, "_blocks", lambda path: [])
     assert looked_at(path) == apart
+
+
+def test_a_known_value_before_an_unknown_one_in_the_next_block(tmp_path):
+    """A broken file of blocks, found by the search below: a chunk with x after one without."""
+    path = tmp_path / "it.fst"
+    path.write_bytes(broken(_BLOCKS, random.Random(".blocks.fst 401675")))
+    with contextlib.suppress(UserError):
+        looked_at(path)
 
 
 @pytest.mark.parametrize("cut", [8, 200, 329, 500, 1480, 1700, 1797])
