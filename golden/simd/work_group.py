@@ -337,7 +337,7 @@ class Code:
             def move() -> None:
                 group.s[first:first + words] = _content(group, "dram", buffer)[:words].tolist()
 
-            return lines("dram", False, buffer, 0, words, words, 1, move)
+            return lines("dram", False, buffer, 0, words, words, 1, move, across=buffer.x)
 
         return access
 
@@ -398,7 +398,10 @@ class Code:
         register = target.value
 
         def access(group: WorkGroup) -> Access:
-            first, words = y(group) * buffer.x + x(group), group.sc[_SD]
+            left, top, words = x(group), y(group), group.sc[_SD]
+            if not (0 <= left < buffer.x and 0 <= top < buffer.y):
+                raise Fault(f"({left}, {top}) is no word of scratchpad buffer {buffer.number}")
+            first = top * buffer.x + left
             if not 1 <= words <= SCALARS - register:
                 raise Fault(f"sldsp to s{register} takes 1 to {SCALARS - register} words, "
                             f"not {words}")
