@@ -399,8 +399,6 @@ class Code:
 
         def access(group: WorkGroup) -> Access:
             left, top, words = x(group), y(group), group.sc[_SD]
-            if not (0 <= left < buffer.x and 0 <= top < buffer.y):
-                raise Fault(f"({left}, {top}) is no word of scratchpad buffer {buffer.number}")
             first = top * buffer.x + left
             if not 1 <= words <= SCALARS - register:
                 raise Fault(f"sldsp to s{register} takes 1 to {SCALARS - register} words, "
@@ -410,7 +408,10 @@ class Code:
                 there = _content(group, "scratchpad", buffer)
                 group.s[register:register + words] = there[first:first + words].tolist()
 
-            return lines("scratchpad", False, buffer, first, words, words, 1, move)
+            found = lines("scratchpad", False, buffer, first, words, words, 1, move)
+            if not (0 <= left < buffer.x and 0 <= top < buffer.y):
+                raise Fault(f"({left}, {top}) is no word of scratchpad buffer {buffer.number}")
+            return found
 
         return access
 
