@@ -64,10 +64,8 @@ def perform(access: Committed, state: SlotState, buffer: np.ndarray | None) -> N
             state.s[target] = (buffer[line, column] if buffer is not None
                                else state.pad[_in_pad(access, line, column)])
             continue
-        if buffer is not None:
-            there, at = buffer, (line, column)
-        else:
-            there, at = state.pad, _in_pad(access, line, column)
+        there = state.pad if buffer is None else buffer
+        at = _in_pad(access, line, column) if buffer is None else (line, column)
         if access.name.endswith("tile"):
             here, place = state.pad, target
         else:

@@ -154,7 +154,7 @@ def test_words_are_those_of_whole_accesses(name):
         try:
             wanted = moves(here)
         except Fault:
-            with pytest.raises(KernelFault, match="word of scratchpad buffer|leave buffer"):
+            with pytest.raises(KernelFault, match=r"word of scratchpad buffer|leave buffer"):
                 group.advance()
             continue
         access = group.advance()
