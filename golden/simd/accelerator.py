@@ -236,7 +236,8 @@ class CycleModel:
             begin = max(begin, before)
         clock = max(self._to_dram(committed) + self._machine.setup_clocks, self._to_dram(begin))
         if access.resource == "scratchpad":
-            over = self._to_compute(clock + scratchpad_cycles(access, self._machine.scratchpad_bus))
+            over = self._to_compute(clock + scratchpad_cycles(
+                access, self._machine.scratchpad_bus, line_by_line=self._machine.line_by_line))
             self._transferred = max(self._transferred, over)
         else:
             before = self._dram.rest

@@ -50,8 +50,10 @@ class Machine:
         Compute cycles begin with a DRAM clock: the first that is not before their time. In Sim-D's
         model they begin in between.
     line_by_line : bool
-        DRAM moves a tile line by line if a beat might have words of two of its lines
-        (`Access.split`). Sim-D's model does not take such tiles.
+        DRAM moves a tile line by line if a beat might have words of two of its lines that have no
+        place together (`Access.split`), and a scratchpad if a line of its bus might. Words in a
+        row that are more than a line of their buffer in DRAM come as whole lines. Sim-D's model
+        does not take such tiles.
     """
 
     lanes: int = 128

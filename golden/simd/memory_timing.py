@@ -69,6 +69,8 @@ class DramTimeline:
         """
         if access.empty:
             return max(cycle + self._lookup, self.rest)
+        if line_by_line:
+            access = access.whole_lines
         if not (access.split and line_by_line):
             return self._run(cycle, self._lead, self._tile_delay(access))
         for line in range(access.count):
@@ -139,9 +141,14 @@ def bus_lines_of(words: int, period: int, count: int, bus: int) -> int:
     return int((last - np.maximum(first, last_before + 1) + 1).sum())
 
 
-def scratchpad_cycles(access: Access, bus: int) -> int:
+def scratchpad_cycles(access: Access, bus: int, *, line_by_line: bool = False) -> int:
     """DRAM clocks of a transfer between scratchpad and registers: a line of the bus in each, and
-    one to reach the registers."""
+    one to reach the registers.
+
+    ``line_by_line``: see `Machine`.
+    """
     if access.empty:
         return 1
+    if line_by_line and access.meets(bus):
+        return access.count * -(-access.words // bus) + 1
     return bus_lines_of(access.words, access.period, access.count, bus) + 1

@@ -31,6 +31,8 @@ class ScratchpadTile:
         Target of the first word, and from a line's first word to the next line's.
     write : bool
         Into the scratchpad.
+    restart : bool
+        A line of the bus has words of one line of the tile only.
     """
 
     address: int
@@ -40,6 +42,7 @@ class ScratchpadTile:
     base: int = 0
     pitch: int = 0
     write: bool = False
+    restart: bool = False
 
     def __post_init__(self) -> None:
         if not (1 <= self.words <= self.period and self.count >= 1 and 0 <= self.address):
@@ -58,7 +61,10 @@ def bus_lines(tile: ScratchpadTile, bus: int) -> list[list[tuple[int, int, int]]
     line, column = np.indices((tile.count, tile.words)).reshape(2, -1)
     offsets = line * tile.period + column
     targets = tile.base + line * tile.pitch + column
-    found: dict[int, list[tuple[int, int, int]]] = {}
-    for offset, target in sorted(zip(offsets.tolist(), targets.tolist(), strict=True)):
-        found.setdefault(offset // bus, []).append((offset % bus, tile.address + offset, target))
+    begins = line * tile.period * tile.restart  # from which word on lines of the bus are counted
+    found: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    for offset, target, begin in sorted(zip(offsets.tolist(), targets.tolist(), begins.tolist(),
+                                            strict=True)):
+        number, place = divmod(offset - begin, bus)
+        found.setdefault((begin, number), []).append((place, tile.address + offset, target))
     return [found[number] for number in sorted(found)]

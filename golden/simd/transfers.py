@@ -8,7 +8,7 @@ Ref: Sim-D, sections 3.2.1, 3.2.3, 3.2.4 and 3.3.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Access:
         On the chip, from a line's first word to the next line's; None: as many as a line has.
     streamed : bool
         The scratchpad sends the buffer from end to end, not line by line.
+    across : int or None
+        Words in a line of a buffer whose first words are wanted, over the ends of lines.
     move : callable
         Does it.
     """
@@ -76,6 +78,7 @@ class Access:
     indexes: tuple[int, ...] | None = None
     streamed: bool = False
     pitch: int | None = None
+    across: int | None = None
 
     @property
     def empty(self) -> bool:
@@ -85,8 +88,21 @@ class Access:
     def split(self) -> bool:
         """DRAM moves it line by line: a beat might have words of two lines that do not follow each
         other on the chip, and find two of them in one bank."""
-        return (self.count > 1 and self.pitch not in (None, self.words)
-                and self.period - self.words < BEAT_WORDS - 1)
+        return self.meets(BEAT_WORDS)
+
+    def meets(self, reach: int) -> bool:
+        """Whether ``reach`` words in a row may have some of two lines that do not follow each other
+        on the chip as they do in memory."""
+        return (self.count > 1 and self.pitch not in (None, self.words, self.period)
+                and self.period - self.words < reach - 1)
+
+    @property
+    def whole_lines(self) -> "Access":
+        """The lines of the buffer that have the words, with all that the last one has."""
+        if self.across is None or self.words <= self.across:
+            return self
+        return replace(self, words=self.across, period=self.across,
+                       count=-(-self.words // self.across), across=None)
 
 
 def clipped(buffer: Buffer, x: int, y: int, words: int, count: int) -> Rectangle:
@@ -108,7 +124,7 @@ def whole(resource: str, write: bool, buffer: Buffer, move: Callable[[], None]) 
 
 
 def lines(resource: str, write: bool, buffer: Buffer, first: int, words: int, period: int,
-          count: int, move: Callable[[], None]) -> Access:
+          count: int, move: Callable[[], None], *, across: int | None = None) -> Access:
     """``count`` lines of ``words`` words, ``period`` words apart, from a buffer's word ``first``.
 
     Raises `Fault` if they leave the buffer, or are no lines.
@@ -123,7 +139,7 @@ def lines(resource: str, write: bool, buffer: Buffer, first: int, words: int, pe
         raise Fault(f"words {first} to {end - 1} leave buffer {buffer.number} of {buffer.words} "
                     "words")
     return Access(resource, write, buffer.address // WORD_BYTES + first, words, period, count,
-                  buffer.words, move, streamed=True, pitch=period)
+                  buffer.words, move, streamed=True, pitch=period, across=across)
 
 
 def snooped(index: np.ndarray, active: np.ndarray, first: int, words: int, period: int, count: int

@@ -337,7 +337,7 @@ class Code:
             def move() -> None:
                 group.s[first:first + words] = _content(group, "dram", buffer)[:words].tolist()
 
-            return lines("dram", False, buffer, 0, words, words, 1, move)
+            return lines("dram", False, buffer, 0, words, words, 1, move, across=buffer.x)
 
         return access
 
@@ -398,7 +398,8 @@ class Code:
         register = target.value
 
         def access(group: WorkGroup) -> Access:
-            first, words = y(group) * buffer.x + x(group), group.sc[_SD]
+            left, top, words = x(group), y(group), group.sc[_SD]
+            first = top * buffer.x + left
             if not 1 <= words <= SCALARS - register:
                 raise Fault(f"sldsp to s{register} takes 1 to {SCALARS - register} words, "
                             f"not {words}")
@@ -407,7 +408,10 @@ class Code:
                 there = _content(group, "scratchpad", buffer)
                 group.s[register:register + words] = there[first:first + words].tolist()
 
-            return lines("scratchpad", False, buffer, first, words, words, 1, move)
+            found = lines("scratchpad", False, buffer, first, words, words, 1, move)
+            if not (0 <= left < buffer.x and 0 <= top < buffer.y):
+                raise Fault(f"({left}, {top}) is no word of scratchpad buffer {buffer.number}")
+            return found
 
         return access
 

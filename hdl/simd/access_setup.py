@@ -1,13 +1,17 @@
 """What an access moves: its tile, clipped to its buffer, or the fault that it is.
 
-Part of the accelerator, whose model, testbench and tests cover it.
+A rectangle is cut where it leaves its buffer, and its first word's place on the chip moves by as
+much. Words in a row may run over the ends of lines: in a scratchpad they are one line, from DRAM
+they come as whole lines of their buffer, of which the last may have more than are wanted.
 
-Ref: Sim-D, section 3.2.4; golden/simd/transfers.py says the same of whole accesses.
+Ref: Sim-D, sections 3.2.3, 3.2.4 and 3.3.
 """
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, TARGET_BITS, Destination
 from cyclebound.golden.simd.isa import OPCODES
@@ -20,6 +24,7 @@ __all__ = ["AccessSetup", "BufferSize", "JobLayout", "ScratchpadBuffer"]
 
 _SIGNED = 34  # an offset of 32 bits with a sign, times four
 _CHIP = SCRATCHPAD_WORDS.bit_length()
+_FEW = SCALARS.bit_length()
 
 
 class BufferSize(data.Struct):
@@ -42,9 +47,10 @@ class JobLayout(data.Struct):
 
     ``scratchpad``, ``write``: as in `AccessLayout`. ``x, y, words, count``: the tile in its DRAM
     buffer; ``address, period``: of the scratchpad. ``base, pitch, transform``: targets, as in
-    `TileRequest`. ``scalars``: they are scalar registers. ``register``: the first. ``cam``:
-    `mem_data` by `mem_idx`. ``split``: line by line, as words of two lines may meet in one beat
-    that have no place there. ``fault``: it leaves its buffer, and nothing moves.
+    `TileRequest`. ``scalars``: they are scalar registers, the last of them before ``end``.
+    ``register``: the first of vector registers. ``cam``: `mem_data` by `mem_idx`. ``split``: line
+    by line, as words of two lines may meet in one beat that have no place there; ``restart``: the
+    same of a line of the scratchpad's bus. ``fault``: it leaves its buffer, and nothing moves.
     """
 
     scratchpad: 1
@@ -62,9 +68,11 @@ class JobLayout(data.Struct):
     destination: 2
     indexed: 1
     scalars: 1
+    end: _FEW
     cam: 1
     register: 7
     split: 1
+    restart: 1
     fault: 1
 
 
@@ -130,7 +138,7 @@ class AccessSetup(wiring.Component):
         shape = Signal(data.StructLayout({
             "left": signed(_SIGNED), "top": signed(_SIGNED), "words": 32, "count": 32,
             "limit_x": COUNT_BITS, "limit_y": COUNT_BITS, "pitch": TARGET_BITS, "shift": 4,
-            "from_chip": 1}))
+            "from_chip": 1, "wide": 1}))
         lines = self.grid.y - access.group_y
         height = (machine.items >> grid.width)
         m.d.sync += [
@@ -140,6 +148,7 @@ class AccessSetup(wiring.Component):
             shape.words.eq(1 << grid.width), shape.count.eq(height),
             shape.pitch.eq(1 << (grid.width + access.width)),
             shape.shift.eq(grid.width + access.width), shape.from_chip.eq(tile),
+            shape.wide.eq(0),
         ]
         with m.If(linear):
             m.d.sync += [
@@ -157,33 +166,49 @@ class AccessSetup(wiring.Component):
                          shape.count.eq(Mux(access.scratchpad, self.chip.y, self.buffer.y)),
                          shape.pitch.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x))]
         with m.If(few):
+            wide = ~access.scratchpad & (access.count > self.buffer.x)
             m.d.sync += [shape.words.eq(Mux(access.scratchpad, access.sd_words, access.count)),
-                         shape.count.eq(1), shape.pitch.eq(0)]
+                         shape.count.eq(1), shape.pitch.eq(self.buffer.x), shape.wide.eq(wide)]
+            with m.If(wide):
+                m.d.sync += shape.words.eq(self.buffer.x)
         with m.If(some):
             m.d.sync += [shape.words.eq(access.sd_words), shape.count.eq(access.sd_period_cnt)]
+
+        # Lines of a buffer that hold so many words: a table, read meanwhile.
+        few_bits = ceil_log2(SCALARS)
+        m.submodules.lines_of = table = Memory(
+            shape=unsigned(_FEW), depth=SCALARS * SCALARS,
+            init=[-(-(count + 1) // across) if across else 0
+                  for across in range(SCALARS) for count in range(SCALARS)])
+        lines_of = table.read_port()
+        m.d.comb += lines_of.addr.eq(Cat((access.count - 1)[:few_bits],
+                                         self.buffer.x[:few_bits]))
 
         # 2: clipped; and what cannot be clipped.
         cut = Signal(data.StructLayout({
             "left": COUNT_BITS, "top": COUNT_BITS, "words": COUNT_BITS, "count": COUNT_BITS,
             "over_x": COUNT_BITS, "over_y": COUNT_BITS, "fault": 1}))
+        cut_3 = Signal.like(cut)
         left, right, top, bottom = (Signal(signed(_SIGNED + 2), name=name)
                                     for name in ("left", "right", "top", "bottom"))
         end_x, end_y = (Signal(signed(_SIGNED + 2), name=name) for name in ("end_x", "end_y"))
-        strict = later(few | some, 1, "strict")
+        strict, row = later(few | some, 1, "strict"), later(named("sldsp"), 1, "of_scalars")
+        count = Mux(shape.wide, lines_of.data, shape.count)
         kept = later(self.access.payload, 1, "kept")
         m.d.comb += [
             left.eq(Mux(shape.left < 0, 0, shape.left)), top.eq(Mux(shape.top < 0, 0, shape.top)),
-            end_x.eq(shape.left + shape.words), end_y.eq(shape.top + shape.count),
-            right.eq(Mux(end_x > shape.limit_x, shape.limit_x, end_x)),
+            end_x.eq(shape.left + shape.words), end_y.eq(shape.top + count),
+            right.eq(Mux((end_x > shape.limit_x) & ~row, shape.limit_x, end_x)),
             bottom.eq(Mux(end_y > shape.limit_y, shape.limit_y, end_y)),
         ]
         empty = (left >= right) | (top >= bottom)
         beyond = Signal()
         m.d.comb += beyond.eq(strict & ((shape.left < 0) | (shape.top < 0) | (shape.words == 0)
-                                        | (end_x > shape.limit_x) | (end_y > shape.limit_y)))
-        with m.If(later(named("sldsp"), 1, "of_scalars")):
-            with m.If((kept.target + kept.sd_words) > SCALARS):
-                m.d.comb += beyond.eq(1)
+                                        | ((end_x > shape.limit_x) & ~row)
+                                        | (shape.left >= shape.limit_x)
+                                        | (end_y > shape.limit_y)))
+        with m.If(row & ((kept.target + kept.sd_words) > SCALARS)):
+            m.d.comb += beyond.eq(1)
         with m.If(later(some, 1, "some")):
             with m.If((shape.left != 0) | (shape.top != 0)
                       | ((kept.sd_period != shape.limit_x) & (shape.count != 1))):
@@ -199,22 +224,28 @@ class AccessSetup(wiring.Component):
         # 3: products, for scratchpads.
         chip = later(self.chip, 2, "chip")
         skipped, address = Signal(TARGET_BITS), Signal(_CHIP)
+        held, ends = Signal(_CHIP), Signal(_CHIP + 1)  # words of the buffer; after a row's last
         m.d.sync += [
             skipped.eq(Mux(wanted.from_chip, (cut.over_y[:_CHIP] * chip.x)[:TARGET_BITS],
                            cut.over_y << wanted.shift) + cut.over_x),
             address.eq((cut.top[:_CHIP] * chip.x)[:_CHIP] + cut.left),
+            held.eq(chip.x * chip.y),
         ]
-        cut_3, wanted_3 = later(cut, 1, "cut"), later(wanted, 1, "shape")
+        m.d.comb += ends.eq(address + cut_3.words[:_FEW])
+        m.d.sync += cut_3.eq(cut)
+        wanted_3 = later(wanted, 1, "shape")
 
         # 4: the job.
         known = later(kept, 2, "known")
         chip = later(chip, 1, "buffer")
         kinds = {name: later(kind, 3, name) for name, kind in (
             ("tile", tile), ("whole", whole), ("some", some), ("indexed", indexed), ("few", few),
-            ("local", local))}
+            ("local", local), ("row", named("sldsp")))}
         job = self.job.payload
         gap = wanted_3.limit_x - cut_3.words
-        apart = (cut_3.count > 1) & (cut_3.words != wanted_3.pitch)
+        # words of two lines may come close that are elsewhere apart
+        apart = ((cut_3.count > 1) & (cut_3.words != wanted_3.pitch)
+                 & (wanted_3.limit_x != wanted_3.pitch))
         cam = kinds["whole"] | kinds["some"]
         contiguous = kinds["whole"] & known.scratchpad
         m.d.sync += [
@@ -224,11 +255,14 @@ class AccessSetup(wiring.Component):
             job.address.eq(chip.address + address), job.period.eq(chip.x),
             job.base.eq(skipped), job.pitch.eq(wanted_3.pitch), job.transform.eq(known.width),
             job.destination.eq(Destination.REGISTERS), job.indexed.eq(kinds["indexed"]),
-            job.scalars.eq(kinds["few"]), job.cam.eq(cam), job.register.eq(known.target),
-            job.split.eq(~known.scratchpad & ~cam & apart & (gap < BEAT_WORDS - 1)),
+            job.scalars.eq(kinds["few"]), job.end.eq(known.target + Mux(
+                known.scratchpad, known.sd_words, known.count)),
+            job.cam.eq(cam), job.register.eq(known.target),
+            job.split.eq(~known.scratchpad & ~cam & ~kinds["indexed"] & apart
+                         & (gap < BEAT_WORDS - 1)),
+            job.restart.eq(kinds["local"] & apart & (gap < machine.scratchpad_bus - 1)),
             # There is no CAM yet, so that a snoopy access is refused: it stops its kernel.
-            job.fault.eq(cut_3.fault | cam
-                         | (kinds["local"] & apart & (gap < machine.scratchpad_bus))),
+            job.fault.eq(cut_3.fault | cam | (kinds["row"] & (ends > held))),
         ]
         with m.If(kinds["tile"]):
             m.d.sync += [job.destination.eq(Destination.SCRATCHPAD),

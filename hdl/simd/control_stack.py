@@ -29,6 +29,8 @@ class ControlStack(wiring.Component):
     ----------
     machine : Machine or str
         Lanes and warps.
+    follows : bool
+        Show the entry ``followed``, for a proof about what the memories hold; no hardware needs it.
 
     Members
     -------
@@ -50,10 +52,16 @@ class ControlStack(wiring.Component):
         Of entries.
     level : Out
         How many there are.
+
+    Attributes
+    ----------
+    followed, followed_warp, followed_lanes, followed_entry : Signal
+        With ``follows``: place of an entry and a warp, which a checker drives; and what is there.
     """
 
-    def __init__(self, *, machine):
+    def __init__(self, *, machine, follows=False):
         self.machine = machine = machine_named(machine)
+        self.follows = follows
         entry = {"lanes": unsigned(machine.lanes), "mask": unsigned(2),
                  "target": unsigned(ceil_log2(INSTRUCTIONS))}
         super().__init__({
@@ -63,6 +71,10 @@ class ControlStack(wiring.Component):
             **{f"top_{name}": Out(shape) for name, shape in entry.items()},
             "empty": Out(1), "full": Out(1), "level": Out(range(STACK_DEPTH + 1)),
         })
+        self.followed = Signal(range(STACK_DEPTH))
+        self.followed_warp = Signal.like(self.warp)
+        self.followed_lanes = Signal(machine.lanes)
+        self.followed_entry = Signal(len(self.mask) + len(self.target))
 
     def elaborate(self, platform):
         m = Module()
@@ -76,13 +88,18 @@ class ControlStack(wiring.Component):
             top.eq(self.level - 1), self.empty.eq(self.level == 0),
             self.full.eq(self.level == STACK_DEPTH),
         ]
-        for memory, low, word, found in (
-                (saved, self.warp, self.lanes, self.top_lanes),
+        for memory, low, word, found, followed in (
+                (saved, self.warp, self.lanes, self.top_lanes,
+                 (self.followed_warp, self.followed_lanes)),
                 (entries, self.warp[:0], Cat(self.mask, self.target),
-                 Cat(self.top_mask, self.top_target))):
+                 Cat(self.top_mask, self.top_target), (self.warp[:0], self.followed_entry))):
             write, read = memory.write_port(), memory.read_port(domain="comb")
             m.d.comb += [write.addr.eq(Cat(low, self.level[:bits])), write.data.eq(word),
                          write.en.eq(self.push), read.addr.eq(Cat(low, top)), found.eq(read.data)]
+            if self.follows:
+                look = memory.read_port(domain="comb")
+                m.d.comb += [look.addr.eq(Cat(followed[0], self.followed)),
+                             followed[1].eq(look.data)]
         with m.If(self.clear):
             m.d.sync += self.level.eq(0)
         with m.Elif(self.push & self.last):

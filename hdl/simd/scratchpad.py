@@ -29,7 +29,10 @@ _COUNT_BITS = ceil_log2(SCRATCHPAD_WORDS + 1)
 
 
 class ScratchpadTileLayout(data.Struct):
-    """A `ScratchpadTile`; without ``words`` or ``count`` it is empty, and nothing moves."""
+    """A `ScratchpadTile`; without ``words`` or ``count`` it is empty, and nothing moves.
+
+    ``restart``: a line of the bus has words of one line of the tile only.
+    """
 
     address: _ADDRESS_BITS
     words: _COUNT_BITS
@@ -37,6 +40,7 @@ class ScratchpadTileLayout(data.Struct):
     count: _COUNT_BITS
     base: TARGET_BITS
     pitch: TARGET_BITS
+    restart: 1
     write: 1
 
 
@@ -149,7 +153,12 @@ class Scratchpad(wiring.Component):
         width = len(over[0])
         far = Signal(width + len(at[0]))  # of the word that is `bus` after lane 0
         m.d.comb += far.eq(Array(entries[bus:])[phase[:shift]])
-        with m.If(narrow):
+        ends = beyond >= tile.words  # the line of the tile does, within this line of the bus
+        with m.If(tile.restart):
+            m.d.comb += [next_phase.eq(Mux(ends, 0, beyond)), next_line.eq(line + ends),
+                         next_row.eq(row + Mux(ends, tile.pitch, 0)),
+                         step.eq(Mux(ends, tile.period - phase, bus))]
+        with m.Elif(narrow):
             m.d.comb += [next_phase.eq(far[width:]), next_line.eq(line + far[:width]),
                          next_row.eq(row + self._times(tile.pitch, far[:width])), step.eq(bus)]
         with m.Else():
@@ -161,8 +170,8 @@ class Scratchpad(wiring.Component):
             ]
         # Before a gap is skipped: that of the last line has no end.
         reached, there = Mux(narrow, next_line, line + wraps), Mux(narrow, next_phase, inside)
-        m.d.comb += last.eq((reached >= tile.count) | (
-            (reached == tile.count - 1) & (there >= tile.words)))
+        m.d.comb += last.eq(Mux(tile.restart, ends & (line == tile.count - 1), (
+            reached >= tile.count) | ((reached == tile.count - 1) & (there >= tile.words))))
 
         # Words and targets.
         enable, targets = [], []
@@ -172,7 +181,9 @@ class Scratchpad(wiring.Component):
             target = Signal(TARGET_BITS, name=f"target_{lane}")
             here = phase + lane
             crosses = (here >= tile.period) & (tile.count != 1)
-            with m.If(narrow):
+            with m.If(tile.restart):
+                m.d.comb += [place.eq(here), target.eq(row + here)]
+            with m.Elif(narrow):
                 look = Signal(len(far), name=f"look_{lane}")
                 m.d.comb += [look.eq(Array(entries[lane:lane + bus])[phase[:shift]]),
                              place.eq(look[width:]), crossed.eq(look[:width]),

@@ -8,8 +8,6 @@ DRAM serves requests in the order of their commits; words of a request come and 
 completion, and after that of the request before, so that the oldest request is the one whose words
 are under way.
 
-Part of the accelerator, whose model, testbench and tests cover it.
-
 Ref: Sim-D, sections 3.2 and 3.3.
 """
 
@@ -28,7 +26,7 @@ from cyclebound.golden.dram.request import (
     Destination,
     Refusal,
 )
-from cyclebound.golden.simd.machine import SLOTS, machine_named
+from cyclebound.golden.simd.machine import SCALARS, SLOTS, machine_named
 from cyclebound.hdl.dram.layouts import (
     Beat,
     BufferRequest,
@@ -50,6 +48,7 @@ from cyclebound.hdl.simd.scratchpad import Scratchpad
 
 __all__ = ["TransferUnit"]
 
+_SCALAR_BITS = ceil_log2(2 * SCALARS)  # of a target that may lie beyond the last register
 _AHEAD = 4  # requests that the controller has taken and not completed, at most
 
 
@@ -65,7 +64,8 @@ class TransferUnit(wiring.Component):
     machine : Machine or str
         Sizes.
     words : int
-        Positions of the transfer ports.
+        Positions of the transfer ports: at least the words of a beat and of a scratchpad's bus,
+        which have to move in one clock.
 
     Members
     -------
@@ -92,6 +92,10 @@ class TransferUnit(wiring.Component):
     def __init__(self, *, machine, words):
         self.machine = machine_named(machine)
         self.words = words
+        least = max(BEAT_WORDS, self.machine.scratchpad_bus)
+        if words < least:
+            raise ValueError(f"words must be at least {least}, as many as move in a clock, not "
+                             f"{words!r}")
         self.setup = AccessSetup(machine=self.machine)
         self.scratchpads = [Scratchpad(bus=self.machine.scratchpad_bus) for _ in range(SLOTS)]
         number = ceil_log2(BUFFERS)
@@ -312,8 +316,8 @@ class TransferUnit(wiring.Component):
             chosen = Signal(JobLayout, name=f"tile_of_{slot}")
             m.d.comb += [
                 chosen.eq(Mux(fresh, offered, job)), scratchpad.prepare.eq(fresh),
-                *(tile[name].eq(chosen[name]) for name in ("address", "words", "period", "count",
-                                                           "base", "pitch", "write")),
+                *(tile[name].eq(chosen[name]) for name in (
+                    "address", "words", "period", "count", "base", "pitch", "restart", "write")),
             ]
             goes = Signal(name=f"goes_{slot}")
             m.d.comb += [
@@ -404,11 +408,12 @@ class TransferUnit(wiring.Component):
         for number, (valid, target, value) in enumerate(words):
             bank, row, position, group, item = self._place(m, f"{name}_{number}", job, target,
                                                            transform)
-            with m.If(valid & job.scalars):
+            with m.If(valid & job.scalars & (target[:_SCALAR_BITS] < job.end)):
                 for scalar, entry in enumerate(port.scalars):
                     with m.If(target[:len(port.scalars).bit_length() - 1] == scalar):
                         m.d.comb += [entry.enable.eq(1), entry.data.eq(value)]
-            with m.Elif(valid & active.bit_select(item[:ceil_log2(self.machine.items)], 1)):
+            with m.Elif(valid & ~job.scalars
+                        & active.bit_select(item[:ceil_log2(self.machine.items)], 1)):
                 for b in range(REGISTER_BANKS):
                     for p in range(self.words):
                         entry = port.write[b][p]

@@ -7,9 +7,11 @@ from cyclebound.golden.simd import (
     pipeline_bounds,
     scheduler_bounds,
     scratchpad_bounds,
+    transfer_unit_bounds,
 )
 from cyclebound.golden.simd.host_registers import Register
 from cyclebound.hdl.simd.accelerator import Accelerator
+from cyclebound.hdl.simd.access_setup import AccessSetup
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.execute_harness import LaneHarness, SpecialFunctionsHarness
@@ -20,6 +22,7 @@ from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
 from cyclebound.hdl.simd.scoreboard import Scoreboard
 from cyclebound.hdl.simd.scratchpad import Scratchpad
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
+from cyclebound.hdl.simd.transfer_unit import TransferUnit
 from cyclebound.sim.block import (
     Block,
     Configuration,
@@ -32,13 +35,14 @@ from cyclebound.sim.block import (
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.pipeline_properties import PipelineProof
 from cyclebound.tb.probe import Probe
+from cyclebound.tb.simd.access_setup_properties import AccessSetupCheck, AccessSetupProof
 from cyclebound.tb.simd.compute_unit_properties import (
     ComputeUnitCheck,
     ComputeUnitProof,
 )
 from cyclebound.tb.simd.control_stack_properties import (
-    ControlStackCheck,
     ControlStackLevelCheck,
+    ControlStackProof,
 )
 from cyclebound.tb.simd.lane_properties import LaneCheck
 from cyclebound.tb.simd.scheduler_properties import SchedulerCheck, SchedulerProof
@@ -47,6 +51,7 @@ from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
     SpecialFunctionsRangeCheck,
 )
+from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
 _EXECUTE = (
@@ -65,7 +70,19 @@ _GOT = "((launch.valid & (launch.payload.slot == s)) | ~left)"
 _TRANSFER = Probe(start="go & (tile.words != 0) & (tile.count != 0)", end="done & ~go",
                   classed=True,
                   request={"words": "tile.words", "gap": "tile.period - tile.words",
-                           "count": "tile.count"})
+                           "count": "tile.count", "restart": "tile.restart"})
+
+
+# Of an access that its requester makes alone, and says so (``declared.alone``): it is shown, in the
+# first clock of its compute cycle; it is over.
+_SHOWN = ("access.valid & ~past(access.valid & stall) & {}access.payload.scratchpad "
+          "& declared.alone")
+_OVER = "any(completion[s].valid for s in 2) & declared.alone"
+
+
+def _followed_stack(machine):
+    """A control stack that shows an entry to its checker."""
+    return ControlStack(machine=machine, follows=True)
 
 
 def _pins(component):
@@ -105,7 +122,10 @@ _MACHINES = {
     "paper": "paper",
 }
 
+_TINY_MACHINE = "small lanes=4 items=4 special_units=1"
 _TINY = tuple({"machine": f"small lanes=2 items={items} special_units=1"} for items in (2, 4))
+# tiny ones first; "short" has the stack of "small"
+_STACKS = (*_TINY, *({"machine": _MACHINES[name]} for name in ("one_warp", "small", "paper")))
 
 _INJECTED = "commit.valid & commit.payload.first & commit.payload.injected"
 _SLOT = " & (commit.payload.slot == {})"
@@ -260,10 +280,12 @@ BLOCKS = (
         component=Scratchpad,
         configurations={
             "small": Configuration({"bus": 4}, domain={"words": range(1, 14), "gap": range(10),
-                                                       "count": range(1, 6)}),
+                                                       "count": range(1, 6),
+                                                       "restart": range(2)}),
             # Sim-D, Table 3
             "paper": Configuration({"bus": 32}, domain={"words": range(1, 72), "gap": range(40),
-                                                        "count": range(1, 5)}),
+                                                        "count": range(1, 5),
+                                                        "restart": range(2)}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.scratchpad", quick=("small",)),),
         bounds=(
@@ -275,6 +297,68 @@ BLOCKS = (
         signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),
         # targets have as many bits as an index of a register; its own words need 14
         unread=("store__payload", "fetch__payload"),
+    ),
+    Block(
+        name="simd.access_setup",
+        summary="setup of accesses: tiles cut where they leave their buffers, and their targets",
+        component=AccessSetup,
+        configurations={
+            "tiny": Configuration({"machine": _TINY_MACHINE}),
+            "small": Configuration({"machine": "small"}),
+            "paper": Configuration({"machine": "paper"}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.simd.access_setup", quick=("tiny",)),
+            Testbench("shapes", "cyclebound.tb.simd.access_setup_shapes", thorough=True,
+                      configurations=("tiny",)),
+        ),
+        bounds=(
+            Observed("job", transfer_unit_bounds.access_setup, proved_by=("inside",), probe=Probe(
+                start="access.valid", end="job.valid", in_flight=4, classed=True)),
+        ),
+        properties=(
+            Property(
+                name="inside",
+                says="an access has its job four clocks later; its lines and columns are those of "
+                     "its buffer, or it is refused",
+                quick=1,
+                checker=AccessSetupProof,
+                instances=tuple({"machine": machine} for machine in (
+                    _TINY_MACHINE, "small", "paper")),
+                declares={"job": lambda instance: {}},
+                depth=7,
+                induction=7,
+                any_product=True,
+            ),
+        ),
+        checker=AccessSetupCheck,
+        fpga=FpgaTarget("small"),
+        signals=("top.dut.access__valid", "top.dut.access__payload", "top.dut.job__valid",
+                 "top.dut.job__payload"),
+    ),
+    Block(
+        name="simd.transfer_unit",
+        summary="transfer unit: words of accesses between registers, scratchpads and DRAM",
+        component=TransferUnit,
+        configurations={
+            "tiny": Configuration({"machine": "small lanes=4 items=16 special_units=1",
+                                   "words": 4}),
+            "small": Configuration({"machine": "small", "words": 8}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.simd.transfer_unit", quick=("tiny",)),),
+        bounds=(
+            Observed("dram", transfer_unit_bounds.to_dram, probe=Probe(
+                start=_SHOWN.format("~"), classed=True,
+                end="request.valid & ~past(request.valid) & declared.alone")),
+            Observed("scratchpad", transfer_unit_bounds.own_scratchpad, probe=Probe(
+                start=_SHOWN.format(""), end=f"{_OVER} & ~past({_OVER} & stall)", classed=True)),
+            Observed("resume", transfer_unit_bounds.resume, probe=Probe(
+                start=f"completed.valid & {_OVER}", end=f"{_OVER} & ~stall", classed=True)),
+        ),
+        checker=TransferUnitCheck,
+        fpga=FpgaTarget("small"),
+        signals=("top.dut.access__valid", "top.dut.access__payload", "top.dut.request__valid",
+                 "top.dut.completion__0__valid", "top.dut.completion__1__valid"),
     ),
     Block(
         name="simd.compute_unit",
@@ -325,20 +409,23 @@ BLOCKS = (
                      "popped, at most 16",
                 checker=ControlStackLevelCheck,
                 top=ControlStack,
-                instances=_TINY,
+                instances=_STACKS,
+                quick=2,
                 depth=6,
                 induction=2,
+                covered=_TINY[1],
             ),
             Property(
                 name="stack_entries",
                 quick=1,
                 says="the top entry of the control stack is the last that was pushed and not "
                      "popped",
-                checker=ControlStackCheck,
-                top=ControlStack,
-                instances=_TINY,
+                checker=ControlStackProof,
+                top=_followed_stack,
+                instances=_STACKS,
                 depth=10,
-                induction=None,
+                induction=2,
+                covered=_TINY[1],
             ),
         ),
         signals=("top.dut.commit__valid", "top.dut.commit__payload", "top.dut.access__valid",

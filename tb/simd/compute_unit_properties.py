@@ -8,32 +8,19 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.simd.isa import File
 from cyclebound.golden.simd.machine import SLOTS
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.simd.machine_watcher import MachineWatcher
 
 __all__ = ["ComputeUnitCheck", "ComputeUnitProof"]
 
 _MASKS = 4  # special registers that are control masks
 
 
-class ComputeUnitCheck(Watcher):
+class ComputeUnitCheck(MachineWatcher):
     """Follows whose turn it is, and which lanes are active.
 
     Assumes what the rest of the accelerator sees to: work-groups go into free slots, and an access
     is completed once.
-
-    Parameters
-    ----------
-    target : ComputeUnit
-        The unit, or a component with the same members and ``machine``.
-
-    Members
-    -------
-    All ports of the target, as inputs.
     """
-
-    def __init__(self, target):
-        super().__init__(target)
-        self.machine = target.machine
 
     def elaborate(self, platform):
         m = Module()

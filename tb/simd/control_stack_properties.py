@@ -3,30 +3,17 @@
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.simd.program import STACK_DEPTH
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.simd.machine_watcher import MachineWatcher
 
-__all__ = ["ControlStackCheck", "ControlStackLevelCheck"]
+__all__ = ["ControlStackCheck", "ControlStackLevelCheck", "ControlStackProof"]
 
 
-class ControlStackLevelCheck(Watcher):
+class ControlStackLevelCheck(MachineWatcher):
     """Counts entries.
 
     Assumes what the compute unit sees to: no push when it is full, no pop when it is empty, not
     both, warp after warp to the last.
-
-    Parameters
-    ----------
-    target : ControlStack
-        The stack, or a component with the same members and ``machine``.
-
-    Members
-    -------
-    All ports of the target, as inputs.
     """
-
-    def __init__(self, target):
-        super().__init__(target)
-        self.machine = target.machine
 
     def elaborate(self, platform):
         m = Module()
@@ -58,10 +45,15 @@ class ControlStackLevelCheck(Watcher):
             Cover(self.pop & self.last, "what was pushed is popped"),
         ]
         self._follow(m, level)
+        # a push that has begun and not ended, the first warp that has not passed, and its entry
+        self._believe(m, level, pushing & (next_warp != 0), next_warp, first)
         return m
 
     def _follow(self, m, level):
         """More about entries."""
+
+    def _believe(self, m, level, pushing, next_warp, entry):
+        """Invariants of the target's inside."""
 
 
 class ControlStackCheck(ControlStackLevelCheck):
@@ -88,4 +80,40 @@ class ControlStackCheck(ControlStackLevelCheck):
             Assert(~shows | ((self.top_mask == mask) & (self.top_target == target)),
                    "another mask or target than was pushed"),
             Cover(shows & self.pop & (level != 1), "an entry above others is popped"),
+        ]
+        self._chosen, self._place, self._warp = chosen, place, warp
+        self._known, self._lanes, self._entry = known, lanes, Cat(mask, target)
+
+
+class ControlStackProof(ControlStackCheck):
+    """`ControlStackCheck`, and where the entry lies that it follows.
+
+    Parameters
+    ----------
+    target : ControlStack
+        The stack itself, which shows an entry (``follows``).
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._target = target
+
+    def _believe(self, m, level, pushing, next_warp, entry):
+        inside = self._target
+        there, half = Signal(), Signal()  # the entry is on the stack; its warp has passed
+        m.d.comb += [
+            inside.followed.eq(self._place), inside.followed_warp.eq(self._warp),
+            there.eq(level > self._place),
+            half.eq((level == self._place) & pushing & (next_warp > self._warp)),
+        ]
+        kept = self._chosen & (there | half)
+        m.d.sync += [
+            Assert(self._chosen | ((level == 0) & (next_warp == 0)), "invariant: it begins empty"),
+            Assert(level <= STACK_DEPTH, "invariant: no more entries than there are"),
+            Assert(next_warp < max(2, self.machine.warps), "invariant: a warp that there is"),
+            Assert(~kept | self._known, "invariant: what was pushed is known"),
+            Assert(~kept | (inside.followed_lanes == self._lanes), "invariant: its lanes"),
+            Assert(~kept | (inside.followed_entry == self._entry), "invariant: its entry"),
+            Assert(~(self._chosen & half) | (entry == self._entry),
+                   "invariant: the entry that is pushed"),
         ]

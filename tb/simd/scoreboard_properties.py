@@ -3,12 +3,12 @@
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.simd.isa import File
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.simd.machine_watcher import MachineWatcher
 
 __all__ = ["ScoreboardCheck"]
 
 
-class ScoreboardCheck(Watcher):
+class ScoreboardCheck(MachineWatcher):
     """Follows one register, of one warp where its file has lanes.
 
     Which one, the first cycle after reset decides: that of operand 0, whether it issues or not. A
@@ -16,20 +16,7 @@ class ScoreboardCheck(Watcher):
 
     A token that issues in cycle *t* writes in ``t + depth``, unless it is flushed before. The check
     counts down from there; the scoreboard compares ages.
-
-    Parameters
-    ----------
-    target : Scoreboard
-        The scoreboard, or a component with the same members and ``machine``.
-
-    Members
-    -------
-    All ports of the target, as inputs.
     """
-
-    def __init__(self, target):
-        super().__init__(target)
-        self.machine = target.machine
 
     def elaborate(self, platform):
         m = Module()

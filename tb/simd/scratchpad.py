@@ -1,5 +1,6 @@
 """Testbench of a scratchpad: tiles of every shape, and beats of DRAM."""
 
+import itertools
 from collections.abc import Iterator
 
 from cyclebound.golden.dram.request import BEAT_WORDS
@@ -103,12 +104,10 @@ class Scene:
         await self._cycle({}, {})
 
 
-def shapes(bench: Bench) -> Iterator[tuple[int, int, int]]:
-    """Words, gap and lines of every tile of the domain."""
-    spans = [range(low, high + 1) for low, high in (
-        bench.domain[name] for name in ("words", "gap", "count"))]
-    yield from ((words, gap, count) for words in spans[0] for gap in spans[1]
-                for count in spans[2])
+def shapes(bench: Bench) -> Iterator[tuple[int, ...]]:
+    """Words, gap and lines of every tile of the domain, and whether they restart."""
+    yield from itertools.product(*(range(low, high + 1) for low, high in (
+        bench.domain[name] for name in ("words", "gap", "count", "restart"))))
 
 
 @testbench
@@ -118,12 +117,13 @@ async def every_shape(bench: Bench) -> None:
     await scene.fill(0, 4096)
     bench.declare("transfer")
     bench.declare("tile")
-    for words, gap, count in shapes(bench):
+    for words, gap, count, restart in shapes(bench):
         period = words + gap
         size = (count - 1) * period + words
         tile = ScratchpadTile(bench.rng.randrange(4096 - size) if size < 4096 else 0, words,
                               period, count, bench.rng.randrange(_TARGETS),
-                              bench.rng.randrange(_TARGETS), bench.rng.random() < 0.5)
+                              bench.rng.randrange(_TARGETS), bench.rng.random() < 0.5,
+                              bool(restart))
         await scene.transfer(tile, wait=bench.rng.choice((0, 0, 3)))
     await scene.drain(0, 4096)
 
@@ -138,7 +138,8 @@ async def the_ends_of_the_memory(bench: Bench) -> None:
     for tile in (ScratchpadTile(0, most, most, 1), ScratchpadTile(most - 1, 1, 1, 1),
                  ScratchpadTile(0, 1, most - 1, 2), ScratchpadTile(3, 1, 1, most - 3, write=True),
                  ScratchpadTile(0, 1, 2, most // 2, 5, 1), ScratchpadTile(0, most, most, 1),
-                 ScratchpadTile(1, 33, 34, 400, 0, 64), ScratchpadTile(1, 3, 3, 1, write=True)):
+                 ScratchpadTile(1, 33, 34, 400, 0, 64), ScratchpadTile(1, 3, 3, 1, write=True),
+                 ScratchpadTile(2, 31, 32, 400, restart=True)):
         await scene.transfer(tile)
     for name, empty in (("no words", {"tile.count": 4}), ("no lines", {"tile.words": 4})):
         bench.dut._log.info("a tile of %s", name)

@@ -1,0 +1,292 @@
+"""Testbench of the setup of accesses: every word of every shape, an access in each clock.
+
+The job that hardware makes of an access is written out as words, and compared with those that the
+model finds one by one.
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, Destination
+from cyclebound.golden.simd.access_setup import Committed, Move, collide, moves
+from cyclebound.golden.simd.isa import OPCODES, TABLE
+from cyclebound.golden.simd.machine import SCALARS, machine_named
+from cyclebound.golden.simd.transfers import Access, Fault
+from cyclebound.tb.bench import Bench, testbench
+
+__all__ = ["AccessSetupScene", "linear_cases", "local_cases", "play", "row_cases", "tile_cases"]
+
+_CLOCKS = 4
+_SHAPES = 2000  # of a kind, where not all of them are tried, times the items of a work-group
+_FIELDS = ("scratchpad", "write", "buffer", "x", "y", "words", "count", "address", "period", "base",
+           "pitch", "transform", "destination", "indexed", "scalars", "end", "register", "split",
+           "restart", "fault")
+_SNOOPY = ("ldgbidx", "stgbidx", "ldgcidx", "stgcidx", "ldspbidx", "stspbidx")
+
+
+class AccessSetupScene:
+    """The unit, and accesses on their way through it."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+        self.machine = machine_named(bench.parameters["machine"])
+        self._job = {name: bench.outputs[f"job.payload.{name}"] for name in _FIELDS}
+        self._valid, self._slot = bench.outputs["job.valid"], bench.outputs["slot"]
+        self._coming: list[tuple[Committed, int, int] | None] = [None] * _CLOCKS
+        self.faults = self.words = 0
+
+    async def show(self, access: Committed | None) -> None:
+        """A clock with an access, or without."""
+        bench, rng = self.bench, self.bench.rng
+        shown = None
+        word = 0
+        if access is not None:
+            shown = access, rng.randrange(2), rng.randrange(32)
+            word = bench.inputs.pack(self._inputs(*shown))
+        seen = await bench.step(word)
+        due, self._coming = self._coming[0], [*self._coming[1:], shown]
+        assert self._valid.of(seen) == (due is not None), f"cycle {bench.cycle}: a job, or none"
+        if due is not None:
+            self._compare(seen, *due)
+
+    def _inputs(self, access: Committed, slot: int, buffer: int) -> dict[str, int]:
+        name, rng = access.name, self.bench.rng
+        operation = TABLE[OPCODES[name]]
+        chip = rng.randrange(32) if operation.unit.value == "dram" else buffer
+        of_tile = name.endswith("tile")
+        return {
+            "access.valid": 1, "access.payload.slot": slot,
+            "access.payload.opcode": OPCODES[name],
+            "access.payload.scratchpad": int(operation.unit.value == "scratchpad"),
+            "access.payload.store": int(operation.store), "access.payload.buffer": buffer,
+            "access.payload.target": chip if of_tile else access.target,
+            "access.payload.width": access.registers.bit_length() - 1,
+            "access.payload.count": access.count, "access.payload.x": access.x,
+            "access.payload.y": access.y, "access.payload.sd_words": access.sd_words,
+            "access.payload.sd_period": rng.getrandbits(32),
+            "access.payload.sd_period_cnt": rng.getrandbits(32),
+            "access.payload.group_x": access.group_x, "access.payload.group_y": access.group_y,
+            "grid.x": rng.getrandbits(COUNT_BITS), "grid.y": access.grid_y,
+            "grid.width": access.across.bit_length() - 1,
+            "buffer.x": access.buffer[0], "buffer.y": access.buffer[1],
+            "chip.address": access.chip[0], "chip.x": access.chip[1], "chip.y": access.chip[2],
+        }
+
+    def _compare(self, seen: int, access: Committed, slot: int, buffer: int) -> None:
+        job = {name: field.of(seen) for name, field in self._job.items()}
+        operation = TABLE[OPCODES[access.name]]
+        of_chip = operation.unit.value == "scratchpad"
+        self.bench.compared += 1
+        assert self._slot.of(seen) == slot, f"{access}: of the other slot"
+        assert (job["scratchpad"], job["write"], job["buffer"]) == (
+            of_chip, operation.store, buffer), f"{access}: {job}"
+        if access.name in _SNOOPY:
+            assert job["fault"], f"{access} was not refused"
+            return
+        if access.name.endswith("idxit"):
+            assert (job["indexed"], job["fault"], job["split"], job["register"]) == (
+                1, 0, 0, access.target), f"{access}: {job}"
+            return
+        try:
+            wanted = moves(access)
+        except Fault:
+            assert job["fault"], f"{access} is no fault: {job}"
+            self.faults += 1
+            return
+        assert not job["fault"], f"{access} is a fault: {job}"
+        assert not job["indexed"], f"{access} is indexed"
+        found = self._found(access, job, of_chip=of_chip)
+        assert found == wanted, f"{access}: {job} moves {found}, and should move {wanted}"
+        self._alike(access, job, of_chip=of_chip)
+        self._together(access, job, wanted, of_chip=of_chip)
+        self.words += len(wanted)
+
+    def _found(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> list[Move]:
+        """What a job moves."""
+        found = []
+        for line, column in itertools.product(range(job["count"]), range(job["words"])):
+            target = job["base"] + line * job["pitch"] + column
+            if job["scalars"] and target >= job["end"]:
+                continue
+            if of_chip:  # from the address
+                address, across, _ = access.chip
+                place = divmod(job["address"] - address + line * job["period"] + column, across)
+            else:
+                place = job["y"] + line, job["x"] + column
+            found.append(Move(*place, target))
+        return found
+
+    def _alike(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> None:
+        """Where words go, beside their targets."""
+        row = access.name in ("sldg", "sldsp")
+        tile = access.name.endswith("tile")
+        assert job["scalars"] == row, f"{access}: {job}"
+        assert job["destination"] == (Destination.SCRATCHPAD if tile else Destination.REGISTERS)
+        if not (row or tile):
+            assert (job["transform"], job["register"]) == (
+                access.registers.bit_length() - 1, access.target), f"{access}: {job}"
+        elif tile:
+            assert job["transform"] == 0, f"{access}: {job}"
+        assert not (of_chip and job["split"]), f"{access}: {job}"
+        assert of_chip or not job["restart"], f"{access}: {job}"
+
+    def _together(self, access: Committed, job: dict[str, int], wanted: list[Move], *,
+                  of_chip: bool) -> None:
+        """Words that cannot move together do not; others do."""
+        bus, lanes = self.machine.scratchpad_bus, self.machine.lanes
+        across = access.chip[1] if of_chip else access.buffer[0]
+        reach = bus if of_chip else BEAT_WORDS
+        alone = job["restart"] if of_chip else job["split"]
+        shape = Access("", False, 0, job["words"], across, job["count"], 0, lambda: None,
+                       pitch=job["pitch"])
+        assert alone == shape.meets(reach), f"{access}: {job}"
+        places = bus if access.name.endswith("tile") else min(
+            lanes, max(2 * BEAT_WORDS, bus)) * access.registers
+        if job["scalars"]:
+            places = 2 * SCALARS
+        if not alone:
+            assert not collide(wanted, across, reach, places), f"{access}: {job} meets itself"
+
+
+async def play(scene: AccessSetupScene, cases: Iterable[Committed]) -> None:
+    """One access after the other, and now and then a clock without."""
+    rng = scene.bench.rng
+    for access in cases:
+        await scene.show(access)
+        if rng.random() < 0.02:
+            for _ in range(rng.randrange(6)):
+                await scene.show(None)
+    for _ in range(_CLOCKS):
+        await scene.show(None)
+
+
+def _mixed(scene: AccessSetupScene, first: list, second: list, *, every: bool
+           ) -> Iterator[tuple]:
+    """Each of the first with each of the second; or some of them, each with four of the others."""
+    if every:
+        yield from itertools.product(first, second)
+        return
+    rng, most = scene.bench.rng, max(10, _SHAPES // scene.machine.items)
+    first, second = (rng.sample(each, min(len(each), most)) for each in (first, second))
+    for one in first:
+        yield from ((one, other) for other in rng.choices(second, k=4))
+    for other in second:
+        yield from ((one, other) for one in rng.choices(first, k=4))
+
+
+def linear_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+    """Tiles of registers at and over every edge of their buffer and of the grid."""
+    items, rng = scene.machine.items, scene.bench.rng
+    for across, registers in itertools.product(scene.machine.widths, (1, 2, 4)):
+        height = items // across
+        columns = [(x, group_x, buffer) for buffer in range(1, 6) for group_x in (0, across)
+                   for x in range(-across - group_x - 2, -(-buffer // registers) - group_x + 2)]
+        lines = [(y, group_y, buffer, grid) for buffer in range(1, 4) for group_y in (0, height)
+                 for grid in range(group_y + 1, group_y + height + 2)
+                 for y in range(-height - group_y - 1, buffer - group_y + 2)]
+        for (x, group_x, buffer_x), (y, group_y, buffer_y, grid) in _mixed(
+                scene, columns, lines, every=every):
+            yield Committed(rng.choice(("ldglin", "stglin")), items, across, (buffer_x, buffer_y),
+                            registers=registers, target=rng.randrange(61), x=x, y=y,
+                            group_x=group_x, group_y=group_y, grid_y=grid)
+
+
+def local_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+    """Registers and scratchpad, at and over every edge."""
+    items, rng = scene.machine.items, scene.bench.rng
+    for across in scene.machine.widths:
+        height = items // across
+        columns = [(x, chip) for chip in range(1, across + 6)
+                   for x in range(-across - 1, chip + 2)]
+        lines = [(y, chip) for chip in range(1, 4) for y in range(-height - 1, chip + 2)]
+        for (x, chip_x), (y, chip_y) in _mixed(scene, columns, lines, every=every):
+            yield Committed(rng.choice(("ldsplin", "stsplin")), items, across,
+                            chip=(rng.randrange(1000), chip_x, chip_y), target=rng.randrange(64),
+                            x=x, y=y)
+
+
+def tile_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+    """Tiles between DRAM and scratchpad."""
+    rng = scene.bench.rng
+    columns = [(x, buffer, chip) for buffer in range(1, 6) for chip in range(1, 6)
+               for x in range(-chip - 1, buffer + 2)]
+    lines = [(y, buffer, chip) for buffer in range(1, 4) for chip in range(1, 4)
+             for y in range(-chip - 1, buffer + 2)]
+    for (x, buffer_x, chip_x), (y, buffer_y, chip_y) in _mixed(scene, columns, lines, every=every):
+        yield Committed(rng.choice(("ldg2sptile", "stg2sptile")), scene.machine.items,
+                        rng.choice(scene.machine.widths), (buffer_x, buffer_y),
+                        (rng.randrange(1000), chip_x, chip_y), x=x, y=y)
+
+
+def row_cases(scene: AccessSetupScene) -> Iterator[Committed]:
+    """Words in a row into scalar registers, over the ends of lines and of buffers."""
+    rng, items = scene.bench.rng, scene.machine.items
+    across = scene.machine.widths[0]
+    for count in range(1, SCALARS + 1):
+        for x in (*range(1, SCALARS + 2), 1000):
+            enough = -(-count // x)
+            for y in {1, max(1, enough - 1), enough, enough + 1}:
+                yield Committed("sldg", items, across, (x, y), count=count,
+                                target=rng.choice((0, SCALARS - count)))
+    for chip_x, chip_y in itertools.product(range(1, 6), range(1, 5)):
+        for x, y in itertools.product(range(-1, chip_x + 1), range(-1, chip_y + 1)):
+            left = (chip_y - y) * chip_x - x
+            for words in {0, 1, left - 1, left, left + 1, 1 << 20, 33}:
+                if words >= 0:
+                    chip = rng.randrange(99), chip_x, chip_y
+                    yield Committed("sldsp", items, across, chip=chip, x=x, y=y, sd_words=words,
+                                    target=rng.choice((0, 20, 31)))
+    for words in range(40):
+        yield Committed("sldsp", items, across, chip=(0, 128, 128), x=100, y=126, sd_words=words,
+                        target=rng.choice((0, SCALARS - min(words, SCALARS))))
+
+
+def other_cases(scene: AccessSetupScene) -> Iterator[Committed]:
+    """Index by index, and what is refused; offsets of 32 bits."""
+    rng, items = scene.bench.rng, scene.machine.items
+    across = scene.machine.widths[-1]
+    for _ in range(50):
+        for name in (*_SNOOPY, "ldgidxit", "stgidxit"):
+            yield Committed(name, items, rng.choice(scene.machine.widths),
+                            (rng.randint(1, 9), rng.randint(1, 9)), (0, 8, 8),
+                            target=rng.randrange(64))
+    far = (-(1 << 31), (1 << 31) - 1, -(1 << 20), 1 << 20, (1 << 20) - 2, 1 << 30, -(1 << 30))
+    for x, y in itertools.product((*far, 0, -1), repeat=2):
+        for name, registers in (("ldglin", 4), ("stglin", 2), ("ldglin", 1), ("ldg2sptile", 1),
+                                ("ldsplin", 1)):
+            yield Committed(name, items, across, ((1 << 20) - 1, 3), (16000, 128, 3),
+                            registers=registers, x=x, y=y, grid_y=(1 << 20) - 1,
+                            group_x=rng.choice((0, (1 << 20) - across)),
+                            group_y=rng.choice((0, (1 << 20) - 64)))
+
+
+@testbench
+async def tiles_of_registers(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, linear_cases(scene, every=False))
+    assert scene.words > 1000
+
+
+@testbench
+async def tiles_of_scratchpads(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, local_cases(scene, every=False))
+    await play(scene, tile_cases(scene, every=False))
+    assert scene.words > 1000
+
+
+@testbench
+async def words_in_a_row(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, row_cases(scene))
+    assert scene.faults > 500
+
+
+@testbench
+async def the_others(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, other_cases(scene))

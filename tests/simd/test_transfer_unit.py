@@ -1,0 +1,169 @@
+"""The transfer unit: its model, and its testbench and checker against faults."""
+
+import numpy as np
+import pytest
+
+from cyclebound.golden.simd import transfer_unit_bounds
+from cyclebound.golden.simd.access_setup import Committed
+from cyclebound.golden.simd.isa import OPCODES
+from cyclebound.golden.simd.machine import MACHINES, as_built
+from cyclebound.golden.simd.transfer_unit import MEM_IDX, SlotState, perform
+from cyclebound.golden.simd.transfers import Fault
+from cyclebound.hdl.simd.transfer_unit import TransferUnit
+from cyclebound.sim import catalogue
+from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
+from kit.faults import Stub
+from kit.run_bench import run_bench
+
+from ..sim.mutants import Mutant, component_of
+
+unit = pytest.mark.unit
+UNIT = "simd.transfer_unit"
+MUTANTS = (
+    Mutant(UNIT, "the younger one's request first", "ask.eq(wants & ~holds)", "ask.eq(wants)"),
+    Mutant(UNIT, "lines that meet go together", "last = ~job.split | (", "last = 1 | ("),
+    Mutant(UNIT, "words for the slot that asked last", "self._owner.eq(owners[head])",
+           "self._owner.eq(self._last)"),
+    Mutant(UNIT, "masked items written",
+           "with m.Elif(valid & ~job.scalars\n                        & a",
+           "with m.Elif(valid & ~job.scalars\n                        | a"),
+    Mutant(UNIT, "scalars beyond the last", "(target[:_SCALAR_BITS] < job.end)",
+           "(target[:_SCALAR_BITS] <= job.end)"),
+    Mutant(UNIT, "a completion that nobody waits for", "kept.eq(completion.valid & self.stall)",
+           "kept.eq(0)"),
+    Mutant(UNIT, "an access twice", "first.eq(~self.stall)", "first.eq(1)"),
+    Mutant(UNIT, "an index beyond its bits", "| self._far[slot])", ")"),
+    Mutant(UNIT, "lines do not restart", '"base", "pitch", "restart", "write")',
+           '"base", "pitch", "write")'),
+    Mutant(UNIT, "out of its turn", "self._waits & of_dram & self.begin",
+           "self._waits & of_dram"),
+)
+
+
+@unit
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_edit_fits_the_rtl(mutant):
+    assert component_of(catalogue.load().find(mutant.block), mutant) is not None
+
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
+def test_the_testbench_finds(run_mutant, mutant):
+    assert run_mutant(mutant)
+
+
+@unit
+@pytest.mark.parametrize(("words", "machine"), [(2, "small"), (4, "small scratchpad_bus=8")])
+def test_words_of_a_clock_have_places(words, machine):
+    least = 4 if machine == "small" else 8
+    with pytest.raises(ValueError, match=f"^words must be at least {least}, as many as move"):
+        TransferUnit(machine=machine, words=words)
+
+
+@unit
+def test_the_cycle_model_knows_what_the_setup_takes():
+    """From the access to the request, without the clock of the access itself."""
+    assert as_built(MACHINES["small"]).setup_clocks == transfer_unit_bounds.to_dram() - 1
+
+
+@unit
+def test_bounds():
+    shape = {"words": 5, "gap": 2, "count": 3, "bus": 4}
+    assert transfer_unit_bounds.own_scratchpad(**shape, restart=0) == 5 + 5 + 1
+    assert transfer_unit_bounds.own_scratchpad(**shape, restart=1) == 5 + 6 + 1
+    assert transfer_unit_bounds.resume(clocks=2) == 2
+
+
+# -- the model -------------------------------------------------------------------------------------
+
+@unit
+def test_words_move_between_all_places():
+    state = SlotState(MACHINES["small"])
+    state.active[5] = False
+    buffer = np.arange(100, 100 + 48, dtype=np.uint32).reshape(6, 8)
+    here = {"items": 64, "across": 8, "buffer": (8, 6), "chip": (10, 8, 6), "grid_y": 99}
+    perform(Committed("ldglin", **here, target=3, x=1), state, buffer)
+    assert state.v[3, :8].tolist() == [101, 102, 103, 104, 105, 0, 107, 0]
+    perform(Committed("ldg2sptile", **here, y=1), state, buffer)
+    assert state.pad[10] == 108
+    assert state.pad[10 + 5 * 8] == 0  # beyond the buffer
+    perform(Committed("stsplin", **here, target=3), state, None)
+    assert state.pad[10:18].tolist() == [101, 102, 103, 104, 105, 113, 107, 0]
+    perform(Committed("sldsp", **here, target=2, x=6, sd_words=3), state, None)
+    assert state.s[2:6].tolist() == [107, 0, 109, 0]
+    perform(Committed("sldg", **here, target=30, count=2), state, buffer)
+    assert state.s[30:].tolist() == [100, 101]
+    perform(Committed("stg2sptile", **here), state, buffer)
+    assert buffer[0].tolist() == state.pad[10:18].tolist()
+
+
+@unit
+def test_words_move_index_by_index():
+    state = SlotState(MACHINES["small"])
+    buffer = np.zeros((2, 4), np.uint32)
+    state.v[1], state.v[MEM_IDX] = np.arange(64), np.arange(64) % 8
+    here = {"items": 64, "across": 64, "buffer": (4, 2)}
+    perform(Committed("stgidxit", **here, target=1), state, buffer)
+    assert buffer.reshape(-1).tolist() == list(range(56, 64))  # the highest item's
+    state.v[MEM_IDX, 7] = 8
+    with pytest.raises(Fault, match="leaves its buffer"):
+        perform(Committed("ldgidxit", **here, target=2), state, buffer)
+    assert state.v[2, :9].tolist() == [*range(56, 63), 0, 56]
+
+
+# -- the checker -----------------------------------------------------------------------------------
+
+LOAD = {"access.valid": 1, "access.payload.opcode": OPCODES["ldglin"], "begin": 3}
+STORE = LOAD | {"access.payload.store": 1}
+CHIP = LOAD | {"access.payload.scratchpad": 1}
+QUIET = {"access.valid": 0}
+WORD = {"deliver.valid": 1, "transfer.0.write.0.0.enable": 1}
+SIZE = {"buffer_write.valid": 1, "buffer_write.payload.number": 2,
+        "buffer_write.payload.size.x": 5, "buffer_write.payload.size.y": 3}
+ASK = {"request.valid": 1, "request.payload.buffer": 2, "request.payload.x": 1,
+       "request.payload.words": 4, "request.payload.y": 1, "request.payload.count": 2}
+OTHER = LOAD | {"access.payload.slot": 1}
+CASES = {
+    "": [SIZE, {"buffer_write.valid": 0}, LOAD, QUIET | ASK, {"request.valid": 0}, WORD,
+         {"deliver.valid": 0, "transfer.0.write.0.0.enable": 0, "completion.0.valid": 1},
+         {"completion.0.valid": 0}],
+    "a completion of no access": [{"completion.1.valid": 1}],
+    "a completion goes before it was taken": [
+        LOAD, QUIET, {"completion.0.valid": 1, "stall": 1}, {"completion.0.valid": 0}],
+    "words for registers of a slot that does not transfer": [WORD],
+    "a store writes registers": [STORE, QUIET | WORD],
+    "words of DRAM that it has not delivered": [LOAD, QUIET | WORD | {"deliver.valid": 0}],
+    "one word of DRAM for both slots": [
+        LOAD, OTHER, QUIET | WORD | {"transfer.1.scalars.3.enable": 1}],
+    "a request out of its turn": [LOAD, QUIET | ASK | {"begin": 2}],
+    "it leaves a line of its buffer": [SIZE, LOAD, QUIET | ASK | {"request.payload.x": 2}],
+    "it leaves its buffer's lines": [SIZE, LOAD, QUIET | ASK | {"request.payload.count": 3}],
+    "quiet, and not": [LOAD, QUIET | {"quiet": 0}, {"quiet": 1}],
+}
+
+
+@unit
+@pytest.mark.parametrize("says", CASES, ids=lambda says: says or "none")
+def test_the_checker(says):
+    dut = Stub(TransferUnit(machine="small lanes=4 items=16 special_units=1", words=4),
+               lambda outer: [])
+
+    async def bench(ctx):
+        for values in CASES[says]:
+            for name, value in values.items():
+                place = dut
+                for step in name.split("."):
+                    if step.isdecimal():
+                        place = place[int(step)]
+                    else:
+                        place = getattr(place, step) if hasattr(place, step) else place[step]
+                ctx.set(place, value)
+            await ctx.tick()
+        await ctx.tick()
+
+    if says:
+        with pytest.raises(AssertionError, match=says):
+            run_bench(dut, bench, TransferUnitCheck(dut))
+    else:
+        run_bench(dut, bench, TransferUnitCheck(dut))
