@@ -325,7 +325,7 @@ def bound(name: BlockName, configuration: ConfigurationName = None, settings: Se
         raise UserError(rows[0]["problem"] + "; give it with --set NAME=VALUE")
 
 
-def _values(block: "blocks.Block", observed: "blocks.Observed") -> list[dict]:
+def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict]:
     """A claim's values in the block's configurations: for all requests where that decides it, else
     for the kinds that proofs declare and for the largest of the exhausted domain."""
     found = []

@@ -320,7 +320,7 @@ class SampledProbe:
 def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:
     """Each assignment of the probe's index letters; ``many`` knows the numbers that have names."""
     found: list[dict[str, int]] = [{}]
-    for letter, count in probe.each.items():
+    for letter, count in probe.over.items():
         found = [{**place, letter: number} for place in found
                  for number in range(count if isinstance(count, int) else many(count))]
     return iter(found)

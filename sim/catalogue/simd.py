@@ -20,9 +20,9 @@ from cyclebound.hdl.simd.scratchpad import Scratchpad
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -47,11 +47,11 @@ from cyclebound.tb.simd.special_functions_properties import (
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
 _EXECUTE = (
-    Observed("result", arithmetic_bounds.execute_result, proved_by=("latency",),
-             probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
-    Observed("stream", arithmetic_bounds.execute_stream,
-             probe=Probe(start="valid", end="done", starts="declared.operations",
-                         ends="declared.operations")),
+    BoundBinding("result", arithmetic_bounds.execute_result, proved_by=("latency",),
+                 probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
+    BoundBinding("stream", arithmetic_bounds.execute_stream,
+                 probe=Probe(start="valid", end="done", starts="declared.operations",
+                             ends="declared.operations")),
 )
 
 # Of slot s: it is free, and the next work-group is its own or there is none.
@@ -83,7 +83,7 @@ _FIRST, _SECOND = (_INSTRUCTION.format(name) for name in ("first", "second"))
 
 def _interval(claim, start=_FIRST, end=_SECOND):
     """From an instruction to another."""
-    return Observed(claim.name, claim, Probe(start=f"past({start})", end=end))
+    return BoundBinding(claim.name, claim, Probe(start=f"past({start})", end=end))
 
 
 _MACHINES = {
@@ -215,11 +215,12 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.scheduler", quick=("small",)),),
         bounds=(
-            Observed("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
-                     probe=Probe(start=_FREE, each={"s": 2}, request={"slot": "s"}, classed=True,
-                                 end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} | {_GOT})))"
-                                     f" & {_GOT}")),
-            Observed("turn", scheduler_bounds.turn, proved_by=("rules",), probe=Probe(
+            BoundBinding("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
+                         probe=Probe(start=_FREE, over={"s": 2}, request={"slot": "s"},
+                                     classed=True,
+                                     end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} "
+                                         f"| {_GOT}))) & {_GOT}")),
+            BoundBinding("turn", scheduler_bounds.turn, proved_by=("rules",), probe=Probe(
                 start="(events[0].over & past(waits[1])) | (events[1].over & past(waits[0]))",
                 end="(begin[1] & past(waits[1])) | (begin[0] & past(waits[0]))", classed=True)),
         ),
@@ -256,14 +257,14 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.scratchpad", quick=("small",)),),
         bounds=(
-            Observed("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
-                     probe=_TRANSFER),
-            Observed("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
+            BoundBinding("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
+                         probe=_TRANSFER),
+            BoundBinding("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
         ),
         fpga=FpgaTarget("small"),
         signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),
         # targets have as many bits as an index of a register; its own words need 14
-        unread=("store__payload", "fetch__payload"),
+        unused_inputs=("store__payload", "fetch__payload"),
     ),
     Block(
         name="simd.compute_unit",
@@ -341,17 +342,17 @@ BLOCKS = (
                         "paper": Configuration({"machine": "paper"})},
         testbenches=(Testbench("axi", "cyclebound.tb.simd.host", quick=("small",)),),
         bounds=(
-            Observed("write", host_bounds.register_write, probe=Probe(
+            BoundBinding("write", host_bounds.register_write, probe=Probe(
                 request={"maps": f"s_axil_awaddr == {Register.MAP.value}"},
                 start="s_axil_awvalid & s_axil_wvalid & s_axil_awready",
                 end="s_axil_bvalid & ~past(s_axil_bvalid & ~s_axil_bready)", classed=True)),
-            Observed("read", host_bounds.register_read, probe=Probe(
+            BoundBinding("read", host_bounds.register_read, probe=Probe(
                 start="s_axil_arvalid & s_axil_arready",
                 end="s_axil_rvalid & ~past(s_axil_rvalid & ~s_axil_rready)", classed=True)),
         ),
         fpga=FpgaTarget("small"),
         signals=("top.dut.start__valid", "top.dut.mapping__valid", "top.dut.chip__valid"),
-        unread=("s_axil_awprot", "s_axil_arprot"),
+        unused_inputs=("s_axil_awprot", "s_axil_arprot"),
     ),
     Block(
         name="simd.accelerator",

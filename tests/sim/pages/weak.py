@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import bound
-from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
 
 
 class Tally(wiring.Component):
@@ -45,7 +45,7 @@ def turns(*, n: int) -> int:
 def _block(name, component, module="weak_bench", **bench):
     return Block(f"test.{name}", "a counter", component, {"three": Configuration({"width": 3})},
                  (Testbench("cycle", module, **bench),
-                  Testbench("around", module, top=component)), (Observed("turns", turns),))
+                  Testbench("around", module, top=component)), (BoundBinding("turns", turns),))
 
 
 BLOCKS = (_block("tally", Tally), _block("offer", Offer),
