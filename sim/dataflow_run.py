@@ -142,7 +142,7 @@ class KernelRun:
 
     @property
     def bound(self) -> int | None:
-        """Of all configurations."""
+        """The bound on all configurations together; None where there is none."""
         return sum(self.bounds) if self.parts and not self.problem else None
 
     @property

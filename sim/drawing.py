@@ -86,7 +86,7 @@ def write(figure: "Figure", path: Path, option: str = "--output") -> None:
 
 
 def with_picture(drawing: Drawing) -> Drawing:
-    """The same with its picture."""
+    """``drawing`` with its picture as SVG."""
     return replace(drawing, svg=_svg(drawing))
 
 

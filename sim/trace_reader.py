@@ -80,7 +80,7 @@ def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
 
 def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str], say: Callable,
           write: Callable) -> None:
-    """All chunks."""
+    """Write the values of all groups, chunk by chunk, as far as all streams have come."""
     first, *others = streams
     while not first.over:
         until = first.advance(None)
@@ -195,7 +195,7 @@ class _Stream:
         return change
 
     def _any(self) -> Callable:
-        """The same of several signals."""
+        """What takes the changes of several signals, each into its own column."""
         last, changes = -1, 0
         add = {key: (times.append, values.append)
                for key, (times, values) in self._columns.items()}

@@ -65,7 +65,7 @@ class Changes:
         return bool(self.settings)
 
     def as_options(self) -> dict[str, object]:
-        """For JSON; see `kept`."""
+        """As plain data for JSON, from which `kept` makes the changes again."""
         return {"settings": [list(each) for each in self.settings], "part_file": self.part_file}
 
     @property

@@ -68,7 +68,7 @@ CAPABILITIES = {each.name: each for each in (
     ComputeCapability("8.9", 48, 24, _kib(100, 64, 32, 16, 8, 0)),
     ComputeCapability("9.0", 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0)),
 )}
-"""By name."""
+"""Compute capabilities, by their names such as ``8.9``."""
 
 
 def capability(name: str) -> ComputeCapability:

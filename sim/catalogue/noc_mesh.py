@@ -42,7 +42,7 @@ def _way(known: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _through_interfaces(known: Mapping[str, int]) -> tuple[str, ...]:
-    """The same between two interfaces: what is asked for, the words, and the way."""
+    """Signals of a transaction between two interfaces: request, words, and the packet's path."""
     return (f"top.dut.transactions__{known['source']}__valid",
             *(f"top.dut.words__{known['source']}__{name}" for name in ("valid", "ready")),
             *_way(known), f"top.dut.received__{known['target']}__valid")
