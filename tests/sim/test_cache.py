@@ -122,10 +122,10 @@ def test_nothing_is_kept_of_a_make_that_raises(root):
 
 
 def child(code, *words):
-    """A process that has an `entry` made, and says how often."""
-    text = ("import sys, time\nfrom cyclebound.sim.cache import entry\n"
+    """A process that asks for an entry, and says how often."""
+    text = ("import sys, time\nfrom cyclebound.sim.cache import find_or_make\n"
             f"made = []\ndef make(folder):\n    made.append(1)\n{code}\n"
-            "print(entry('kind', 'key', make)[1], len(made))\n")
+            "print(find_or_make('kind', 'key', make)[1], len(made))\n")
     return subprocess.Popen([sys.executable, "-c", text, *words], stdout=subprocess.PIPE, text=True)
 
 
