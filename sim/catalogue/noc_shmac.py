@@ -130,7 +130,7 @@ BLOCKS = (
     ),
     Block(
         name="noc.pipelined_router",
-        summary="the pipelined successor of SHMAC's router, with the same face",
+        summary="the pipelined successor of SHMAC's router, with the same interface",
         component=PipelinedRouter,
         configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router",
