@@ -10,7 +10,8 @@ __all__ = ["page"]
 
 _PARTS = (
     ("A block and what belongs to it", "cyclebound.sim.block", (
-        "Block", "Configuration", "Testbench", "Observed", "Property", "FpgaTarget", "Picture")),
+        "Block", "Configuration", "Testbench", "BoundBinding", "Property", "FpgaTarget",
+        "Picture")),
     ("Blocks in Verilog and VHDL", "cyclebound.sim.verilog_module", ("VerilogModule",)),
     ("Bounds", "cyclebound.golden.bound", (
         "bound", "prediction", "rate", "Range", "NotCovered", "Bound")),

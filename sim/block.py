@@ -11,8 +11,16 @@ from cyclebound.golden.bound import Bound
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tb.probe import Probe
 
-__all__ = ["Block", "Configuration", "FpgaTarget", "Make", "Observed", "Picture", "Property",
-           "Testbench"]
+__all__ = [
+    "Block",
+    "BoundBinding",
+    "Configuration",
+    "FpgaTarget",
+    "Make",
+    "Picture",
+    "Property",
+    "Testbench",
+]
 
 Make = Callable[..., wiring.Component]
 
@@ -122,7 +130,7 @@ class Testbench:
 
 
 @dataclass(frozen=True)
-class Observed:
+class BoundBinding:
     """The bound on the requests that testbenches observe as ``what``.
 
     Attributes
@@ -174,9 +182,9 @@ class Property:
         configurations with other values of these, and of no others. Its instances have two values
         of each, at least.
     declares : mapping
-        For each bound that it proves (`Observed.what`), from an instance's parameters the kinds of
-        requests that the proof is about, as requesters declare them (`cyclebound.tb.probe.ANY`: as
-        they like); one proof of all of them.
+        For each bound that it proves (`BoundBinding.what`), from an instance's parameters the kinds
+        of requests that the proof is about, as requesters declare them (`cyclebound.tb.probe.ANY`:
+        as they like); one proof of all of them.
     depth : int or callable
         Cycles of the bounded check, in which each of the checker's `Cover`s is reached; or what
         gives them, from an instance.
@@ -284,8 +292,8 @@ class Block:
     signals : tuple[str, ...]
         The signals of the simulated component worth a look in a waveform, as dotted paths
         below the top.
-    unread : tuple[str, ...]
-        Input ports that it has for the sake of its face only, and does not read.
+    unused_inputs : tuple[str, ...]
+        Input ports that it has for the sake of its interface only, and does not read.
     pictures : tuple[Picture, ...]
         What the report shows beside worst requests.
     """
@@ -295,12 +303,12 @@ class Block:
     component: Make | None = None
     configurations: Mapping[str, Configuration] = field(default_factory=dict)
     testbenches: tuple[Testbench, ...] = ()
-    bounds: tuple[Observed, ...] = ()
+    bounds: tuple[BoundBinding, ...] = ()
     properties: tuple[Property, ...] = ()
     checker: Callable[[wiring.Component], wiring.Component] | None = None
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    unused_inputs: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
     sources: tuple[str, ...] = ()
     top: str = ""

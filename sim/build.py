@@ -19,7 +19,7 @@ from pathlib import Path
 import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.elaborate import (
     FAST_SCRIPT,
     SharedModules,
@@ -100,8 +100,8 @@ def trace_format() -> str:
         (folder / "format").write_text("vcd" if done.returncode else "fst")
 
     # asked again each time it said no: the headers may have come since
-    folder, _ = entry("probe", key_of("trace", compiler_version(),
-                                      Path("/usr/include/lz4.h").exists()), make)
+    folder, _ = find_or_make("probe", key_of("trace", compiler_version(),
+                                             Path("/usr/include/lz4.h").exists()), make)
     return (folder / "format").read_text()
 
 
@@ -129,7 +129,7 @@ def _runtime(trace: str | None) -> Path:
                 each.result()
 
     key = key_of(verilator().version, compiler_version(), _FLAGS, trace, _FAST, _INCLUDED)
-    return entry("runtime", key, make)[0]
+    return find_or_make("runtime", key, make)[0]
 
 
 def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
@@ -249,8 +249,8 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
     if identity is None:
         key = key_of(rtlil(), options)
     else:
-        known, _ = entry("content", key_of(identity, options), lambda folder: (
+        known, _ = find_or_make("content", key_of(identity, options), lambda folder: (
             folder / "key").write_text(key_of(rtlil(), options)))
         key = (known / "key").read_text()
-    folder, cached = entry("verilator", key, make)
+    folder, cached = find_or_make("verilator", key, make)
     return Build(folder / "sim", cached, time.monotonic() - started, trace, key)

@@ -20,7 +20,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.guard import guarded
 from cyclebound.sim.toolchain import cache_root
 
-__all__ = ["entry", "forget", "key_of", "known"]
+__all__ = ["find_entry", "find_or_make", "forget", "key_of"]
 
 _MANIFEST = "manifest.json"
 
@@ -74,7 +74,7 @@ def _sweep(parent: Path, key: str) -> None:
             _remove(left)
 
 
-def known(kind: str, key: str) -> Path | None:
+def find_entry(kind: str, key: str) -> Path | None:
     """The folder of an entry if there is one, without waiting for who may be making it."""
     folder = cache_root() / kind / key
     return folder if _sound(folder) else None
@@ -96,12 +96,12 @@ def _unwritable(parent: Path, error: OSError) -> UserError:
                      "set CYCLEBOUND_CACHE to a folder with room")
 
 
-def entry(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool]:
+def find_or_make(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool]:
     """The folder of an entry, made by ``make(folder)`` if there is none; and whether it was there.
 
     Raises `UserError` if the cache cannot be written; whatever ``make`` raises leaves no entry.
     """
-    if there := known(kind, key):
+    if there := find_entry(kind, key):
         return there, True
     parent = cache_root() / kind
     folder = parent / key

@@ -356,7 +356,7 @@ def _claims(block: "blocks.Block", configuration: str | None,
     return rows
 
 
-def _values(block: "blocks.Block", observed: "blocks.Observed") -> list[dict]:
+def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict]:
     """A claim's values in the block's configurations: for all requests where that decides it, else
     for the kinds that proofs declare and for the largest of the exhausted domain."""
     found = []

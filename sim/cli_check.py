@@ -103,7 +103,7 @@ def check(
     wanted = checks.Check(
         _probe(start=start, end=end, request=dict(_pairs("--request", request)), starts=starts,
                ends=ends, in_flight=in_flight, id=identity, end_id=end_identity, ticks=ticks,
-               each={letter: int(many) if many.isdecimal() else many
+               over={letter: int(many) if many.isdecimal() else many
                      for letter, many in _pairs("--each", each)},
                in_turn=in_turn, ahead=ahead),
         checks.bound_named(bound), known, clock, reset, midway)

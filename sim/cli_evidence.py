@@ -73,7 +73,7 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     found = the_catalogue().find(block)
     settings = [*(settings or ()), *([f"part={part}"] if part else ())]
     made = verilogs.export(found, parameters_of(found, configuration, settings))
-    problems = verilogs.lint(made, found.unread)
+    problems = verilogs.lint(made, found.unused_inputs)
     for option, path in (("--fusesoc", fusesoc), ("--litex", litex)):
         if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):
             raise UserError(f"{option} names a file in the folder of --output")

@@ -292,7 +292,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
         ] = None) -> int:
     """One block, one configuration, one testbench, with its log on the terminal.
 
-    Behind it, for each bound, the longest request against what the bound allows. --set and --part
+    After it, for each bound, the longest request against what the bound allows. --set and --part
     take other parameters than the configuration's. Exit status 1: a mismatch, a violated bound, or
     a request without a bound.
     """

@@ -28,7 +28,7 @@ from cyclebound.golden.dataflow.run import Layout, check_run, run_mapped
 from cyclebound.golden.dataflow.wcet import Estimate, estimate
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.dataflow_files import load_kernel, read_array
 from cyclebound.sim.errors import UserError, unknown
@@ -142,7 +142,7 @@ class KernelRun:
 
     @property
     def bound(self) -> int | None:
-        """Of all configurations."""
+        """The bound on all configurations together; None where there is none."""
         return sum(self.bounds) if self.parts and not self.problem else None
 
     @property
@@ -285,7 +285,7 @@ def _block(fabric: Hardware) -> tuple[Block, dict[str, object]]:
                  configurations={"own": Configuration(parameters)},
                  testbenches=(Testbench("user", "cyclebound.tb.dataflow.fabric_user",
                                         max_cycles=1_000_000_000),),
-                 bounds=(Observed("completion", completion.bound),), fpga=None,
+                 bounds=(BoundBinding("completion", completion.bound),), fpga=None,
                  signals=()), parameters
 
 

@@ -14,7 +14,7 @@ from cyclebound.golden.dram.bounds import recovery
 from cyclebound.golden.dram.index_table import Known
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import PARTS
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.tools.dram import index_exact, index_latest, index_steps, index_worlds
 from cyclebound.tools.dram.index_exact import longest_request
 from cyclebound.tools.dram.index_witnesses import witnesses
@@ -88,7 +88,7 @@ def _search(known: Known, reached: int, code: str, tell: Callable[[str], None]) 
             {"longest": found.delay, "settled": found.settled or 0, "steps": found.followed}))
 
     key = key_of(code, repr(part), FIFO_DEPTH, recovery(part, known.write), known[:5])
-    folder, cached = entry("dram-table", key, make)
+    folder, cached = find_or_make("dram-table", key, make)
     found = json.loads((folder / "found.json").read_text())
     return Searched(known, reached, found["longest"], found["settled"], found["steps"], cached)
 

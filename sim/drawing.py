@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Picture
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.sources import sources
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure  # it takes a second to load
 
-__all__ = ["FORMATS", "Drawing", "draw", "figure_of", "save", "write"]
+__all__ = ["FORMATS", "Drawing", "figure_of", "save", "with_picture", "write"]
 
 FORMATS = (".svg", ".png", ".pdf")
 
@@ -85,8 +85,8 @@ def write(figure: "Figure", path: Path, option: str = "--output") -> None:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
-def draw(drawing: Drawing) -> Drawing:
-    """The same with its picture."""
+def with_picture(drawing: Drawing) -> Drawing:
+    """``drawing`` with its picture as SVG."""
     return replace(drawing, svg=_svg(drawing))
 
 
@@ -101,7 +101,7 @@ def _svg(drawing: Drawing) -> str:
         if drawing.source or drawing.pages:  # what was measured, or may import from anywhere
             return drawn()
         key = key_of(sources(drawing.pages), drawing.block, drawing.name)
-        folder, _ = entry("drawing", key, lambda folder: (
+        folder, _ = find_or_make("drawing", key, lambda folder: (
             folder / "picture.svg").write_text(drawn()))
         return (folder / "picture.svg").read_text()
     except Exception as error:  # a run does not fail for want of a picture

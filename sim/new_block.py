@@ -133,7 +133,7 @@ async def with_pauses(bench):
 from NAME import CLASS
 from NAME_model import passage
 
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
 from cyclebound.tb.probe import Probe, offered, taken
 
 BLOCKS = (
@@ -146,7 +146,7 @@ BLOCKS = (
             "least": Configuration({"width": 1, "delay": 1}),
         },
         testbenches=(Testbench("cycle", "NAME_tb"),),
-        bounds=(Observed("passage", passage,
+        bounds=(BoundBinding("passage", passage,
                          probe=Probe(start=taken("sink"), end=offered("source"))),),
         fpga=FpgaTarget("small"),
         signals=("top.dut.sink__valid", "top.dut.sink__ready",

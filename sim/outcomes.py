@@ -97,12 +97,12 @@ class _Places:
 
     def known(self) -> Outcome | None:
         """The outcome, if it is known; its files are in the job's folder then."""
-        index = cache.known("job", self._index)
+        index = cache.find_entry("job", self._index)
         if index is None:
             return None
         build, asked = json.loads((index / "job.json").read_text())
         key = self._key(build, asked)
-        place = cache.known("outcome", key)
+        place = cache.find_entry("outcome", key)
         if place is None:
             return None
         found = self._restored(place, key)
@@ -113,7 +113,7 @@ class _Places:
              fresh: bool) -> Outcome:
         """The outcome from the cache or else from the simulation, which is then kept."""
         if settled(*made_from(self._job)):
-            cache.entry("job", self._index, lambda folder: (
+            cache.find_or_make("job", self._index, lambda folder: (
                 folder / "job.json").write_text(json.dumps([build, asked])))
         key = self._key(build, asked)
         if fresh:
@@ -139,7 +139,7 @@ class _Places:
                         files.write(path, path.name)
 
         try:
-            place, _ = cache.entry("outcome", key, make)
+            place, _ = cache.find_or_make("outcome", key, make)
         except _NotKeptError as unkept:
             if isinstance(unkept.found, OSError):
                 raise unkept.found from None

@@ -18,7 +18,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.simulator import die_with_parent
 from cyclebound.sim.sources import begun
 
-__all__ = ["Report", "each", "pool_of"]
+__all__ = ["Report", "completed", "pool_of"]
 
 Report = Callable[[str, int, int], None]
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
@@ -138,8 +138,8 @@ def _cluster(address: str) -> Iterator[concurrent.futures.Executor]:
         executor.shutdown()
 
 
-def each(futures: dict[concurrent.futures.Future, object], step: str | Callable[[object], str],
-         report: Report) -> Iterator[tuple[object, object]]:
+def completed(futures: dict[concurrent.futures.Future, object], step: str | Callable[[object], str],
+              report: Report) -> Iterator[tuple[object, object]]:
     """What was asked and what came of it, in the order of completion, reporting progress.
 
     ``step`` names the kind of work; a function, where there are several kinds, of what was asked.

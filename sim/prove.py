@@ -32,7 +32,7 @@ from pathlib import Path
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block, Property
-from cyclebound.sim.cache import entry, key_of, known
+from cyclebound.sim.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.elaborate import Claim, ProofTop, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
@@ -134,8 +134,8 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
                      **found)
 
     index = None if identity is None else key_of("proof", identity, tools)
-    if index and (place := known("content", index)) is not None:
-        place = known("proof", (place / "key").read_text())
+    if index and (place := find_entry("content", index)) is not None:
+        place = find_entry("proof", (place / "key").read_text())
         if place is not None:
             return proof(True, json.loads((place / "proof.json").read_text()))
     rtlil, labels = _labelled(_design(block, claim, parameters))
@@ -175,10 +175,10 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
 
     cached = False
     try:
-        place, cached = entry("proof", key, make)
+        place, cached = find_or_make("proof", key, make)
         found = json.loads((place / "proof.json").read_text())
         if index:
-            entry("content", index, lambda folder: (folder / "key").write_text(key))
+            find_or_make("content", index, lambda folder: (folder / "key").write_text(key))
     except _NotKeptError as unkept:
         found = unkept.found
     return proof(cached, found)
@@ -384,7 +384,7 @@ def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, 
 
     key = key_of(*(importlib.metadata.version(name)
                    for name in (tool, "yowasp-runtime", "wasmtime")))
-    folder, _ = entry(tool, key, make)
+    folder, _ = find_or_make(tool, key, make)
     return {**environment, "YOWASP_CACHE_DIR": str(folder)}
 
 

@@ -14,22 +14,21 @@ from types import MappingProxyType
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of
-from cyclebound.sim.drawing import Drawing
-from cyclebound.sim.drawing import draw as draw_picture
+from cyclebound.sim.drawing import Drawing, with_picture
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.job import Job, Outcome
 from cyclebound.sim.outcomes import outcome_of_job
 from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, proofs_of
-from cyclebound.sim.pool import Report, each, pool_of
+from cyclebound.sim.pool import Report, completed, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
 from cyclebound.sim.sources import closure, commit, settled, sources
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict, judge
-from cyclebound.sim.witness import Witness, draw
+from cyclebound.sim.witness import Witness, waveform_svg
 
 __all__ = ["Interrupted", "Tell", "drawings_of", "judge_places", "prove_blocks", "regress"]
 
@@ -82,7 +81,7 @@ def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: i
     plan = Plan(blocks, Path(), level="full")
     with pool_of(workers or os.cpu_count() or 1, None) as pool:
         futures = {pool.submit(_prove, claim, pages): None for claim in proofs_of(plan)}
-        for _ in each(futures, "proofs", report):
+        for _ in completed(futures, "proofs", report):
             pass
         return [future.result() for future in futures]
 
@@ -141,7 +140,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                                       plan.changes): None
                           for block in plan.blocks
                           if block.fpga and (plan.fpga or plan.level == "full")}
-                for asked, found in each(futures, _step, report):
+                for asked, found in completed(futures, _step, report):
                     if isinstance(asked, Claim):
                         results.proof(found)
                         tell(found)
@@ -155,7 +154,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                         announce(place)
                 verdicts = judge_places(plan, places, results, judged)
                 problems = []
-                for _, figures in each(placed, "place and route", report):
+                for _, figures in completed(placed, "place and route", report):
                     if isinstance(figures, UserError):
                         problems.append(figures)
                     elif figures is not None:
@@ -238,8 +237,8 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
         known = have.get((row.block, row.configuration, row.bound))
         if witness is not None and (known is None or known[2] != witness.key):
             wanted.append(witness)
-    futures = {pool.submit(draw, witness): witness for witness in wanted}
-    for witness, lanes in each(futures, "waveforms", report):
+    futures = {pool.submit(waveform_svg, witness): witness for witness in wanted}
+    for witness, lanes in completed(futures, "waveforms", report):
         results.waveform(witness.block, witness.configuration, witness.bound, lanes,
                          witness.command, witness.key)
 
@@ -274,7 +273,7 @@ def _pictures(plan: Plan, pool: concurrent.futures.Executor, results: Results,
     have = {(row["block"], row["configuration"], row["name"], row["key"])
             for row in results.rows("picture")}
     futures = {
-        pool.submit(draw_picture, drawing): drawing for drawing in drawings_of(plan, results)
+        pool.submit(with_picture, drawing): drawing for drawing in drawings_of(plan, results)
         if (drawing.block, drawing.configuration, drawing.name, drawing.key) not in have}
-    for _, drawn in each(futures, "pictures", report):
+    for _, drawn in completed(futures, "pictures", report):
         results.picture(drawn)

@@ -20,7 +20,7 @@ from cyclebound.golden.systolic.accelerator_model import AcceleratorModel
 from cyclebound.golden.systolic.accelerator_network import Program, Trained, program_of, steps_of
 from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, program_cycles
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Configuration, Observed, Testbench
+from cyclebound.sim.block import BoundBinding, Configuration, Testbench
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, simulate
@@ -179,7 +179,7 @@ def _simulate(program: Program, device: Device, memory: Memory, planned: int, fo
                   lambda: planned, kind="prediction")
     block = replace(
         found, configurations={"own": Configuration(dict(vars(device)))}, checker=None,
-        bounds=(Observed("program", claim, probe),), properties=(),
+        bounds=(BoundBinding("program", claim, probe),), properties=(),
         testbenches=(Testbench("program", "cyclebound.tb.systolic.accelerator_program",
                                max_cycles=2 * planned + 1000),))
     job = Job(block.name, "own", "program", 1, str(folder), wall_limit=wall_limit)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cyclebound.golden.dram.part_file import PartFileError, load_part
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.sim.block import Block, Configuration, Observed, Property, Testbench
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Property, Testbench
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import row_misfit
 
@@ -65,7 +65,7 @@ class Changes:
         return bool(self.settings)
 
     def as_options(self) -> dict[str, object]:
-        """For JSON; see `kept`."""
+        """As plain data for JSON, from which `kept` makes the changes again."""
         return {"settings": [list(each) for each in self.settings], "part_file": self.part_file}
 
     @property
@@ -79,7 +79,7 @@ class Changes:
         def make(folder: Path) -> None:
             (folder / self.part_name).write_text(self.part_file)
 
-        folder, _ = entry("part", key_of(self.part_name, self.part_file), make)
+        folder, _ = find_or_make("part", key_of(self.part_name, self.part_file), make)
         return str(folder / self.part_name)
 
     @property
@@ -150,7 +150,7 @@ def variant(block: Block, configuration: str | None, values: Mapping[str, object
         return block, name
     block.make(parameters)
 
-    def joined(entry: Testbench | Observed) -> Testbench | Observed:
+    def joined(entry: Testbench | BoundBinding) -> Testbench | BoundBinding:
         """One that speaks of the new configuration if it does of the old one."""
         if entry.configurations and name in entry.configurations:
             return dataclasses.replace(entry, configurations=(*entry.configurations, new))

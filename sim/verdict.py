@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cyclebound.golden.bound import Bound, NotCovered
-from cyclebound.sim.block import Block, Configuration, Observed
+from cyclebound.sim.block import Block, BoundBinding, Configuration
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.shape import shown
@@ -193,7 +193,7 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     return rows
 
 
-def judge_bound(block: Block, name: str, configuration: Configuration, entry: Observed,
+def judge_bound(block: Block, name: str, configuration: Configuration, entry: BoundBinding,
                 observed: list[tuple[str, Group]], proofs: Iterable[Proof]) -> Verdict:
     """The verdict of one bound over the requests that it speaks of."""
     row = Verdict(block.name, name, entry.bound.name, entry.what, entry.bound.formula,
@@ -272,7 +272,7 @@ def _points(pairs: set[tuple[int, int]]) -> list[list[int]]:
     return [list(pair) for pair in sorted(chosen)]
 
 
-def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Configuration,
+def _evidence(row: Verdict, entry: BoundBinding, block: Block, configuration: Configuration,
               seen: list[tuple[str, dict]], proofs: Iterable[Proof]) -> None:
     """The strongest evidence there is, checked and not only claimed; weaker one follows it."""
     found = []
@@ -304,13 +304,13 @@ def _evidence(row: Verdict, entry: Observed, block: Block, configuration: Config
         row.domain = ": ".join(found[0])
 
 
-def _key(entry: Observed, parameters: Mapping[str, object]) -> str:
+def _key(entry: BoundBinding, parameters: Mapping[str, object]) -> str:
     """The kind of a request: what its bound reads of its parameters."""
     return json.dumps({name: parameters[name] for name in sorted(entry.bound.parameters)
                        if name in parameters})
 
 
-def _proved(block: Block, entry: Observed, configuration: Configuration,
+def _proved(block: Block, entry: BoundBinding, configuration: Configuration,
             proofs: Iterable[Proof]) -> tuple[set[str], list[str]]:
     """The kinds for which this bound's value has been proved, and how to say it."""
     kinds, words = set(), []
@@ -334,7 +334,7 @@ def _proved(block: Block, entry: Observed, configuration: Configuration,
     return kinds, list(dict.fromkeys(words))
 
 
-def cases_of(entry: Observed, configuration: Configuration) -> Iterator[tuple]:
+def cases_of(entry: BoundBinding, configuration: Configuration) -> Iterator[tuple]:
     """The cases of the configuration's domain that the bound speaks of, as values in its order."""
     names = list(configuration.values)
     for values in itertools.product(*configuration.values.values()):
@@ -350,7 +350,7 @@ def _values(values: Sequence[int]) -> str:
     return " ".join(map(str, values))
 
 
-def _speaks_of(entry: Observed, parameters: Mapping[str, object]) -> bool:
+def _speaks_of(entry: BoundBinding, parameters: Mapping[str, object]) -> bool:
     try:
         cycles_of(entry.bound, parameters)
     except NotCovered:

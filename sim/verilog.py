@@ -217,15 +217,15 @@ def _header(block: Block, parameters: Mapping[str, object], claims: list[dict], 
     return "\n".join(lines)
 
 
-def lint(made: Export, unread: Iterable[str] = ()) -> list[str]:
+def lint(made: Export, unused_inputs: Iterable[str] = ()) -> list[str]:
     """What Verilator has to say against this Verilog; one line each.
 
     Everything that it says of the text as it stands; and input ports of the block that nothing
     reads, of which the text tells it to be silent.
 
-    ``unread``: ports that are known not to be read.
+    ``unused_inputs``: ports that are known not to be read.
     """
-    known = [f"'{port}'" for port in unread]
+    known = [f"'{port}'" for port in unused_inputs]
     said = warnings(made.text, made.name)
     every = re.sub(r"/\* verilator lint_o\w+ UNUSEDSIGNAL \*/", "", made.text)
     said += [line for line in warnings(every, made.name)

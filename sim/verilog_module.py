@@ -11,7 +11,7 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, signed, uns
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.link import from_vhdl, run_on_sources
 from cyclebound.sim.toolchain import versions
@@ -121,8 +121,8 @@ class VerilogModule:
                           for name, port in module["ports"].items()},
                 "parameters": {name: _value(value) for name, value in defaults.items()}}))
 
-        folder, _ = entry("verilog-module", key_of(files, self.top, changed, versions()[PACKAGE]),
-                          make)
+        folder, _ = find_or_make(
+            "verilog-module", key_of(files, self.top, changed, versions()[PACKAGE]), make)
         return json.loads((folder / "module.json").read_text())
 
     def _named(self, ports: Mapping[str, object], thing: str, wanted: str,

@@ -20,7 +20,7 @@ _DECLARED = re.compile(r"^  (input|output|wire|reg) (?:(\[\d+:\d+\]) )?(\w+)"
 
 
 def readable(text: str, made: frozenset[str]) -> str:
-    """The same modules: what ``made`` names and is read once stands where it is read."""
+    """``text`` with each wire that ``made`` names, and that is read once, replaced by its value."""
     return _MODULE.sub(lambda found: _module(found[1], found[2], found[3], made), text)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
-from cyclebound.sim.cache import entry, key_of
+from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
 from cyclebound.sim.job import Job, run_job
@@ -17,7 +17,7 @@ from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform_lanes import lanes_of
 
-__all__ = ["Witness", "draw", "signals_for"]
+__all__ = ["Witness", "signals_for", "waveform_svg"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def signals_for(witness: Witness, block: Block) -> Sequence[str]:
     return entry.signals({**configuration.parameters, **witness.parameters})
 
 
-def draw(witness: Witness) -> str:
+def waveform_svg(witness: Witness) -> str:
     """The picture as the JSON text of `Lanes`, or a sentence that says why there is none.
 
     A picture of this project's own blocks is kept in the cache: its key stands for all code.
@@ -91,7 +91,7 @@ def draw(witness: Witness) -> str:
     try:
         if witness.pages:  # a user's block may import from anywhere
             return _drawn(witness)
-        folder, _ = entry("picture", witness.key, lambda folder: (
+        folder, _ = find_or_make("picture", witness.key, lambda folder: (
             folder / "lanes.json").write_text(_drawn(witness)))
         return (folder / "lanes.json").read_text()
     except Exception as error:  # a run does not fail for want of a picture

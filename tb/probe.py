@@ -80,7 +80,7 @@ class Probe:
         cycles of a slower clock).
     unit : str
         What such a tick is called, in the plural: ``grants``. Without ticks, ``cycles``.
-    each : mapping
+    over : mapping
         Index letters, each with how many there are (a number, an attribute of the component that
         is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
     classed : bool
@@ -103,7 +103,7 @@ class Probe:
     end_id: str = ""
     ticks: str = ""
     unit: str = ""
-    each: Mapping[str, int | str] = field(default_factory=dict)
+    over: Mapping[str, int | str] = field(default_factory=dict)
     classed: bool = False
     in_turn: bool = False
     ahead: str = "0"
@@ -137,7 +137,7 @@ class Probe:
     def indexes(self, target: object) -> Iterator[dict[str, int]]:
         """Each assignment of the index letters, for this component."""
         counts = {letter: many if isinstance(many, int) else _many(getattr(target, many))
-                  for letter, many in self.each.items()}
+                  for letter, many in self.over.items()}
 
         def rest(letters: list[str]) -> Iterator[dict[str, int]]:
             if not letters:

@@ -225,7 +225,7 @@ class SampledProbe:
 
     def _one_by_one(self, chunk: Chunk, start: np.ndarray, end: np.ndarray, before: np.ndarray,
                     upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None) -> Ended:
-        """The same as `ProbeCounter`, for each cycle with an event."""
+        """The requests of a chunk, counted as `ProbeCounter` counts, event by event."""
         starts = None if self._starts is None else self._starts.of(chunk).values
         ends = None if self._ends is None else self._ends.of(chunk).values
         ids = [None if each is None else each.of(chunk) for each in self._ids]
@@ -320,7 +320,7 @@ class SampledProbe:
 def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:
     """Each assignment of the probe's index letters; ``many`` knows the numbers that have names."""
     found: list[dict[str, int]] = [{}]
-    for letter, count in probe.each.items():
+    for letter, count in probe.over.items():
         found = [{**place, letter: number} for place in found
                  for number in range(count if isinstance(count, int) else many(count))]
     return iter(found)

@@ -1,6 +1,7 @@
 """The house as docs/architecture.md draws it: who may import whom, and where things lie."""
 
 import ast
+import graphlib
 import re
 import sys
 import tomllib
@@ -166,6 +167,28 @@ def test_a_rule_names_what_is_against_it(tmp_path, monkeypatch, rule, folder, te
         (tmp_path / each).symlink_to(ROOT / each)
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     assert offenders(rule, [path]) == ({f"{folder}/made.py": says} if says else {})
+
+
+def circle_of(paths):
+    """Modules that import each other in a circle, wherever in them; empty if none do."""
+    graph = {path: {module_of(name) for name in imports(path) if name.startswith("cyclebound.")}
+             - {path} for path in paths}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as found:
+        return [named(path) for path in found.args[1]]
+    return []
+
+
+def test_modules_import_each_other_in_one_direction():
+    assert circle_of(MODULES) == []
+
+
+def test_a_circle_is_named(tmp_path, monkeypatch):
+    for name, other in (("one", "two"), ("two", "one"), ("three", "one")):
+        (tmp_path / f"{name}.py").write_text(f"from cyclebound.{other} import thing\n")
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    assert set(circle_of(sorted(tmp_path.glob("*.py")))) == {"one.py", "two.py"}
 
 
 def test_every_package_is_listed():

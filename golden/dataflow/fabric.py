@@ -126,7 +126,7 @@ class FabricModel:
 
     def step(self, *, start: bool, requests_taken: Sequence[bool],
              responses: Sequence[tuple[int, int] | None]) -> FabricResult:
-        """One cycle."""
+        """What the fabric shows in one cycle, in which memory answers so; end the cycle."""
         requests, done = self.requests(), self.done
         offers: dict[tuple[Node, int], Token] = {}
         taken: dict[tuple[Node, int], bool] = {}

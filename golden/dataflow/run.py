@@ -31,7 +31,7 @@ class Layout:
 
     @classmethod
     def of(cls, arrays: Mapping[str, np.ndarray]) -> "Layout":
-        """One after the other."""
+        """The layout of these arrays, one after the other from word 0 on."""
         buffers, base = {}, 0
         for name, array in arrays.items():
             buffers[name] = base, len(array)

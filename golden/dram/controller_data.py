@@ -72,7 +72,7 @@ class DramDataModel:
         self.buffers: dict[int, Mapping] = {}
 
     def load(self, load: Load) -> None:
-        """Load a lane."""
+        """Load a lane of the CAM: index, data, and whether it is armed."""
         self.lanes[load.lane] = Lane(load.index, load.data, load.armed)
 
     def carry_out(self, entry: Entry) -> Result:

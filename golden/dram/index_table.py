@@ -31,7 +31,7 @@ class Known(NamedTuple):
 
 @cache
 def known_delays() -> tuple[Known, ...]:
-    """All that were searched."""
+    """Every line of the table of searched requests."""
     return tuple(Known(**row) for row in read_rows(
         FILE, {"part": _part, **dict.fromkeys(Known._fields[1:], int)}))
 

@@ -97,7 +97,7 @@ CAPABILITIES = {each.name: each for each in (
     ComputeCapability("9.0", 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0),
                       fp64_lanes=64, tensor_cycles=64),
 )}
-"""By name."""
+"""Compute capabilities, by their names such as ``8.9``."""
 
 
 def capability(name: str) -> ComputeCapability:

@@ -19,10 +19,10 @@ from cyclebound.golden.gpu.instruction import (
 __all__ = ["LOOP_LINE", "REGISTERS", "matmul_kernel"]
 
 REGISTERS = 16
-"""Of a thread."""
+"""Registers that a thread uses."""
 
 LOOP_LINE = 9
-"""Of the first instruction of the loop over k."""
+"""Line of the first instruction of the loop over k."""
 
 
 def matmul_kernel() -> Kernel:

@@ -210,7 +210,7 @@ class Charge:
 
     @property
     def cycles(self) -> Fraction:
-        """Both."""
+        """Cycles of pipeline and memory together."""
         return self.pipeline_cycles + self.memory_cycles
 
 

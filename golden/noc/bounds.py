@@ -71,7 +71,7 @@ def packet_hop(*, delta: Delta, flits: Flits,
                                                         "among them")],
                rival_flits: Annotated[int, Range(1, says="longest packet of the others, in flits")]
                ) -> int:
-    """A packet's way through one router against ``contenders`` - 1 inputs at its output.
+    """A packet's path through one router against ``contenders`` - 1 inputs at its output.
 
     Counted to the cycle in which the last flit leaves, from the cycle in which the header is taken,
     or from ``delta`` cycles before its predecessor's last flit leaves the router, whichever is
@@ -139,7 +139,7 @@ def crowd_traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth,
                     longest: Annotated[int, Range(2, says="longest packet allowed, in flits")],
                     crowd: Annotated[int, Range(0, says="number of the crowd")],
                     stream: Annotated[int, Range(0, says="number of the stream in it")]) -> int:
-    """A packet's way through a mesh with other streams of packets of other lengths, by XY routes.
+    """A packet's path through a mesh with other streams of packets of other lengths, by XY routes.
 
     Counted as in `traversal`. ``crowd`` is a number of `golden.noc.patterns.crowd`, which says
     what streams there are, how long their packets may be, for how many cycles a sender may pause

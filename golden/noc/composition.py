@@ -41,7 +41,7 @@ def _check_integers(thing: object, least: dict[str, int]) -> None:
 
 @dataclass(frozen=True)
 class Path:
-    """A flow's way from local memory to DDR3; the defaults are Table III and section V.B.
+    """A flow's path from local memory to DDR3; the defaults are Table III and section V.B.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ __all__ = ["Stages", "arrivals", "end_to_end", "packets_in_window", "wait_for_pa
 class Stages:
     """The bound's parts, in NoC cycles; together they are the bound.
 
-    ``fill``: t_1 and t_2. ``read``: the first packet's way out of local memory. ``network``: until
+    ``fill``: t_1 and t_2. ``read``: the first packet's path out of local memory. ``network``: until
     the packet arrives from which on DDR3 never rests. ``memory``: from there to the end.
     """
 

@@ -25,7 +25,7 @@ CODE_BITS = 2         # a router's share of a source route
 COORDINATE_BITS = 4   # of a row, and of a column
 ROUTINGS = ("source", "xy")
 PAYLOAD_FLITS = 64    # s_pk^max of memory-composition, Table III
-HEADER_FLITS = 2      # s_header: the way, and the address
+HEADER_FLITS = 2      # s_header: the route, and the address
 LENGTH_BITS = 16      # of a transaction's number of words
 TIME_BITS = 16        # of whatever an interface's window is made of
 
@@ -50,7 +50,7 @@ def source_header(outputs: Iterable[Port], *, width: int = 32) -> int:
     header, came_from = 0, Port.LOCAL
     for place, port in enumerate(outputs):
         if port is came_from:
-            raise ValueError(f"route must not turn around in router {place} of its way")
+            raise ValueError(f"route must not turn around in router {place} of its path")
         header |= (came_from if port is Port.LOCAL else port) << CODE_BITS * place
         came_from = port.opposite
     return header

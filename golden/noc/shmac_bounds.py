@@ -53,7 +53,7 @@ _TURN = OUT_CYCLES + RELEASE_CYCLES  # from one grant of an output to the next
 @bound(formula="1 + 5 + 5 + 6 (N - 1)", source="this project; the 5 + 5 from SHMACsim, Figure 5.7",
        environment=_AT_ONCE)
 def handshake_hop(*, contenders: Contenders) -> int:
-    """A packet's way through one router against the other ``contenders`` - 1 inputs at its output.
+    """A packet's path through one router against the other ``contenders`` - 1 inputs at its output.
 
     Counted from the cycle in which an input without a packet takes it, to the cycle in which the
     output hands it over, both included; receivers acknowledge at once.
@@ -231,7 +231,7 @@ _PIPELINED = 3  # cycles from one router to the next
 
 @bound(formula="4 + N - 1", source="this project", environment=_AT_ONCE)
 def pipelined_hop(*, contenders: Contenders) -> int:
-    """A packet's way through one pipelined router against the other inputs at its output.
+    """A packet's path through one pipelined router against the other inputs at its output.
 
     Counted from the cycle in which it is taken, or from the one in which its predecessor leaves the
     queue, whichever is later, to the cycle in which the output hands it over, both included;

@@ -41,7 +41,7 @@ class Clock:
         return cls(name, Fraction(1000) / Fraction(mhz))
 
     def __call__(self, amount: int | Fraction) -> Duration:
-        """That many of this unit."""
+        """The duration of ``amount`` of this unit."""
         return Duration(Fraction(amount), self)
 
 

@@ -59,6 +59,7 @@ def perform(access: Committed, state: SlotState, buffer: np.ndarray | None) -> N
     if access.name.endswith("idxit"):
         _indexed(access, state, buffer, store=store)
         return
+    place: int | tuple[int, int]
     for line, column, target in moves(access):
         if access.name.startswith("sld"):
             state.s[target] = (buffer[line, column] if buffer is not None

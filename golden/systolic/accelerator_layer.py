@@ -130,7 +130,7 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """The convolution's."""
+        """The name of its convolution."""
         return self.convolution.name
 
     @property

@@ -50,7 +50,7 @@ class AcceleratorModel:
             self.step(command)
 
     def step(self, command: Mapping[str, int]) -> None:
-        """One command."""
+        """Carry out one command."""
         (self._compute if command["operation"] == Operation.COMPUTE else self._move)(command)
 
     def _move(self, c: Mapping[str, int]) -> None:

@@ -110,7 +110,7 @@ class IntegerDivider(_Block):
         self.negative = Signal()
 
     def begin(self, m):
-        """Magnitudes."""
+        """Take the magnitudes of both operands, and the sign of the quotient."""
         m.d.sync += [value.eq(Mux(value[-1], -value, value)) for value in (self.a, self.b)]
         m.d.sync += [self.negative.eq(self.a[-1] ^ self.b[-1]),
                      self.quotient.eq(0), self.rest.eq(0)]

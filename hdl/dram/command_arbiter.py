@@ -104,7 +104,7 @@ class CommandArbiter(wiring.Component):
         By bank: steps of its head that are done.
     choices : list of Signal
         Banks whose read or write, precharge to make way, activate, other precharge is chosen.
-    behind : Signal
+    beyond : Signal
         Banks at or after the active pair.
     legal_cas : Signal
         Banks whose timing allows a read or write.
@@ -136,7 +136,7 @@ class CommandArbiter(wiring.Component):
         })
         # the state; a proof has to speak of it
         self.precharged, self.activated = Signal(part.banks), Signal(part.banks)
-        self.behind = Signal(part.banks, init=(1 << part.banks) - 1)
+        self.beyond = Signal(part.banks, init=(1 << part.banks) - 1)
         self.choices = [Signal(part.banks, name=f"do_{name}") for name in _KINDS]
         self.legal_cas = Signal(part.banks, init=(1 << part.banks) - 1)
 
@@ -168,9 +168,9 @@ class CommandArbiter(wiring.Component):
         legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
                                 for name in ("pre", "act"))
         legal_cas = self.legal_cas
-        behind = self.behind
+        beyond = self.beyond
         ready = [cas & legal_cas, conflict & legal_pre, activate & legal_act, alone & legal_pre]
-        nearer, fuller = self._orders(m, behind)
+        nearer, fuller = self._orders(m, beyond)
         turns = [Signal(banks, name=f"turn_{name}") for name in _KINDS]
         for turn, can, before in zip(turns, ready, (nearer, nearer, fuller, nearer), strict=True):
             # any two banks are compared whether they are ready or not, beside finding that out
@@ -237,9 +237,9 @@ class CommandArbiter(wiring.Component):
         m.d.comb += [self.idle.eq(~valid.any() & ~self.within),
                      self.refreshed.eq(self.refresh & self.idle & (self.rest == 0))]
         with m.If(any_cas):
-            m.d.sync += behind.eq(Cat(turn_cas[:(i | 1) + 1].any() for i in range(banks)))
+            m.d.sync += beyond.eq(Cat(turn_cas[:(i | 1) + 1].any() for i in range(banks)))
         with m.Elif(self.idle & (not self.carry)):
-            m.d.sync += behind.eq(behind.init)
+            m.d.sync += beyond.eq(beyond.init)
 
         # Whatever closes a bank, or will have to, holds back the next request.
         part = self.part
@@ -258,21 +258,21 @@ class CommandArbiter(wiring.Component):
                     _Legal(legal_pre, legal_act, legal_cas))
         return m
 
-    def _orders(self, m, behind):
+    def _orders(self, m, beyond):
         """By bank, as bits: the banks before it among equals; and those before it to activate.
 
         Nearer goes first: banks at or after the active pair, and of these, as of the others, the
         lower. Among activates, the one with more entries waiting is nearer than the lower; a bank
         that is left after its entry counts as one with one entry.
         """
-        banks = len(behind)
+        banks = len(beyond)
         nearer, fuller = ([Signal(banks, name=f"{name}_than_{i}") for i in range(banks)]
                           for name in ("nearer", "fuller"))
         counts = [Signal(4, name=f"count_{i}") for i in range(banks)]
         for i, each in enumerate(self.heads):
             m.d.comb += counts[i].eq(Mux(each.entry.close, 1, each.waiting))
             for j in range(i):
-                between = behind[i] & ~behind[j]  # the active pair: i is ahead of the lower j
+                between = beyond[i] & ~beyond[j]  # the active pair: i is ahead of the lower j
                 m.d.comb += [
                     nearer[j][i].eq(between), nearer[i][j].eq(~between),
                     fuller[j][i].eq(between | _greater(counts[i], counts[j])),

@@ -69,7 +69,7 @@ def _mixed_1(seed, number):
 
 
 def _mixed_2(first):
-    """The second half."""
+    """The second half of the hash: ``first`` is what the first half made."""
     return ((first ^ first[SHIFT:]) * SECOND)[:WORD_BITS]
 
 

@@ -51,7 +51,7 @@ class InterfacedMesh(wiring.Component):
 
     @cached_property
     def interfaces(self):
-        """By tile, made late."""
+        """The network interfaces, by tile; made when they are first asked for."""
         return [NetworkInterface(**self._make) for _ in self.words]
 
     def elaborate(self, platform):

@@ -61,7 +61,7 @@ class PipelinedInput(wiring.Component):
         # the state; a proof has to speak of it
         known = data.StructLayout({"way": 6, "wrong": 1, "answered": 1})  # way 0: nowhere
         self.valid, self.second = Signal(), Signal()  # packets at the head, and after it
-        self.head, self.behind = Signal(known), Signal(known)
+        self.head, self.queued = Signal(known), Signal(known)
         self.places = [Signal(layout, name=f"place_{number}") for number in range(2)]
         self.enters, self.leaves = Signal(), Signal()  # the places of the next and of the head
         self.left = Signal()  # the head's, in the cycle before
@@ -88,10 +88,10 @@ class PipelinedInput(wiring.Component):
             pops.eq(self.granted | self.malformed | self.unroutable),
         ]
         with m.If(sink.ready):  # else it is full, and the second place stays as it is
-            m.d.sync += self.behind.eq(known)
+            m.d.sync += self.queued.eq(known)
         with m.If(~self.valid | pops):
             m.d.sync += [self.valid.eq(sink.valid | self.second), self.second.eq(0),
-                         head.eq(Mux(self.second, self.behind, known))]
+                         head.eq(Mux(self.second, self.queued, known))]
         with m.Elif(sink.valid):
             m.d.sync += self.second.eq(1)
 

@@ -57,14 +57,14 @@ class PipelinedOutput(wiring.Component):
         self.owner = Signal(6)   # whose packet is in the crossbar
         self.moves = Signal()    # and goes to the queue
         self.second = Signal()   # there is a packet after the one on offer
-        self.behind = Signal(layout)
+        self.queued = Signal(layout)
         self.room = Signal()
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.arbiter = arbiter = self.arbiter
         source, moves, second = self.source, self.moves, self.second
-        crossed = Signal.like(self.behind)
+        crossed = Signal.like(self.queued)
         m.d.comb += [
             self.room.eq(~(second | (source.valid & moves)) | source.ready),
             arbiter.requests.eq(Mux(self.room, self.requests, 0)),
@@ -77,10 +77,10 @@ class PipelinedOutput(wiring.Component):
         ]
         m.d.sync += [self.owner.eq(self.grant), moves.eq(self.begins & ~self.refused)]
         with m.If(~second):
-            m.d.sync += self.behind.eq(crossed)
+            m.d.sync += self.queued.eq(crossed)
         with m.If(~source.valid | source.ready):
             m.d.sync += [source.valid.eq(second | moves), second.eq(0),
-                         source.payload.eq(Mux(second, self.behind, crossed))]
+                         source.payload.eq(Mux(second, self.queued, crossed))]
         with m.Elif(moves):
             m.d.sync += second.eq(1)
         return m

@@ -8,9 +8,9 @@ from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -34,15 +34,15 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer", quick=("tiny",)),),
         bounds=(
             # who has a thread's last operand says so
-            Observed("match", bounds.token_match, Probe(
+            BoundBinding("match", bounds.token_match, Probe(
                 start=f"declared.last & any({_TAKEN} for k in operands)", end=offered("fire"))),
             # of as many tokens of a thread as it needs, the last one
-            Observed("turn", bounds.token_turn, Probe(
+            BoundBinding("turn", bounds.token_turn, Probe(
                 start=f"any(needed) & nth(count({_TAKEN} & (operands[k].payload.tid == "
                       "declared.tid) for k in operands), count(needed))",
                 end=f"{taken('fire')} & (fire.payload.tid == declared.tid)",
                 ticks=taken("fire"), unit="firings", in_flight=2), proved_by=("tokens",)),
-            Observed("stream", bounds.token_stream, Probe(
+            BoundBinding("stream", bounds.token_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("fire"),
                 starts="declared.threads",
                 ends="declared.threads")),
@@ -80,9 +80,9 @@ BLOCKS = (
                       tests=("a_million_hard_numbers",), thorough=True),
         ),
         bounds=(
-            Observed("result", bounds.pipeline_latency, Probe(
+            BoundBinding("result", bounds.pipeline_latency, Probe(
                 start=taken("operands"), end=offered("result"), in_flight=16)),
-            Observed("stream", bounds.pipeline_stream, Probe(
+            BoundBinding("stream", bounds.pipeline_stream, Probe(
                 start=taken("operands"), end=offered("result"), starts="declared.threads",
                 ends="declared.threads")),
         ),
@@ -104,9 +104,9 @@ BLOCKS = (
                       configurations=("paper",), thorough=True),
         ),
         bounds=(
-            Observed("result", bounds.compute_result, Probe(
+            BoundBinding("result", bounds.compute_result, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"), in_flight=32)),
-            Observed("stream", bounds.compute_stream, Probe(
+            BoundBinding("stream", bounds.compute_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"),
                 starts="declared.threads", ends="declared.threads")),
         ),
@@ -126,16 +126,16 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit", quick=("two",)),),
         bounds=(
-            Observed("access", bounds.access_latency, Probe(
+            BoundBinding("access", bounds.access_latency, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"))),
-            Observed("stream", bounds.access_stream, Probe(
+            BoundBinding("stream", bounds.access_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"),
                 starts="declared.threads", ends="declared.threads")),
             # from an epoch's last token to its last result
-            Observed("epoch", bounds.access_epoch, Probe(
+            BoundBinding("epoch", bounds.access_epoch, Probe(
                 start=f"nth(count({_TAKEN} for k in operands), declared.tokens)",
                 end=f"nth({offered('result')}, depth)")),
-            Observed("residence", bounds.access_residence, Probe(
+            BoundBinding("residence", bounds.access_residence, Probe(
                 start=f"nth({taken('operands[0]')}, depth)", end=f"nth({offered('result')}, depth)",
                 in_flight=4), configurations=("two", "paper")),
         ),
@@ -155,12 +155,12 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit", quick=("two",)),),
         bounds=(
             # either result is a consumer's, and both are offered in the same cycle
-            Observed("result", bounds.token_match, Probe(
+            BoundBinding("result", bounds.token_match, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=_RESULT, in_flight=16, classed=True)),
-            Observed("stream", bounds.token_stream, Probe(
+            BoundBinding("stream", bounds.token_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=_RESULT, starts="declared.threads",
                 ends="declared.threads")),
-            Observed("delay", bounds.delay_stream, Probe(
+            BoundBinding("delay", bounds.delay_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=_RESULT, starts="declared.threads",
                 ends="declared.threads")),
         ),

@@ -12,9 +12,9 @@ from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Picture,
     Property,
     Testbench,
@@ -35,7 +35,7 @@ _OPERAND = taken("operands[k]")
 _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.threads",
                      ends="declared.threads")
 _ANSWERED = {"end": "ports[p].response.valid", "id": "ports[p].request.payload.tag",
-             "end_id": "ports[p].response.payload.tag", "each": {"p": "ports"}}
+             "end_id": "ports[p].response.payload.tag", "over": {"p": "ports"}}
 _TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
 
 BLOCKS = (
@@ -49,12 +49,12 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.switch", quick=("tiny",)),),
         bounds=(
-            Observed("hop", fabric_bounds.switch_hop, Probe(
+            BoundBinding("hop", fabric_bounds.switch_hop, Probe(
                 start=_ENTERS, end=offered("outputs[o]"), in_flight=4, classed=True,
-                each={"o": "ports"})),
-            Observed("stream", fabric_bounds.switch_stream, Probe(
+                over={"o": "ports"})),
+            BoundBinding("stream", fabric_bounds.switch_stream, Probe(
                 start=_ENTERS, end=offered("outputs[o]"), starts="declared.tokens",
-                ends="declared.tokens", each={"o": "ports"})),
+                ends="declared.tokens", over={"o": "ports"})),
         ),
         properties=(
             Property(
@@ -83,13 +83,13 @@ BLOCKS = (
             "paper": Configuration({"operands": 8, "tid_width": 8, "width": 32}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_sink", quick=("small",)),),
-        bounds=(Observed("done", fabric_bounds.sink_done, Probe(
+        bounds=(BoundBinding("done", fabric_bounds.sink_done, Probe(
             start="declared.last & any(operands[k].valid & configuration.needed[k] "
                   "for k in operands)",
             end="done & ~past(done)")),),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.done",),
-        unread=tuple(f"operands__{number}__payload" for number in range(8)),
+        unused_inputs=tuple(f"operands__{number}__payload" for number in range(8)),
     ),
     Block(
         name="dataflow.special_unit",
@@ -104,13 +104,13 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.special_unit",
                                quick=("integers",)),),
         bounds=(
-            Observed("result", special_bounds.special_result, Probe(
+            BoundBinding("result", special_bounds.special_result, Probe(
                 start=f"any({_OPERAND} for k in operands)", end=offered("result"))),
-            Observed("stream", special_bounds.special_stream, Probe(
+            BoundBinding("stream", special_bounds.special_stream, Probe(
                 start=f"any({_OPERAND} for k in operands)", end=offered("result"),
                 starts="declared.threads", ends="declared.threads")),
             # the first epoch after reset, from its last operand to its last result
-            Observed("epoch", special_bounds.special_epoch, Probe(
+            BoundBinding("epoch", special_bounds.special_epoch, Probe(
                 start=f"first(nth(count({_OPERAND} for k in operands), declared.tokens), 0)",
                 end=f"first(nth({offered('result')}, depth), 0)")),
         ),
@@ -128,8 +128,8 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.diamond"),),
         bounds=(
-            Observed("balanced", bounds.diamond_balanced, _ALL_THREADS),
-            Observed("unbalanced", bounds.diamond_unbalanced, _ALL_THREADS),
+            BoundBinding("balanced", bounds.diamond_balanced, _ALL_THREADS),
+            BoundBinding("unbalanced", bounds.diamond_unbalanced, _ALL_THREADS),
         ),
         fpga=None,
         signals=("top.dut.x__valid", "top.dut.product__valid"),
@@ -150,11 +150,11 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks", quick=("tiny",)),),
         bounds=(
-            Observed("hit", cache_bounds.cache_hit, Probe(
+            BoundBinding("hit", cache_bounds.cache_hit, Probe(
                 start=taken("ports[p].request"), classed=True, **_ANSWERED)),
-            Observed("access", cache_bounds.cache_access, Probe(
+            BoundBinding("access", cache_bounds.cache_access, Probe(
                 start=offered("ports[p].request"), **_ANSWERED), proved_by=("answers",)),
-            Observed("crowd", cache_bounds.cache_crowd, Probe(
+            BoundBinding("crowd", cache_bounds.cache_crowd, Probe(
                 start="first(any(ports[:].request.valid), 0)",
                 end="any(ports[:].response.valid)", ends="declared.answers")),
         ),
@@ -213,9 +213,9 @@ BLOCKS = (
                       configurations=("small", "five_by_five", "paper"), thorough=True),
         ),
         bounds=(
-            Observed("stream", fabric_bounds.fabric_stream, _RUN),
-            Observed("completion", fabric_bounds.fabric_completion, _RUN,
-                     configurations=("small", "divides", "divides_2", *_FIVES, "paper")),
+            BoundBinding("stream", fabric_bounds.fabric_stream, _RUN),
+            BoundBinding("completion", fabric_bounds.fabric_completion, _RUN,
+                         configurations=("small", "divides", "divides_2", *_FIVES, "paper")),
         ),
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(

@@ -5,9 +5,9 @@ from cyclebound.hdl.dataflow.load_chain import LoadChain
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
@@ -22,7 +22,7 @@ BLOCKS = (
             "paper": Configuration({"tid_width": 10, "width": 32}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_source", quick=("small",)),),
-        bounds=(Observed("threads", bounds.source_threads, Probe(
+        bounds=(BoundBinding("threads", bounds.source_threads, Probe(
             start="start & ~busy", end=taken("tokens"), ends="declared.threads")),),
         fpga=FpgaTarget("paper"),
     ),
@@ -37,9 +37,9 @@ BLOCKS = (
         testbenches=(Testbench("orders", "cyclebound.tb.dataflow.load_chain"),),
         bounds=(
             # the sources start in the first cycle after reset
-            Observed("completion", bounds.chain_completion, Probe(
+            BoundBinding("completion", bounds.chain_completion, Probe(
                 start="first(1, 0)", end=taken("sums"), ends="threads"), exhaustive=True),
-            Observed("even", bounds.chain_even, Probe(
+            BoundBinding("even", bounds.chain_even, Probe(
                 start="first(1, 0)", end=taken("sums"), ends="threads")),
         ),
         signals=("top.dut.memory__0__request__valid", "top.dut.memory__0__response__valid",

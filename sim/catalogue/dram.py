@@ -5,7 +5,7 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
 
@@ -63,24 +63,24 @@ BLOCKS = (
         ),
         bounds=(
             # an issue delay: from a first command on the pins to the next request's, if that waits
-            Observed("tile", bounds.tile_issue_delay, exhaustive=True,
-                     probe=Probe(request={"first": _FIRST}, **_DELAY)),
-            Observed("tile_lines", bounds.tile_2d_issue_delay, probe=Probe(**_DELAY)),
-            Observed("indexed", index_bounds.indexed_issue_delay, probe=Probe(**_DELAY)),
-            Observed("load", pipeline_bounds.full_load,
-                     probe=Probe(start=f"past({_FOLLOWED})", starts="declared.requests",
-                                 end=f"{_OPENS} & past(held({_FOLLOWED}, {_OPENS}))",
-                                 ends="declared.requests")),
-            Observed("completion", pipeline_bounds.controller_completion, probe=_COMPLETION),
-            Observed("completion_lines", pipeline_bounds.controller_completion_2d,
-                     probe=_COMPLETION),
-            Observed("completion_indexed", pipeline_bounds.controller_completion_indexed,
-                     probe=_COMPLETION),
-            Observed("refusal", pipeline_bounds.buffer_lookup,
-                     probe=Probe(start=f"{_TAKEN} & declared.alone",
-                                 end=f"completion.valid & held(declared.alone, {_TAKEN})")),
-            Observed("mapping", pipeline_bounds.buffer_mapping,
-                     probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
+            BoundBinding("tile", bounds.tile_issue_delay, exhaustive=True,
+                         probe=Probe(request={"first": _FIRST}, **_DELAY)),
+            BoundBinding("tile_lines", bounds.tile_2d_issue_delay, probe=Probe(**_DELAY)),
+            BoundBinding("indexed", index_bounds.indexed_issue_delay, probe=Probe(**_DELAY)),
+            BoundBinding("load", pipeline_bounds.full_load,
+                         probe=Probe(start=f"past({_FOLLOWED})", starts="declared.requests",
+                                     end=f"{_OPENS} & past(held({_FOLLOWED}, {_OPENS}))",
+                                     ends="declared.requests")),
+            BoundBinding("completion", pipeline_bounds.controller_completion, probe=_COMPLETION),
+            BoundBinding("completion_lines", pipeline_bounds.controller_completion_2d,
+                         probe=_COMPLETION),
+            BoundBinding("completion_indexed", pipeline_bounds.controller_completion_indexed,
+                         probe=_COMPLETION),
+            BoundBinding("refusal", pipeline_bounds.buffer_lookup,
+                         probe=Probe(start=f"{_TAKEN} & declared.alone",
+                                     end=f"completion.valid & held(declared.alone, {_TAKEN})")),
+            BoundBinding("mapping", pipeline_bounds.buffer_mapping,
+                         probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
         ),
         checker=pins,
         fpga=FpgaTarget("2bg"),

@@ -2,7 +2,7 @@
 
 from cyclebound.golden.dram import axi_bounds as bounds
 from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
 from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof
 from cyclebound.tb.probe import Probe
 
@@ -39,13 +39,13 @@ BLOCKS = (
         },
         testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port", quick=("small",)),),
         bounds=(
-            Observed("read", bounds.axi_read, probe=Probe(
+            BoundBinding("read", bounds.axi_read, probe=Probe(
                 request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"}, **_READ)),
-            Observed("write", bounds.axi_write, probe=_WRITE),
-            Observed("read_alone", bounds.axi_read_alone, probe=Probe(**_READ)),
-            Observed("write_alone", bounds.axi_write_alone, probe=_WRITE),
-            Observed("read_refused", bounds.axi_refused_read, probe=Probe(**_READ)),
-            Observed("write_refused", bounds.axi_refused_write, probe=_WRITE),
+            BoundBinding("write", bounds.axi_write, probe=_WRITE),
+            BoundBinding("read_alone", bounds.axi_read_alone, probe=Probe(**_READ)),
+            BoundBinding("write_alone", bounds.axi_write_alone, probe=_WRITE),
+            BoundBinding("read_refused", bounds.axi_refused_read, probe=Probe(**_READ)),
+            BoundBinding("write_refused", bounds.axi_refused_write, probe=_WRITE),
         ),
         properties=(
             Property(

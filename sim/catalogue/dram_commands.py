@@ -8,9 +8,9 @@ from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.hdl.dram.command_path import CommandPath
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -48,7 +48,7 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_generator", quick=("x16",)),),
         # With every head popped as it comes, each burst is seen once: as the entry that reads or
         # writes it, at the head of its bank's FIFO.
-        bounds=(Observed(
+        bounds=(BoundBinding(
             "burst", pipeline_bounds.generator_burst, probe=Probe(
                 start="bursts.valid & bursts.ready & declared.popped",
                 end="any(heads[:].valid & ~heads[:].entry.alone) & declared.popped",
@@ -82,17 +82,17 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.command_arbiter", quick=("x16",)),),
         bounds=(
             # from the cycle after a request's first command is on the pins, to the next one's
-            Observed("tile", bounds.tile_issue_delay,
-                     probe=Probe(start=f"past({_OPENS})",
-                                 end=f"({_OPENS} | {_REFRESHES}) & past(held({_OPENS}, "
-                                     f"{_OPENS} | {_REFRESHES}))")),
-            Observed("refresh", pipeline_bounds.arbiter_refresh,
-                     probe=Probe(start=f"past({_REFRESHES})",
-                                 end=f"({_OPENS} | {_REFRESHES}) & past(held({_REFRESHES}, "
-                                     f"{_OPENS} | {_REFRESHES}))")),
-            Observed("refresh_wait", pipeline_bounds.arbiter_refresh_wait,
-                     probe=Probe(start="refresh & idle & ~past(refresh & idle & ~refreshed)",
-                                 end="refreshed")),
+            BoundBinding("tile", bounds.tile_issue_delay,
+                         probe=Probe(start=f"past({_OPENS})",
+                                     end=f"({_OPENS} | {_REFRESHES}) & past(held({_OPENS}, "
+                                         f"{_OPENS} | {_REFRESHES}))")),
+            BoundBinding("refresh", pipeline_bounds.arbiter_refresh,
+                         probe=Probe(start=f"past({_REFRESHES})",
+                                     end=f"({_OPENS} | {_REFRESHES}) & past(held({_REFRESHES}, "
+                                         f"{_OPENS} | {_REFRESHES}))")),
+            BoundBinding("refresh_wait", pipeline_bounds.arbiter_refresh_wait,
+                         probe=Probe(start="refresh & idle & ~past(refresh & idle & ~refreshed)",
+                                     end="refreshed")),
         ),
         properties=(
             Property(

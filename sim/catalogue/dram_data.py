@@ -6,9 +6,9 @@ from cyclebound.hdl.dram.dq_scheduler import DqScheduler
 from cyclebound.hdl.dram.snoop_cam import SnoopCam
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -30,14 +30,14 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.dq_scheduler", quick=("x16",)),),
         bounds=(
             # a burst has four beats; what is between command and data fits into sixteen
-            Observed("deliver", bounds.dq_deliver,
-                     probe=Probe(start="issue.valid & ~issue.payload.write", end="deliver.valid",
-                                 ends=str(BEATS), in_flight=16)),
-            Observed("drive", bounds.dq_drive,
-                     probe=Probe(start="issue.valid & issue.payload.write", end="dq_out.valid",
-                                 ends=str(BEATS), in_flight=16)),
-            Observed("fetch", bounds.dq_fetch,
-                     probe=Probe(start="fetch.valid", end="dq_out.valid", in_flight=8)),
+            BoundBinding("deliver", bounds.dq_deliver,
+                         probe=Probe(start="issue.valid & ~issue.payload.write",
+                                     end="deliver.valid", ends=str(BEATS), in_flight=16)),
+            BoundBinding("drive", bounds.dq_drive,
+                         probe=Probe(start="issue.valid & issue.payload.write", end="dq_out.valid",
+                                     ends=str(BEATS), in_flight=16)),
+            BoundBinding("fetch", bounds.dq_fetch,
+                         probe=Probe(start="fetch.valid", end="dq_out.valid", in_flight=8)),
         ),
         properties=(
             Property(
@@ -79,16 +79,16 @@ BLOCKS = (
         ),
         bounds=(
             # nothing is to be seen of the answer to a fetch that no lane has a word for
-            Observed("store", bounds.snoop_store,
-                     probe=Probe(start="fetch.valid & declared.known", end="any(store.enable)",
-                                 in_flight="latency")),
-            Observed("answer", bounds.snoop_answer,
-                     probe=Probe(start="read.valid", end="answer.valid", in_flight="latency")),
+            BoundBinding("store", bounds.snoop_store,
+                         probe=Probe(start="fetch.valid & declared.known", end="any(store.enable)",
+                                     in_flight="latency")),
+            BoundBinding("answer", bounds.snoop_answer,
+                         probe=Probe(start="read.valid", end="answer.valid", in_flight="latency")),
             # from the beat to the first answer with the word in it that a lane waits for
-            Observed("capture", bounds.snoop_capture,
-                     probe=Probe(start="snoop.valid & declared.passes",
-                                 end="answer.valid & answer.payload.hit & (answer.payload.data == "
-                                     "declared.word) & declared.asked")),
+            BoundBinding("capture", bounds.snoop_capture,
+                         probe=Probe(start="snoop.valid & declared.passes",
+                                     end="answer.valid & answer.payload.hit & (answer.payload.data "
+                                         "== declared.word) & declared.asked")),
         ),
         properties=(
             Property(

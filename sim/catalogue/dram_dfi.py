@@ -4,7 +4,7 @@ from cyclebound.golden.dram import dfi_bounds as bounds
 from cyclebound.golden.dram.rules import Command
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.hdl.dram.dfi_controller import DfiController
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
 from cyclebound.tb.probe import Probe
 
 # PHYs whose write data leave with their command's delay, and whose reads take two clocks of 1:4
@@ -37,13 +37,13 @@ BLOCKS = (
         testbenches=(Testbench("phases", "cyclebound.tb.dram.dfi_adapter",
                                quick=("800_1to4", "1600_1to2")),),
         bounds=(
-            Observed("row", bounds.dfi_command, probe=Probe(
+            BoundBinding("row", bounds.dfi_command, probe=Probe(
                 start=_ROW, end="dfi_cs_n_p0 == 0", in_flight=16)),
-            Observed("read", bounds.dfi_read, probe=Probe(
+            BoundBinding("read", bounds.dfi_read, probe=Probe(
                 start=_READ, end="arrived", ends="4", in_flight=16)),
         ),
         fpga=FpgaTarget("800_1to4"),
-        unread=("dq_out__valid",),  # a beat is taken when it is due
+        unused_inputs=("dq_out__valid",),  # a beat is taken when it is due
         signals=("top.dut.command", "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2",
                  "top.dut.dfi_wrdata_en_p0", "top.dut.dfi_rddata_valid_w0", "top.dut.arrived"),
     ),
@@ -57,9 +57,9 @@ BLOCKS = (
         testbenches=(Testbench("words", "cyclebound.tb.dram.dfi_controller",
                                quick=("800_1to4",)),),
         bounds=(
-            Observed("tile", bounds.dfi_tile_issue_delay, probe=Probe(
+            BoundBinding("tile", bounds.dfi_tile_issue_delay, probe=Probe(
                 start=f"past({_FOLLOWED})", end=f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))")),
-            Observed("completion", bounds.dfi_completion, probe=Probe(
+            BoundBinding("completion", bounds.dfi_completion, probe=Probe(
                 start=_TAKEN, end="completion.valid", in_flight=4)),
         ),
         fpga=FpgaTarget("board"),

@@ -7,9 +7,9 @@ from cyclebound.hdl.dram.page_controller import PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Picture,
     Property,
     Testbench,
@@ -45,11 +45,11 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.multi_port_front_end",
                                quick=("starving",)),),
         # cycles in which a request is on offer to the reorder core, and not taken, do not count
-        bounds=(Observed("wait", front_end_bounds.front_end_wait, probe=Probe(
+        bounds=(BoundBinding("wait", front_end_bounds.front_end_wait, probe=Probe(
             start="sinks[p].valid & ~past(sinks[p].valid & ~sinks[p].ready)",
             end="sinks[p].valid & sinks[p].ready", request={"port": "p"},
             ticks="(source.valid == 0) | source.ready", unit="unstalled cycles",
-            each={"p": "ports"})),),
+            over={"p": "ports"})),),
         properties=(
             Property(
                 name="starvation",
@@ -88,11 +88,11 @@ BLOCKS = (
         ),
         # Issues: a request leaves the queue in the cycle before it is on offer, and one that is
         # taken is in the queue from the cycle after on.
-        bounds=(Observed("residence", reorder_bounds.residence, proved_by=("residence",),
-                         probe=Probe(start="past(past(sink.valid & sink.ready))", end=_ISSUED,
-                                     id="past(past(sink.payload.tag))",
-                                     end_id="source.payload.tag", ticks=_ISSUED,
-                                     unit="issued requests")),),
+        bounds=(BoundBinding("residence", reorder_bounds.residence, proved_by=("residence",),
+                             probe=Probe(start="past(past(sink.valid & sink.ready))", end=_ISSUED,
+                                         id="past(past(sink.payload.tag))",
+                                         end_id="source.payload.tag", ticks=_ISSUED,
+                                         unit="issued requests")),),
         properties=(
             Property(
                 name="residence",
@@ -133,7 +133,7 @@ BLOCKS = (
             Testbench("triples", "cyclebound.tb.dram.page_controller", tests=("every_triple",),
                       thorough=True),
         ),
-        bounds=(Observed("request", page_bounds.request_time, probe=Probe(
+        bounds=(BoundBinding("request", page_bounds.request_time, probe=Probe(
             start="sink.valid & ~past(sink.valid & ~sink.ready)",
             end="bus.valid & (bus.beat == 3)", in_flight=8, in_turn=True)),),
         properties=(
@@ -156,6 +156,6 @@ BLOCKS = (
         fpga=FpgaTarget("open"),
         signals=("top.dut.sink__valid", "top.dut.sink__ready", "top.dut.sink__payload",
                  "top.dut.command", "top.dut.bus", "top.dut.closed"),
-        unread=("sink__payload",),  # the priority, which the front end has looked at
+        unused_inputs=("sink__payload",),  # the priority, which the front end has looked at
     ),
 )

@@ -5,9 +5,9 @@ from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X16
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -40,12 +40,12 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.refresh_timer", quick=("small",)),),
         bounds=(
             # It is owed: one more than was left of those before.
-            Observed("request", bounds.refresh_request, proved_by=("in_time",),
-                     probe=Probe(start=_DUE, end=f"(owed > past(owed - {_DONE})) & ~late")),
-            Observed("deadline", bounds.refresh_deadline, proved_by=("in_time",),
-                     probe=Probe(start=_DUE, end=f"{_DONE} & ~late", in_flight="most")),
-            Observed("gap", bounds.refresh_gap, proved_by=("in_time",),
-                     probe=Probe(start=f"past({_DONE})", end=f"{_DONE} & {_AGAIN}")),
+            BoundBinding("request", bounds.refresh_request, proved_by=("in_time",),
+                         probe=Probe(start=_DUE, end=f"(owed > past(owed - {_DONE})) & ~late")),
+            BoundBinding("deadline", bounds.refresh_deadline, proved_by=("in_time",),
+                         probe=Probe(start=_DUE, end=f"{_DONE} & ~late", in_flight="most")),
+            BoundBinding("gap", bounds.refresh_gap, proved_by=("in_time",),
+                         probe=Probe(start=f"past({_DONE})", end=f"{_DONE} & {_AGAIN}")),
         ),
         properties=(
             Property(

@@ -7,9 +7,9 @@ from cyclebound.hdl.dram.buffer_table import BufferTable
 from cyclebound.hdl.dram.index_iterator import IndexIterator
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -63,14 +63,14 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.buffer_table", quick=("tiny",)),),
         bounds=(
-            Observed("lookup", bounds.buffer_lookup, proved_by=("timing",),
-                     probe=Probe(start="request.valid & request.ready",
-                                 end=f"{_ANSWERED} & ~past({_ANSWERED})")),
-            Observed("mapping", bounds.buffer_mapping, proved_by=("timing",),
-                     probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
-            Observed("wait", bounds.buffer_wait, proved_by=("turns", "queries"),
-                     probe=Probe(start="request.valid & ~past(request.valid & ~request.ready)",
-                                 end="request.valid & request.ready")),
+            BoundBinding("lookup", bounds.buffer_lookup, proved_by=("timing",),
+                         probe=Probe(start="request.valid & request.ready",
+                                     end=f"{_ANSWERED} & ~past({_ANSWERED})")),
+            BoundBinding("mapping", bounds.buffer_mapping, proved_by=("timing",),
+                         probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
+            BoundBinding("wait", bounds.buffer_wait, proved_by=("turns", "queries"),
+                         probe=Probe(start="request.valid & ~past(request.valid & ~request.ready)",
+                                     end="request.valid & request.ready")),
         ),
         properties=(
             Property(
@@ -125,11 +125,11 @@ BLOCKS = (
         configurations={"paper": Configuration({}, domain={"indexes": range(41)})},
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.index_iterator"),),
         bounds=(
-            Observed("burst", bounds.index_burst, probe=Probe(
+            BoundBinding("burst", bounds.index_burst, probe=Probe(
                 start=f"indexes.valid & indexes.ready & {_LEGAL}",
                 end="bursts.valid & ~past(bursts.valid & ~bursts.ready)", in_flight=4)),
-            Observed("request", bounds.index_request, exhaustive=True,
-                     probe=Probe(start="tile.valid & tile.ready", end="done")),
+            BoundBinding("request", bounds.index_request, exhaustive=True,
+                         probe=Probe(start="tile.valid & tile.ready", end="done")),
         ),
         properties=(
             Property(

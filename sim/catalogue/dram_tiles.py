@@ -6,9 +6,9 @@ from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -37,10 +37,10 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dram.stride_sequencer"),),
         bounds=(
-            Observed("tile", bounds.stride_sequencer, exhaustive=True,
-                     probe=Probe(request=_START | _SHAPE, **_WHOLE)),
-            Observed("tile_anywhere", bounds.stride_sequencer_anywhere,
-                     probe=Probe(request=_SHAPE, **_WHOLE)),
+            BoundBinding("tile", bounds.stride_sequencer, exhaustive=True,
+                         probe=Probe(request=_START | _SHAPE, **_WHOLE)),
+            BoundBinding("tile_anywhere", bounds.stride_sequencer_anywhere,
+                         probe=Probe(request=_SHAPE, **_WHOLE)),
         ),
         properties=(
             Property(

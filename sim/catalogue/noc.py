@@ -4,9 +4,9 @@ from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -23,11 +23,11 @@ BLOCKS = (
             "paper": Configuration({"count": 11}),  # 10 cores and a DMA [Table III]
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.arbiter", quick=("four",)),),
-        bounds=(Observed(
+        bounds=(BoundBinding(
             "grant", bounds.round_robin_wait, proved_by=("fair",),
             probe=Probe(start="requests[r] & ~past(requests[r] & ~(grant[r] & accept))",
                         end="grant[r] & accept", ticks="any(grant) & accept", unit="grants",
-                        each={"r": "count"})),),
+                        over={"r": "count"})),),
         properties=(
             Property(
                 name="fair",

@@ -2,7 +2,7 @@
 
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.hdl.noc.end_to_end import EndToEnd
-from cyclebound.sim.block import Block, Configuration, Observed, Picture, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Picture, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
 
@@ -38,14 +38,14 @@ BLOCKS = (
                       max_cycles=20_000_000, searches=True),
         ),
         bounds=(
-            Observed("fill", bounds.fill, probe=Probe(
+            BoundBinding("fill", bounds.fill, probe=Probe(
                 start=_WRITING, end=_later("filled"), **_NETWORK, classed=True)),
-            Observed("first_packet", bounds.first_packet, probe=Probe(
+            BoundBinding("first_packet", bounds.first_packet, probe=Probe(
                 start=_later("filled", 2), end=_later(_READ), **_NETWORK, classed=True)),
-            Observed("flow", bounds.flow, probe=Probe(
+            BoundBinding("flow", bounds.flow, probe=Probe(
                 start=_later(_READ, 2), end="arrived", ends="packets", **_NETWORK,
                 classed=True)),
-            Observed("total", bounds.total, probe=Probe(
+            BoundBinding("total", bounds.total, probe=Probe(
                 start=_WRITING, end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)",
                 ends="slots", classed=True)),
         ),

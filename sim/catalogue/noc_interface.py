@@ -4,9 +4,9 @@ from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.network_interface import NetworkInterface
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -37,11 +37,11 @@ BLOCKS = (
                                least={"payload": 3}),),
         bounds=(
             # of transactions of one packet
-            Observed("first_header", bounds.first_header, probe=Probe(
+            BoundBinding("first_header", bounds.first_header, probe=Probe(
                 end=taken("injected") + " & injected.payload.first", **_TRANSACTION)),
-            Observed("injection", bounds.injection, probe=Probe(end="sent", **_TRANSACTION)),
+            BoundBinding("injection", bounds.injection, probe=Probe(end="sent", **_TRANSACTION)),
             # a packet; testbenches let each end a transaction
-            Observed("reception", bounds.reception, probe=Probe(
+            BoundBinding("reception", bounds.reception, probe=Probe(
                 start=taken("arriving") + " & arriving.payload.last",
                 end=taken("received") + " & received.payload.last", in_flight=4)),
         ),

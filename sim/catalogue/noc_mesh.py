@@ -12,9 +12,9 @@ from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Picture,
     Testbench,
 )
@@ -42,7 +42,7 @@ def _way(known: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def _through_interfaces(known: Mapping[str, int]) -> tuple[str, ...]:
-    """The same between two interfaces: what is asked for, the words, and the way."""
+    """Signals of a transaction between two interfaces: request, words, and the packet's path."""
     return (f"top.dut.transactions__{known['source']}__valid",
             *(f"top.dut.words__{known['source']}__{name}" for name in ("valid", "ready")),
             *_way(known), f"top.dut.received__{known['target']}__valid")
@@ -52,10 +52,10 @@ def _through_interfaces(known: Mapping[str, int]) -> tuple[str, ...]:
 # header as it is taken, and of a last flit as it leaves, say of which source, or stream, it is.
 _ENDS = (f"any({taken('sources[t]')} & sources[t].payload.last"
          " & (sources[t].payload.data[-8:] == n) for t in sources)")
-_BY_SOURCE = Probe(f"{taken('sinks[n]')} & sinks[n].payload.first", _ENDS, each={"n": "sinks"},
+_BY_SOURCE = Probe(f"{taken('sinks[n]')} & sinks[n].payload.first", _ENDS, over={"n": "sinks"},
                    in_flight=128)
 _BY_STREAM = Probe(f"any({taken('sinks[t]')} & sinks[t].payload.first"
-                   " & (sinks[t].payload.data[-8:] == n) for t in sinks)", _ENDS, each={"n": 32},
+                   " & (sinks[t].payload.data[-8:] == n) for t in sinks)", _ENDS, over={"n": 32},
                    in_flight=32)
 
 _SQUARE = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
@@ -90,10 +90,10 @@ BLOCKS = (
                       thorough=True, max_cycles=10_000_000),
         ),
         bounds=(
-            Observed("alone", bounds.t_noc, signals=_way, probe=_BY_SOURCE),
-            Observed("traversal", bounds.traversal, signals=_way, probe=_BY_SOURCE),
-            Observed("crowd", bounds.crowd_traversal, configurations=("square", "oblong", "four"),
-                     probe=_BY_STREAM),
+            BoundBinding("alone", bounds.t_noc, signals=_way, probe=_BY_SOURCE),
+            BoundBinding("traversal", bounds.traversal, signals=_way, probe=_BY_SOURCE),
+            BoundBinding("crowd", bounds.crowd_traversal,
+                         configurations=("square", "oblong", "four"), probe=_BY_STREAM),
         ),
         fpga=FpgaTarget("four"),
         pictures=(
@@ -109,10 +109,10 @@ BLOCKS = (
         configurations={"square": Configuration(_SQUARE), "oblong": Configuration(_OBLONG)},
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.mesh_interfaces", quick=("square",)),),
         # In its testbench, a word's data are the number of the tile that sends it.
-        bounds=(Observed("transfer", transfer, signals=_through_interfaces, probe=Probe(
+        bounds=(BoundBinding("transfer", transfer, signals=_through_interfaces, probe=Probe(
             taken("transactions[n]"), f"any({taken('received[t]')} & received[t].payload.last"
             " & (received[t].payload.data == n) for t in received)",
-            each={"n": "transactions"}, in_flight=2,
+            over={"n": "transactions"}, in_flight=2,
             request={"words": "transactions[n].payload.words", "period": "windows[n].period",
                      "length": "windows[n].length", "offset": "windows[n].offset"})),),
         pictures=(Picture(

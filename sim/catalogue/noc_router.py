@@ -4,9 +4,9 @@ from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.wormhole_router import WormholeRouter
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -24,7 +24,7 @@ _THROUGH = {
     "start": f"{taken('sinks[i]')} & sinks[i].payload.first",
     "end": f"any({taken('sources[o]')} & sources[o].payload.last"
            " & (sources[o].payload.data[8:11] == i) for o in sources)",
-    "each": {"i": "sinks"}, "in_flight": 16}
+    "over": {"i": "sinks"}, "in_flight": 16}
 
 _SMALL = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 5}
 
@@ -48,10 +48,10 @@ BLOCKS = (
             "cycle", "cyclebound.tb.noc.wormhole_router", quick=("three",),
             least={"width": 14, "ports": 3}),),  # it tags flits in bits 8 to 13
         bounds=(
-            Observed("alone", bounds.t_noc, probe=Probe(**_THROUGH)),
+            BoundBinding("alone", bounds.t_noc, probe=Probe(**_THROUGH)),
             # a packet's turn: it can be the head of its input, or could, if it had been taken
-            Observed("hop", bounds.packet_hop,
-                     probe=Probe(**_THROUGH, in_turn=True, ahead="delta + 1")),
+            BoundBinding("hop", bounds.packet_hop,
+                         probe=Probe(**_THROUGH, in_turn=True, ahead="delta + 1")),
         ),
         properties=(
             Property(
@@ -92,6 +92,6 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.input_0.valid", "top.dut.input_0.want", "top.dut.output_1.owner",
                  "top.dut.sources__1__valid", "top.dut.sources__1__payload"),
-        unread=("position",),  # with routes given by the source
+        unused_inputs=("position",),  # with routes given by the source
     ),
 )

@@ -8,9 +8,9 @@ from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
 from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Picture,
     Property,
     Testbench,
@@ -40,12 +40,12 @@ _HANDED = f"any({taken('sources[o]')} & (sources[o].payload.data[:3] == i) for o
 # of the RAM ends as well, but has no request: it follows an end.
 _WAITS = "past(held(requests[n] & ~operated[n], requests[n] | fetched[n] | operated[n]))"
 _READ = Probe(start="requests[n] & ~writes[n] & ~past(requests[n])",
-              end=f"(fetched[n] | operated[n] & ~writes[n]) & {_WAITS}", each={"n": "requests"})
-_WRITE = Probe(start="writes[n] & ~past(requests[n])", end="landed[n]", each={"n": "requests"},
+              end=f"(fetched[n] | operated[n] & ~writes[n]) & {_WAITS}", over={"n": "requests"})
+_WRITE = Probe(start="writes[n] & ~past(requests[n])", end="landed[n]", over={"n": "requests"},
                in_flight=8)
 # An instruction lasts from the end of the one before to its own.
 _ENDED = "(operated[n] | fetched[n] & (declared.operation == 0))"
-_INSTRUCTION = Probe(start=f"past({_ENDED})", end=_ENDED, each={"n": "requests"})
+_INSTRUCTION = Probe(start=f"past({_ENDED})", end=_ENDED, over={"n": "requests"})
 _GRID = {"rows": 3, "columns": 3, "words": 16, **_GIVEN, "slave_acknowledge": "passed",
          "late": False}
 
@@ -64,11 +64,11 @@ BLOCKS = (
                                least={"data_bits": 3}),),
         bounds=(
             # an input takes what is requested in the cycle after it handed over the one before
-            Observed("hop", bounds.handshake_hop,
-                     probe=Probe(offered("sinks[i]"), _HANDED, each={"i": "sinks"},
-                                 in_flight=2, in_turn=True)),
-            Observed("accept", bounds.handshake_accept,
-                     probe=Probe(offered(_MASTER), taken(_MASTER))),
+            BoundBinding("hop", bounds.handshake_hop,
+                         probe=Probe(offered("sinks[i]"), _HANDED, over={"i": "sinks"},
+                                     in_flight=2, in_turn=True)),
+            BoundBinding("accept", bounds.handshake_accept,
+                         probe=Probe(offered(_MASTER), taken(_MASTER))),
         ),
         properties=(
             Property(
@@ -120,25 +120,25 @@ BLOCKS = (
                       thorough=True, observes=False, fixed=_THESIS),
         ),
         bounds=(
-            Observed("read_given", bounds.read_lifetime, probe=_READ),
-            Observed("write_given", bounds.write_lifetime, probe=_WRITE),
-            Observed("instruction_given", bounds.instruction, probe=_INSTRUCTION),
-            Observed("shared", bounds.shared_read, probe=_READ),
-            Observed("posted", bounds.shared_write, probe=_WRITE),
+            BoundBinding("read_given", bounds.read_lifetime, probe=_READ),
+            BoundBinding("write_given", bounds.write_lifetime, probe=_WRITE),
+            BoundBinding("instruction_given", bounds.instruction, probe=_INSTRUCTION),
+            BoundBinding("shared", bounds.shared_read, probe=_READ),
+            BoundBinding("posted", bounds.shared_write, probe=_WRITE),
         ),
         signals=_TILES,
     ),
     Block(
         name="noc.pipelined_router",
-        summary="the pipelined successor of SHMAC's router, with the same face",
+        summary="the pipelined successor of SHMAC's router, with the same interface",
         component=PipelinedRouter,
         configurations={"thesis": Configuration({"address_bits": 24, "data_bits": 32})},
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_router",
                                least={"data_bits": 3}),),
         # a packet leaves its queue two cycles before it is handed over
-        bounds=(Observed("hop", bounds.pipelined_hop,
-                         probe=Probe(taken("sinks[i]"), _HANDED, each={"i": "sinks"},
-                                     in_flight=8, in_turn=True, ahead="3")),),
+        bounds=(BoundBinding("hop", bounds.pipelined_hop,
+                             probe=Probe(taken("sinks[i]"), _HANDED, over={"i": "sinks"},
+                                         in_flight=8, in_turn=True, ahead="3")),),
         properties=(
             Property(
                 name="kept",
@@ -165,7 +165,7 @@ BLOCKS = (
         checker=ShmacRouterCheck,
         fpga=FpgaTarget("thesis"),
         signals=_PORTS,
-        unread=("slave_busy",),
+        unused_inputs=("slave_busy",),
     ),
     Block(
         name="noc.pipelined_mesh",
@@ -178,9 +178,9 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",),
                                fixed=_THESIS),),
         bounds=(
-            Observed("read", bounds.pipelined_read_lifetime, probe=_READ),
-            Observed("write", bounds.pipelined_write_lifetime, probe=_WRITE),
-            Observed("instruction", bounds.pipelined_instruction, probe=_INSTRUCTION),
+            BoundBinding("read", bounds.pipelined_read_lifetime, probe=_READ),
+            BoundBinding("write", bounds.pipelined_write_lifetime, probe=_WRITE),
+            BoundBinding("instruction", bounds.pipelined_instruction, probe=_INSTRUCTION),
         ),
         signals=_TILES,
     ),

@@ -25,9 +25,9 @@ from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Picture,
     Property,
     Testbench,
@@ -55,11 +55,11 @@ from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
 _EXECUTE = (
-    Observed("result", arithmetic_bounds.execute_result, proved_by=("latency",),
-             probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
-    Observed("stream", arithmetic_bounds.execute_stream,
-             probe=Probe(start="valid", end="done", starts="declared.operations",
-                         ends="declared.operations")),
+    BoundBinding("result", arithmetic_bounds.execute_result, proved_by=("latency",),
+                 probe=Probe(start="valid", end="done", in_flight="stages", classed=True)),
+    BoundBinding("stream", arithmetic_bounds.execute_stream,
+                 probe=Probe(start="valid", end="done", starts="declared.operations",
+                             ends="declared.operations")),
 )
 
 # Of slot s: it is free, and the next work-group is its own or there is none.
@@ -103,7 +103,7 @@ _FIRST, _SECOND = (_INSTRUCTION.format(name) for name in ("first", "second"))
 
 def _interval(claim, start=_FIRST, end=_SECOND):
     """From an instruction to another."""
-    return Observed(claim.name, claim, Probe(start=f"past({start})", end=end))
+    return BoundBinding(claim.name, claim, Probe(start=f"past({start})", end=end))
 
 
 def _access(resource):
@@ -111,7 +111,7 @@ def _access(resource):
     mine = "(access.valid & (access.payload == s))"
     kind = {"dram": "~scratchpad", "scratchpad": "scratchpad"}[resource]
     return Probe(start=f"{mine} & {kind} & ~stall", ticks="~stall", unit="compute cycles",
-                 end=f"over[s] & held({kind}, {mine}) & ~stall", each={"s": 2}, classed=True)
+                 end=f"over[s] & held({kind}, {mine}) & ~stall", over={"s": 2}, classed=True)
 
 
 _MACHINES = {
@@ -246,11 +246,12 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.scheduler", quick=("small",)),),
         bounds=(
-            Observed("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
-                     probe=Probe(start=_FREE, each={"s": 2}, request={"slot": "s"}, classed=True,
-                                 end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} | {_GOT})))"
-                                     f" & {_GOT}")),
-            Observed("turn", scheduler_bounds.turn, proved_by=("rules",), probe=Probe(
+            BoundBinding("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
+                         probe=Probe(start=_FREE, over={"s": 2}, request={"slot": "s"},
+                                     classed=True,
+                                     end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} "
+                                         f"| {_GOT}))) & {_GOT}")),
+            BoundBinding("turn", scheduler_bounds.turn, proved_by=("rules",), probe=Probe(
                 start="(events[0].over & past(waits[1])) | (events[1].over & past(waits[0]))",
                 end="(begin[1] & past(waits[1])) | (begin[0] & past(waits[0]))", classed=True)),
         ),
@@ -289,14 +290,14 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.scratchpad", quick=("small",)),),
         bounds=(
-            Observed("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
-                     probe=_TRANSFER),
-            Observed("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
+            BoundBinding("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
+                         probe=_TRANSFER),
+            BoundBinding("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
         ),
         fpga=FpgaTarget("small"),
         signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),
         # targets have as many bits as an index of a register; its own words need 14
-        unread=("store__payload", "fetch__payload"),
+        unused_inputs=("store__payload", "fetch__payload"),
     ),
     Block(
         name="simd.access_setup",
@@ -313,8 +314,9 @@ BLOCKS = (
                       configurations=("tiny",)),
         ),
         bounds=(
-            Observed("job", transfer_unit_bounds.access_setup, proved_by=("inside",), probe=Probe(
-                start="access.valid", end="job.valid", in_flight=4, classed=True)),
+            BoundBinding("job", transfer_unit_bounds.access_setup, proved_by=("inside",),
+                         probe=Probe(start="access.valid", end="job.valid", in_flight=4,
+                                     classed=True)),
         ),
         properties=(
             Property(
@@ -347,12 +349,12 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.transfer_unit", quick=("tiny",)),),
         bounds=(
-            Observed("dram", transfer_unit_bounds.to_dram, probe=Probe(
+            BoundBinding("dram", transfer_unit_bounds.to_dram, probe=Probe(
                 start=_SHOWN.format("~"), classed=True,
                 end="request.valid & ~past(request.valid) & declared.alone")),
-            Observed("scratchpad", transfer_unit_bounds.own_scratchpad, probe=Probe(
+            BoundBinding("scratchpad", transfer_unit_bounds.own_scratchpad, probe=Probe(
                 start=_SHOWN.format(""), end=f"{_OVER} & ~past({_OVER} & stall)", classed=True)),
-            Observed("resume", transfer_unit_bounds.resume, probe=Probe(
+            BoundBinding("resume", transfer_unit_bounds.resume, probe=Probe(
                 start=f"completed.valid & {_OVER}", end=f"{_OVER} & ~stall", classed=True)),
         ),
         checker=TransferUnitCheck,
@@ -439,17 +441,17 @@ BLOCKS = (
                         "paper": Configuration({"machine": "paper"})},
         testbenches=(Testbench("axi", "cyclebound.tb.simd.host", quick=("small",)),),
         bounds=(
-            Observed("write", host_bounds.register_write, probe=Probe(
+            BoundBinding("write", host_bounds.register_write, probe=Probe(
                 request={"maps": f"s_axil_awaddr == {Register.MAP.value}"},
                 start="s_axil_awvalid & s_axil_wvalid & s_axil_awready",
                 end="s_axil_bvalid & ~past(s_axil_bvalid & ~s_axil_bready)", classed=True)),
-            Observed("read", host_bounds.register_read, probe=Probe(
+            BoundBinding("read", host_bounds.register_read, probe=Probe(
                 start="s_axil_arvalid & s_axil_arready",
                 end="s_axil_rvalid & ~past(s_axil_rvalid & ~s_axil_rready)", classed=True)),
         ),
         fpga=FpgaTarget("small"),
         signals=("top.dut.start__valid", "top.dut.mapping__valid", "top.dut.chip__valid"),
-        unread=("s_axil_awprot", "s_axil_arprot"),
+        unused_inputs=("s_axil_awprot", "s_axil_arprot"),
     ),
     Block(
         name="simd.accelerator",
@@ -467,14 +469,14 @@ BLOCKS = (
                       thorough=True),
         ),
         bounds=(
-            Observed("load", accelerator_bounds.program_load, probe=Probe(
+            BoundBinding("load", accelerator_bounds.program_load, probe=Probe(
                 start="begins", end="first(launch.valid & ~stall, begins)", ticks="~stall",
                 unit="compute cycles", classed=True)),
-            Observed("tile", accelerator_bounds.dram_tile, probe=_access("dram")),
-            Observed("indexed", accelerator_bounds.dram_indexed, probe=_access("dram")),
-            Observed("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram")),
-            Observed("scratchpad", accelerator_bounds.scratchpad_access,
-                     probe=_access("scratchpad")),
+            BoundBinding("tile", accelerator_bounds.dram_tile, probe=_access("dram")),
+            BoundBinding("indexed", accelerator_bounds.dram_indexed, probe=_access("dram")),
+            BoundBinding("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram")),
+            BoundBinding("scratchpad", accelerator_bounds.scratchpad_access,
+                         probe=_access("scratchpad")),
         ),
         checker=_pins,
         pictures=(Picture(
@@ -499,6 +501,6 @@ BLOCKS = (
         checker=_pins,
         signals=("top.dut.s_axil_awvalid", "top.dut.s_axil_arvalid", "top.dut.done",
                  "top.command.op"),
-        unread=("s_axil_awprot", "s_axil_arprot"),
+        unused_inputs=("s_axil_awprot", "s_axil_arprot"),
     ),
 )

@@ -5,9 +5,9 @@ from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Property,
     Testbench,
 )
@@ -22,7 +22,7 @@ _OFFERED, _READY = "ports[r][b].request.valid", "ports[r][b].request.ready"
 _READ = f"{_OFFERED} & (ports[r][b].request.payload.write == 0)"
 # One requester's words in one bank, back to back; how many, it says beforehand.
 _TRANSACTION = {"starts": "declared.words", "ends": "declared.words",
-                "each": {"r": "requesters", "b": "banks"}}
+                "over": {"r": "requesters", "b": "banks"}}
 
 
 def _cases(most):
@@ -72,12 +72,13 @@ BLOCKS = (
         # The next word is offered in the cycle after, so the words of a transaction add up to
         # Eq. 1; and the last one, if it is a read, is answered one cycle later.
         bounds=(
-            Observed("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True,
-                     probe=Probe(start=f"{_OFFERED} & ~past({_OFFERED} & ~{_READY})",
-                                 end=f"{_OFFERED} & {_READY}", **_TRANSACTION)),
-            Observed("read", bounds.read_completion, exhaustive=True,
-                     probe=Probe(start=f"{_READ} & ~past({_READ} & ~{_READY})",
-                                 end="ports[r][b].response.valid", in_flight=2, **_TRANSACTION)),
+            BoundBinding("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True,
+                         probe=Probe(start=f"{_OFFERED} & ~past({_OFFERED} & ~{_READY})",
+                                     end=f"{_OFFERED} & {_READY}", **_TRANSACTION)),
+            BoundBinding("read", bounds.read_completion, exhaustive=True,
+                         probe=Probe(start=f"{_READ} & ~past({_READ} & ~{_READY})",
+                                     end="ports[r][b].response.valid", in_flight=2,
+                                     **_TRANSACTION)),
         ),
         properties=(
             Property(

@@ -13,10 +13,10 @@ from cyclebound.hdl.systolic.overlapped_output import OverlappedOutputArray
 from cyclebound.hdl.systolic.row_stationary import RowStationaryArray
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
     Make,
-    Observed,
     Picture,
     Property,
     Testbench,
@@ -92,9 +92,9 @@ BLOCKS = (
                        configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
         ),
         bounds=(
-            Observed("fold", bounds.eq5_5, MACS, exhaustive=True),
-            Observed("macs", bounds.eq5_6, MACS, exhaustive=True),
-            Observed("product", bounds.completion, TO_LAST_ROW, exhaustive=True),
+            BoundBinding("fold", bounds.eq5_5, MACS, exhaustive=True),
+            BoundBinding("macs", bounds.eq5_6, MACS, exhaustive=True),
+            BoundBinding("product", bounds.completion, TO_LAST_ROW, exhaustive=True),
         ),
         properties=(
             Property(
@@ -159,10 +159,10 @@ BLOCKS = (
                        configurations=("8x8", "16x16")),
         ),
         bounds=(
-            Observed("fold", bounds.eq5_5, MACS, exhaustive=True),
-            Observed("macs", overlapped_output.overlapped_macs, MACS, exhaustive=True),
-            Observed("product", overlapped_output.overlapped_completion, TO_LAST_ROW,
-                     exhaustive=True),
+            BoundBinding("fold", bounds.eq5_5, MACS, exhaustive=True),
+            BoundBinding("macs", overlapped_output.overlapped_macs, MACS, exhaustive=True),
+            BoundBinding("product", overlapped_output.overlapped_completion, TO_LAST_ROW,
+                         exhaustive=True),
         ),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
@@ -182,10 +182,10 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.row_stationary",
                                quick=("2x3x2",)),),
         bounds=(
-            Observed("pass", row_stationary.row_completion, until(
+            BoundBinding("pass", row_stationary.row_completion, until(
                 taken("weights"), "weights", taken("results"), "windows"), exhaustive=True),
             # the last row of PEs begins, and the first ends
-            Observed("macs", row_stationary.row_macs, until(
+            BoundBinding("macs", row_stationary.row_macs, until(
                 "active[-1:]", "steps", "active[0]", "steps"), exhaustive=True),
         ),
         fpga=FpgaTarget("3x4x3"),
@@ -208,7 +208,7 @@ BLOCKS = (
             Testbench("long", "cyclebound.tb.systolic.no_local_reuse",
                       tests=("random_shapes",), thorough=True, configurations=("8x8", "16x16")),
         ),
-        bounds=(Observed("product", no_local_reuse.reuse_free_cycles, until(
+        bounds=(BoundBinding("product", no_local_reuse.reuse_free_cycles, until(
             taken("operands"), "operands", taken("results"), "operands"), exhaustive=True),),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.operands__valid", "top.dut.active", "top.dut.results__valid",

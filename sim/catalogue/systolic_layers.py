@@ -12,9 +12,9 @@ from cyclebound.hdl.systolic.max_pooling import MaxPooling
 from cyclebound.hdl.systolic.post_processing import PostProcessing
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Picture,
     Testbench,
 )
@@ -49,7 +49,7 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.post_processing",
                                quick=("tiny",)),),
-        bounds=(Observed("rows", post_process, until(
+        bounds=(BoundBinding("rows", post_process, until(
             taken("sums"), "rows", taken("results"), "rows"), exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.sums__valid", "top.dut.sums__ready", "top.dut.results__valid",
@@ -68,7 +68,7 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.im2col", quick=("2",)),),
         # the next command is accepted before the last word has left
-        bounds=(Observed("words", im2col_cycles, Probe(
+        bounds=(BoundBinding("words", im2col_cycles, Probe(
             start=taken("command"), end=f"{taken('words')} & words.payload.final", in_flight=2),
             exhaustive=True),),
         fpga=FpgaTarget("8"),
@@ -86,7 +86,7 @@ BLOCKS = (
             "8": Configuration({"columns": 8}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.max_pooling", quick=("2",)),),
-        bounds=(Observed("image", pool_cycles, until(
+        bounds=(BoundBinding("image", pool_cycles, until(
             taken("pixels"), "pixels", taken("results"), "windows"), exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.pixels__valid", "top.dut.pixels__ready", "top.dut.results__valid",
@@ -115,15 +115,15 @@ BLOCKS = (
                       tests=("mobilenet_at_full_size",), thorough=True, configurations=("8",)),
         ),
         bounds=(
-            Observed("layer", layer_cycles, Probe(
+            BoundBinding("layer", layer_cycles, Probe(
                 start=f"past({_ACCEPTED})", end=_IDLES), exhaustive=True),
             # of one command by itself
-            Observed("compute", compute_cycles, Probe(
+            BoundBinding("compute", compute_cycles, Probe(
                 start=f"past(past({_ACCEPTED} & {_COMPUTES})) & (declared.commands > 0)",
                 end=f"{_IDLES} & (declared.commands > 0)",
                 request={name: f"past(past(command.payload.{name}))"
                          for name in ("pixels", "tiles", "strips")})),
-            Observed("transfer", transfer_cycles, Probe(
+            BoundBinding("transfer", transfer_cycles, Probe(
                 start=f"past({_ACCEPTED} & ~{_COMPUTES}) & (declared.commands > 0)",
                 end=f"({taken('read')} | {taken('write')}) & (declared.commands > 0)",
                 ends="past(command.payload.count)",

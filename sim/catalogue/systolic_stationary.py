@@ -10,7 +10,7 @@ from cyclebound.hdl.systolic.weight_stationary_harness import (
     InputStationaryHarness,
     WeightStationaryHarness,
 )
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
 from cyclebound.sim.catalogue.systolic import MACS, TO_LAST_ROW, on_harness, until
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
@@ -77,10 +77,10 @@ BLOCKS = (
                        configurations=(*_LARGE_ONES, *_WIDE)),
         ),
         bounds=(
-            Observed("fold", bounds.weight_fold, MACS, exhaustive=True),
-            Observed("steps", bounds.weight_steps, _to_last_mac("weights"), exhaustive=True),
-            Observed("product", bounds.weight_completion, _to_last_row("weights"),
-                     exhaustive=True),
+            BoundBinding("fold", bounds.weight_fold, MACS, exhaustive=True),
+            BoundBinding("steps", bounds.weight_steps, _to_last_mac("weights"), exhaustive=True),
+            BoundBinding("product", bounds.weight_completion, _to_last_row("weights"),
+                         exhaustive=True),
         ),
         properties=(
             Property(
@@ -148,9 +148,10 @@ BLOCKS = (
                        configurations=("8x8", *_PUBLIC)),
         ),
         bounds=(
-            Observed("fold", bounds.input_fold, MACS, exhaustive=True),
-            Observed("steps", bounds.input_steps, _to_last_mac("inputs"), exhaustive=True),
-            Observed("product", bounds.input_completion, _to_last_row("inputs"), exhaustive=True),
+            BoundBinding("fold", bounds.input_fold, MACS, exhaustive=True),
+            BoundBinding("steps", bounds.input_steps, _to_last_mac("inputs"), exhaustive=True),
+            BoundBinding("product", bounds.input_completion, _to_last_row("inputs"),
+                         exhaustive=True),
         ),
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.inputs__valid", "top.dut.left__valid", "top.dut.active",
@@ -171,10 +172,10 @@ BLOCKS = (
             Testbench("wide", "cyclebound.tb.systolic.float_weight_stationary", thorough=True,
                       configurations=_SMALL)),
         bounds=(
-            Observed("steps", float_weight_stationary.float_steps, _to_last_mac("weights"),
-                     exhaustive=True),
-            Observed("product", float_weight_stationary.float_completion,
-                     _to_last_row("weights"), exhaustive=True),
+            BoundBinding("steps", float_weight_stationary.float_steps, _to_last_mac("weights"),
+                         exhaustive=True),
+            BoundBinding("product", float_weight_stationary.float_completion,
+                         _to_last_row("weights"), exhaustive=True),
         ),
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
@@ -195,9 +196,9 @@ BLOCKS = (
             Testbench("wide", "cyclebound.tb.systolic.float_output_stationary", thorough=True,
                       configurations=_SMALL)),
         bounds=(
-            Observed("macs", float_output_stationary.turns_macs, MACS, exhaustive=True),
-            Observed("product", float_output_stationary.turns_completion, TO_LAST_ROW,
-                     exhaustive=True),
+            BoundBinding("macs", float_output_stationary.turns_macs, MACS, exhaustive=True),
+            BoundBinding("product", float_output_stationary.turns_completion, TO_LAST_ROW,
+                         exhaustive=True),
         ),
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.active",

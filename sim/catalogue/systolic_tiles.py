@@ -4,7 +4,7 @@ from cyclebound.golden.systolic.matmul import matmul_cycles
 from cyclebound.golden.systolic.tile_sequencer import walk_cycles
 from cyclebound.hdl.systolic.matmul import Matmul
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
-from cyclebound.sim.block import Block, Configuration, FpgaTarget, Observed, Property, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
 from cyclebound.sim.catalogue.systolic import until
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
@@ -28,7 +28,7 @@ BLOCKS = (
             "16x16": Configuration({"rows": 16, "columns": 16}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.tile_sequencer", quick=("2x3",)),),
-        bounds=(Observed("walk", walk_cycles, Probe(
+        bounds=(BoundBinding("walk", walk_cycles, Probe(
             start=taken("command"), end=f"{taken('tiles')} & tiles.payload.final", classed=True,
             request={name: f"command.payload.{name}" for name in _DIMENSIONS}), exhaustive=True),),
         properties=(
@@ -64,7 +64,7 @@ BLOCKS = (
             Testbench("layers", "cyclebound.tb.systolic.matmul_layers", thorough=True,
                       configurations=("8x8", "8x8_serial")),
         ),
-        bounds=(Observed("matmul", matmul_cycles, until(
+        bounds=(BoundBinding("matmul", matmul_cycles, until(
             taken("command"), "commands", taken("results"), "rows_of_c",
             request={name: f"command.payload.{name}" for name in "mkn"}), exhaustive=True),),
         fpga=FpgaTarget("8x8"),

@@ -179,7 +179,7 @@ def read_depths(path: Path) -> dict[str, dict[int, Took]]:
 
 
 def table_of_depths(depths: Mapping[str, Mapping[int, Took]]) -> str:
-    """The same as a table: a line for each kernel, and how much the most entries are worth."""
+    """Cycles as a table: a line for each kernel, and how much the most entries are worth."""
     (least, *_, most) = entries = list(next(iter(depths.values())))
     head = ["kernel", "parts", f"{least} entries", *entries[1:], f"{most} over {least}"]
     lines = [f"| {' | '.join(map(str, head))} |", f"|{' --- |' * len(head)}"]
@@ -209,7 +209,7 @@ def draw_depths(depths: Mapping[str, Mapping[int, Took]], path: Path) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """See the module."""
+    """Run the command that the arguments name; the module's text lists them."""
     match arguments:
         case ["cycles", *names]:
             write_depths((Took(name, len(run.parts), depth, run.cycles)

@@ -38,7 +38,7 @@ class TokenBufferCheck(Watcher):
         The thread that is followed; ``followed`` knows it in the first cycle already.
     inside : list of Signal
         By operand: how many of its tokens are inside; one in the store, one in the output.
-    value, behind : list of Signal
+    value, queued : list of Signal
         By operand: the value of the older one, and of the younger.
     gone : Signal
         How many firings have left since the older tokens were complete.
@@ -54,7 +54,7 @@ class TokenBufferCheck(Watcher):
         self.followed = Signal.like(self.tid)
         self.inside = [Signal(2, name=f"inside_{k}") for k in range(count)]
         self.value = [Signal(self.width, name=f"value_{k}") for k in range(count)]
-        self.behind = [Signal(self.width, name=f"behind_{k}") for k in range(count)]
+        self.queued = [Signal(self.width, name=f"queued_{k}") for k in range(count)]
         self.gone = Signal(range(self.depth + 3))
         self.whole, self.again = Signal(), Signal()  # all needed are inside, once or twice
 
@@ -86,7 +86,7 @@ class TokenBufferCheck(Watcher):
                      & self.needed.any()),
         ]
         for k, (operand, inside) in enumerate(zip(self.operands, self.inside, strict=True)):
-            need, value, behind = self.needed[k], self.value[k], self.behind[k]
+            need, value, queued = self.needed[k], self.value[k], self.queued[k]
             offered = fire.payload["values"][k]
             enters, leaves = Signal(name=f"enters_{k}"), Signal(name=f"leaves_{k}")
             m.d.comb += [
@@ -95,11 +95,11 @@ class TokenBufferCheck(Watcher):
             ]
             m.d.sync += inside.eq(inside + enters - leaves)
             with m.If(leaves):
-                m.d.sync += value.eq(Mux(inside == 2, behind, operand.payload.data))
+                m.d.sync += value.eq(Mux(inside == 2, queued, operand.payload.data))
             with m.Elif(enters & (inside == 0)):
                 m.d.sync += value.eq(operand.payload.data)
             with m.If(enters):
-                m.d.sync += behind.eq(operand.payload.data)
+                m.d.sync += queued.eq(operand.payload.data)
             shown = fire.valid & ours & need
             m.d.sync += [
                 Assert(~(shown & (inside == 0)), f"operand {k}: fires without its token"),
@@ -160,7 +160,7 @@ class TokenBufferProof(TokenBufferCheck):
                 stored[k].eq(present[k] & (tag.data == self.tid[bits:])),
             ]
             here = out & self.needed[k]
-            kept = Mux(here, self.behind[k], self.value[k])
+            kept = Mux(here, self.queued[k], self.value[k])
             m.d.sync += [
                 Assert(~started | (inside == stored[k] + here),
                        f"invariant: operand {k} is in its entry or in the output"),
@@ -186,14 +186,14 @@ class TokenBufferProof(TokenBufferCheck):
                    "invariant: our entry is complete when all our tokens are there"),
         ]
 
-        behind = target.turn.behind
+        beyond = target.turn.beyond
         m.d.sync += [
-            Assert(~behind[0], "invariant: behind leaves out entry 0"),
-            Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
+            Assert(~beyond[0], "invariant: beyond leaves out entry 0"),
+            Assert((beyond[:-1] & ~beyond[1:]) == 0, "invariant: beyond is a thermometer"),
         ]
         size, rank = Signal(range(depth + 1)), self.rank
-        m.d.comb += [size.eq(sum(behind)),
-                     rank.eq(Mux(behind.bit_select(entry, 1), entry + size - depth, entry + size))]
+        m.d.comb += [size.eq(sum(beyond)),
+                     rank.eq(Mux(beyond.bit_select(entry, 1), entry + size - depth, entry + size))]
         m.d.sync += [
             Assert(~started | out | complete | (self.gone == 0),
                    "invariant: only complete threads are passed"),

@@ -128,12 +128,12 @@ class CommandArbiterActivates(Watcher):
     Parameters
     ----------
     target : CommandArbiter
-        The arbiter, with its state ``choices`` and ``behind``.
+        The arbiter, with its state ``choices`` and ``beyond``.
     """
 
     def __init__(self, target):
         super().__init__(target)
-        self._choices, self._behind = target.choices, target.behind
+        self._choices, self._beyond = target.choices, target.beyond
 
     def elaborate(self, platform):
         m = Module()
@@ -143,8 +143,8 @@ class CommandArbiterActivates(Watcher):
             chosen.eq(do_act.any()),
             Assert(chosen == (self.command.op == Command.ACT), "an activate lost, or of no one"),
             # or activates would have no order: each of three banks might wait for another
-            Assert((self._behind[:-1] & ~self._behind[1:]) == 0,
-                   "invariant: behind is a thermometer"),
+            Assert((self._beyond[:-1] & ~self._beyond[1:]) == 0,
+                   "invariant: beyond is a thermometer"),
             Cover(chosen, "an activate"),
         ]
         return m

@@ -26,8 +26,8 @@ class _Inside(Watcher):
     def _ways(self, m, n, unit):
         m.d.sync += [
             Assert((known.way & (known.way - 1)) == 0, "invariant: a packet has one way")
-            for known in (unit.head, unit.behind)]
-        m.d.sync += Assert(~(unit.head.way | unit.behind.way)[n],
+            for known in (unit.head, unit.queued)]
+        m.d.sync += Assert(~(unit.head.way | unit.queued.way)[n],
                            "invariant: nothing asks to turn around")
 
 
@@ -69,7 +69,7 @@ class PipelinedKeptProof(_Inside):
                 m.d.sync += first.eq(sink.payload)
             with m.Else():
                 m.d.sync += other.eq(sink.payload)
-        head, behind = (Value.cast(Mux(unit.leaves ^ place, unit.places[1], unit.places[0]))
+        head, queued = (Value.cast(Mux(unit.leaves ^ place, unit.places[1], unit.places[0]))
                         for place in (0, 1))
         m.d.sync += [
             Assert((count != 3) & (count == unit.valid + unit.second),
@@ -82,7 +82,7 @@ class PipelinedKeptProof(_Inside):
                    "invariant: what goes has an owner"),
             Assert(~unit.second | unit.valid, "invariant: a second packet needs a first"),
             Assert(~unit.valid | (head == first), "invariant: the head is in its place"),
-            Assert(~unit.second | (behind == other), "invariant: second is in its place"),
+            Assert(~unit.second | (queued == other), "invariant: second is in its place"),
             Assert(unit.enters == (unit.leaves ^ (unit.valid & ~unit.second)),
                    "invariant: the next one's place is free"),
         ]
@@ -120,7 +120,7 @@ class PipelinedKeptProof(_Inside):
             Assert((output.owner & (output.owner - 1)) == 0, "invariant: one owner"),
             Assert(~output.second | source.valid, "invariant: a second packet needs an offer"),
             Assert(~(output.second & output.moves), "invariant: there is a place"),
-            Assert(~output.second | (Value.cast(output.behind) == other),
+            Assert(~output.second | (Value.cast(output.queued) == other),
                    "invariant: the second one is kept"),
             Assert(~output.moves | (crossing == Mux(source.valid, other, first)),
                    "invariant: what was given is in the crossbar"),

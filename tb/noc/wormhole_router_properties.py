@@ -230,7 +230,7 @@ class RouterCreditProof(Watcher):
 class RouterOrderProof(_RouterWatcher):
     """No flit lost, duplicated or reordered, in a router with two ports.
 
-    Every flit is numbered by its sender, in the bits above those that say the way; what comes out
+    Every flit is numbered by its sender, in the bits above those that say the route; what comes out
     has to be numbered in order, without a gap. The invariants follow the numbers through output,
     head, store and stages. It adds read ports to the stores, to look at all their words.
 

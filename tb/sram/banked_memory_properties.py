@@ -152,19 +152,19 @@ class BankedMemoryProof(BankedMemoryCheck):
         return m
 
     def _explain(self, m, bank, arbiter):
-        count, behind = self.requesters, arbiter.behind
+        count, beyond = self.requesters, arbiter.beyond
 
         m.d.sync += [
             Assert(arbiter.held == 0, "invariant: every grant is accepted"),
-            Assert(~behind[0], "invariant: behind leaves out requester 0"),
-            Assert((behind[:-1] & ~behind[1:]) == 0, "invariant: behind is a thermometer"),
+            Assert(~beyond[0], "invariant: beyond leaves out requester 0"),
+            Assert((beyond[:-1] & ~beyond[1:]) == 0, "invariant: beyond is a thermometer"),
         ]
 
-        size = Signal(range(count + 1), name=f"size_{bank}")  # how many `behind` holds
-        m.d.comb += size.eq(sum(behind))
+        size = Signal(range(count + 1), name=f"size_{bank}")  # how many `beyond` holds
+        m.d.comb += size.eq(sum(beyond))
         ranks = [Signal(range(count), name=f"rank_{bank}_{who}") for who in range(count)]
         for who, rank in enumerate(ranks):
-            m.d.comb += rank.eq(Mux(behind[who], who + size - count, who + size))
+            m.d.comb += rank.eq(Mux(beyond[who], who + size - count, who + size))
 
         waited = self.waited[bank]
         for who, (rank, ahead) in enumerate(zip(ranks, self.ahead[bank], strict=True)):

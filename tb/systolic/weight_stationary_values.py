@@ -77,7 +77,7 @@ class WeightStationaryValuesProof(ArrayWatcher):
         return m
 
     def _control(self):
-        """All count alike."""
+        """The array, the product check and this checker count rows and folds alike."""
         t, p = self.target, self.product
         yield (t.in_fold == p.in_fold) & (t.in_fold == self.in_fold), "in fold"
         yield p.place == Mux(t.filled == self.rows, 0, t.filled), "next row of weights"

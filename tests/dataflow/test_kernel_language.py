@@ -18,7 +18,7 @@ from cyclebound.tools.dataflow import compile as compiling
 from cyclebound.tools.dataflow import segments
 from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.dataflow.operands import Spilled, Value, float_bits
-from cyclebound.tools.dataflow.random_kernels import compare, draw, kernel_of, search
+from cyclebound.tools.dataflow.random_kernels import compare, kernel_of, random_kernel, search
 from cyclebound.tools.dataflow.run import run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
 
@@ -221,7 +221,7 @@ def test_the_search_finds_wrong_arithmetic(monkeypatch):
 
 
 def test_a_drawn_kernel_is_that_of_its_seed():
-    assert draw(3).source == draw(3).source != draw(4).source
+    assert random_kernel(3).source == random_kernel(3).source != random_kernel(4).source
 
 
 # -- nothing is lost -------------------------------------------------------------------------------

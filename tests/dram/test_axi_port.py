@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""AXI4 face: what bursts mean, parameters, bounds."""
+"""AXI4 port: what bursts mean, parameters, bounds."""
 
 import re
 

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""AXI4 face: the rules of its handshakes, each against a fault; and the client in simulation."""
+"""AXI4 port: the rules of its handshakes, each against a fault; and the client in simulation."""
 
 import dataclasses
 import random

@@ -1,4 +1,4 @@
-"""The command line's face of DRAM requests."""
+"""The command line for DRAM requests."""
 
 import json
 from pathlib import Path

@@ -21,7 +21,7 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
     ("command_arbiter", "one_command", "self.refresh & self.idle & (self.rest == 0))",
      "self.refresh & (self.rest == 0))", "refresh without rest, or rest without the refresh"),
     ("command_arbiter", "activates", "Cat(turn_cas[:(i | 1) + 1].any() for i",
-     "Cat(turn_cas[i] for i", "invariant: behind is a thermometer"),
+     "Cat(turn_cas[i] for i", "invariant: beyond is a thermometer"),
     ("buffer_table", "inside_wide", "(middle << half)", "(middle << half + 1)",
      "invariant: product"),
     # buffers 16 to 31 take the places of 0 to 15: not seen of fewer

@@ -274,7 +274,7 @@ class Withdraws(PipelinedOutput):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         with m.If(self.second):
-            m.d.sync += self.source.payload.eq(self.behind)
+            m.d.sync += self.source.payload.eq(self.queued)
         return m
 
 

@@ -152,7 +152,7 @@ def test_a_request_that_no_bound_covers_has_the_signals_of_the_block():
     ("noc.mesh", "alone", "every_pair_alone"), ("noc.mesh_interfaces", "transfer", "composable")])
 def test_the_signals_are_there(tmp_path, of, what, test):
     found, block = of_square(what, test, tmp_path / "job", of=of, source=3, target=0)
-    svg = witness.draw(found)
+    svg = witness.waveform_svg(found)
     assert svg.startswith("<svg"), svg
     for name in witness.signals_for(found, block):
         assert f"{name}</title>" in svg

@@ -59,7 +59,7 @@ def test_headers_hold_a_route():
                           ([Port.EAST], "a link at least, and end with LOCAL")):
         with pytest.raises(ValueError, match=f"^route must have {says}$"):
             source_header(outputs)
-    with pytest.raises(ValueError, match=r"^route must not turn around in router 1 of its way$"):
+    with pytest.raises(ValueError, match=r"^route must not turn around in router 1 of its path$"):
         source_header([Port.EAST, Port.WEST, Port.LOCAL])
     with pytest.raises(ValueError, match=r"^destination must be within 16 x 16 tiles, not \(0, "):
         xy_header((0, 16))

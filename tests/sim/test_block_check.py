@@ -10,9 +10,9 @@ from amaranth.lib import wiring
 from cyclebound.golden.bound import bound
 from cyclebound.sim.block import (
     Block,
+    BoundBinding,
     Configuration,
     FpgaTarget,
-    Observed,
     Picture,
     Property,
 )
@@ -41,7 +41,7 @@ def one(*, width: int) -> int:
 GOOD = Block(
     "a.b", "a wire", Wire, {"c": Configuration({"width": 1}, {"width": range(1, 3)})},
     (Bench("cycle", "bench", configurations=("c",)),),
-    (Observed("move", one, Probe("i", "i"), proved_by=("so",), exhaustive=True),),
+    (BoundBinding("move", one, Probe("i", "i"), proved_by=("so",), exhaustive=True),),
     (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict}),),
     fpga=FpgaTarget("c"),
     pictures=(Picture("p", "see", "a:b", kept="k.json", testbenches=("cycle",)),))
@@ -111,12 +111,13 @@ def test_a_name_that_is_no_page(name):
     ("testbenches", (Bench("a", "m", tests=()),),
      "tests of testbench a must name some, or be None for its module's"),
     ("testbenches", (Bench("a", "m", seeds=0),), "seeds of testbench a must be at least 1"),
-    ("bounds", (Observed("x", lambda: 1),), "bound of a Observed in bounds of the block must be"),
-    ("bounds", (Observed("x/../y", one),), "the name of what a bound is on must be"),
-    ("bounds", (Observed("x", one, proved_by=("nothing",)),), "bound one names the property"),
-    ("bounds", (Observed("x", one, Probe("i", "i"), proved_by=("so",)),),
+    ("bounds", (BoundBinding("x", lambda: 1),),
+     "bound of a BoundBinding in bounds of the block must be"),
+    ("bounds", (BoundBinding("x/../y", one),), "the name of what a bound is on must be"),
+    ("bounds", (BoundBinding("x", one, proved_by=("nothing",)),), "bound one names the property"),
+    ("bounds", (BoundBinding("x", one, Probe("i", "i"), proved_by=("so",)),),
      "property so is to prove x, and declares no kind of such requests"),
-    ("bounds", (Observed("move", one, Probe("i & ", "i")),),
+    ("bounds", (BoundBinding("move", one, Probe("i & ", "i")),),
      "the probe of move: column 4 of 'i &': the expression ends too early"),
     ("properties", (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict},
                              independent={"width": "why"}),),
@@ -126,7 +127,7 @@ def test_a_name_that_is_no_page(name):
      "the file that picture p keeps must be"),
     ("pictures", (Picture("p", "see", "a:b", kept="k"),), "picture p must have both kept and"),
     ("component", None, "it must have a component, or sources and their top"),
-    ("unread", "abc", "unread of the block must be a tuple, not 'abc'"),
+    ("unused_inputs", "abc", "unused_inputs of the block must be a tuple, not 'abc'"),
 ])
 def test_refuses(field, value, says):
     with pytest.raises(UserError) as told:
@@ -192,5 +193,5 @@ def test_a_wrong_type_in_any_field(place):
         found = Catalogue([block]).find(block.name)
         found.configuration(None)
         found.testbench(found.testbenches[0].name)
-        list(itertools.chain(found.unread, found.signals))
+        list(itertools.chain(found.unused_inputs, found.signals))
     assert refused > 0

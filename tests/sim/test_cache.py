@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cyclebound.sim import cache
-from cyclebound.sim.cache import entry, key_of, known
+from cyclebound.sim.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.errors import UserError
 
 pytestmark = pytest.mark.unit
@@ -42,12 +42,12 @@ EXPECTED = {"one": b"first", "two": bytes(range(256))}
 
 def test_is_made_once():
     maker = Maker()
-    folder, cached = entry("kind", "key", maker)
+    folder, cached = find_or_make("kind", "key", maker)
     assert (contents(folder), cached, maker.made) == (EXPECTED, False, 1)
-    again, cached = entry("kind", "key", maker)
+    again, cached = find_or_make("kind", "key", maker)
     assert (again, cached, maker.made) == (folder, True, 1)
-    assert entry("kind", "other", maker)[0] != folder
-    assert entry("sort", "key", maker)[0] != folder
+    assert find_or_make("kind", "other", maker)[0] != folder
+    assert find_or_make("sort", "key", maker)[0] != folder
     assert maker.made == 3
 
 
@@ -55,12 +55,12 @@ def test_looking_for_what_is_known_does_not_wait_for_its_maker():
     seen = []
 
     def make(folder):  # the lock is held meanwhile
-        seen.append(known("kind", "key"))
+        seen.append(find_entry("kind", "key"))
         Maker()(folder)
 
-    folder, _ = entry("kind", "key", make)
+    folder, _ = find_or_make("kind", "key", make)
     assert seen == [None]
-    assert known("kind", "key") == folder
+    assert find_entry("kind", "key") == folder
 
 
 def flipped(folder):
@@ -101,11 +101,11 @@ def a_file(folder):
                     b'{"nowhere": ""}'))], ids=lambda damage: damage.__name__)
 def test_damage_is_noticed(damage):
     maker = Maker()
-    folder, _ = entry("kind", "key", maker)
+    folder, _ = find_or_make("kind", "key", maker)
     damage(folder)
-    assert entry("kind", "key", maker) == (folder, False)
+    assert find_or_make("kind", "key", maker) == (folder, False)
     assert (contents(folder), maker.made) == (EXPECTED, 2)
-    assert entry("kind", "key", maker) == (folder, True)
+    assert find_or_make("kind", "key", maker) == (folder, True)
 
 
 def test_nothing_is_kept_of_a_make_that_raises(root):
@@ -114,18 +114,18 @@ def test_nothing_is_kept_of_a_make_that_raises(root):
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match=r"^no$"):
-        entry("kind", "key", fails)
+        find_or_make("kind", "key", fails)
     assert [path.name for path in (root / "kind").iterdir()] == ["key.lock"]
     maker = Maker()
-    assert contents(entry("kind", "key", maker)[0]) == EXPECTED
+    assert contents(find_or_make("kind", "key", maker)[0]) == EXPECTED
     assert maker.made == 1
 
 
 def child(code, *words):
-    """A process that has an `entry` made, and says how often."""
-    text = ("import sys, time\nfrom cyclebound.sim.cache import entry\n"
+    """A process that asks for an entry, and says how often."""
+    text = ("import sys, time\nfrom cyclebound.sim.cache import find_or_make\n"
             f"made = []\ndef make(folder):\n    made.append(1)\n{code}\n"
-            "print(entry('kind', 'key', make)[1], len(made))\n")
+            "print(find_or_make('kind', 'key', make)[1], len(made))\n")
     return subprocess.Popen([sys.executable, "-c", text, *words], stdout=subprocess.PIPE, text=True)
 
 
@@ -138,7 +138,7 @@ def test_a_killed_process_leaves_nothing_behind(root):
     left = [path for path in (root / "kind").iterdir() if path.is_dir()]
     assert [path.name.partition(".")[0] for path in left] == ["key"]  # half an entry indeed
     maker = Maker()
-    folder, cached = entry("kind", "key", maker)
+    folder, cached = find_or_make("kind", "key", maker)
     assert (contents(folder), cached, maker.made) == (EXPECTED, False, 1)
     assert {path.name for path in (root / "kind").iterdir()} == {"key", "key.lock"}
 
@@ -154,7 +154,7 @@ def test_two_at_once_make_one(root):
 def test_others_wait_only_for_their_key():
     process = child("    print('begun', flush=True)\n    time.sleep(3600)")
     assert process.stdout.readline() == "begun\n"
-    entry("kind", "another", Maker())
+    find_or_make("kind", "another", Maker())
     assert process.poll() is None  # it still makes its own
     process.kill()
     process.communicate()
@@ -165,7 +165,7 @@ def test_a_cache_below_a_file(tmp_path, monkeypatch):
     monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "file" / "cache"))
     with pytest.raises(UserError, match=r"^cannot write the cache \S+: Not a directory; "
                                         r"set CYCLEBOUND_CACHE to a folder with room$"):
-        entry("kind", "key", Maker())
+        find_or_make("kind", "key", Maker())
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
@@ -176,7 +176,7 @@ def test_a_full_disk(monkeypatch, root, code):
     monkeypatch.setattr(cache.os, "replace", full)
     with pytest.raises(UserError, match=rf"^cannot write the cache \S+: {os.strerror(code)}; "
                                         r"set CYCLEBOUND_CACHE to a folder with room$"):
-        entry("kind", "key", Maker())
+        find_or_make("kind", "key", Maker())
     monkeypatch.undo()
     assert [path.name for path in (root / "kind").iterdir()] == ["key.lock"]
 
@@ -190,13 +190,13 @@ def test_keys_differ_where_content_does():
 
 def test_what_others_left_half_made_is_removed():
     """Unless its maker is at it: then its lock is held."""
-    entry("kind", "key", Maker())
+    find_or_make("kind", "key", Maker())
     parent = cache.cache_root() / "kind"
     for name in ("gone.abc", "busy.abc"):
         (parent / name / "deep").mkdir(parents=True)
     with (parent / "busy.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        entry("kind", "new", Maker())
+        find_or_make("kind", "new", Maker())
     assert sorted(path.name for path in parent.iterdir() if path.is_dir()) == [
         "busy.abc", "key", "new"]
 
@@ -206,4 +206,4 @@ def test_without_a_shell_to_watch(monkeypatch):
         raise OSError(errno.ENOENT, "no shell")
 
     monkeypatch.setattr("cyclebound.sim.guard.subprocess.Popen", none)
-    assert contents(entry("kind", "key", Maker())[0]) == EXPECTED
+    assert contents(find_or_make("kind", "key", Maker())[0]) == EXPECTED

@@ -303,7 +303,7 @@ def sampled(waveform, probe, component):
         return found if isinstance(found, int) else len(found)
 
     probe = replace(probe, in_flight=many(probe.in_flight),
-                    each={letter: many(value) for letter, value in probe.each.items()})
+                    over={letter: many(value) for letter, value in probe.over.items()})
     known = {name: value for name, value in vars(component).items()
              if isinstance(value, int) and not name.startswith("_")}
     found, began = [], []

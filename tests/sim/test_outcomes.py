@@ -15,7 +15,7 @@ import pytest
 
 import cyclebound.sim
 from cyclebound.sim import catalogue, outcomes, sources
-from cyclebound.sim.cache import known
+from cyclebound.sim.cache import find_entry
 from cyclebound.sim.job import Job
 from cyclebound.sim.outcomes import _Places, outcome_of_job
 from cyclebound.sim.results import Results
@@ -334,7 +334,7 @@ def emptied(file):
 def test_a_damaged_outcome_is_refused(job, name, damage):
     simulation = Simulation(job)
     key = simulation.outcome().content
-    damage(known("outcome", key) / name)
+    damage(find_entry("outcome", key) / name)
     assert (simulation.outcome().ran, simulation.ran) == ("", 2)
     assert simulation.outcome().ran
 
@@ -344,7 +344,7 @@ def test_a_damaged_outcome_is_refused(job, name, damage):
 def test_a_damaged_index_is_refused(job, damage):
     simulation = Simulation(job)
     simulation.outcome()
-    damage(known("job", _Places(job)._index) / "job.json")
+    damage(find_entry("job", _Places(job)._index) / "job.json")
     assert _Places(job).known() is None
 
 

@@ -296,7 +296,7 @@ class Ports(wiring.Component):
 
 
 ASK = Probe("ask[r].valid", "done[r]", request={"size": "ask[r].size"}, ends="declared.words",
-            each={"r": "lanes"})
+            over={"r": "lanes"})
 
 
 def test_hardware_for_each_index():
@@ -314,7 +314,7 @@ def test_counts_from_the_first_declaration_after_a_reset():
     m = Module()
     m.domains.sync = domain = ClockDomain()
     m.d.comb += domain.rst.eq(reset)
-    probe = Probe("ask[r].valid", "done[r]", each={"r": "lanes"})
+    probe = Probe("ask[r].valid", "done[r]", over={"r": "lanes"})
     [counter, _] = counters_of(m, probe, component, name="p",
                                declared=lambda what, at: on if what == "on" else Const(0),
                                now=Signal(8), classed=True, width=8)

@@ -12,7 +12,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import NotCovered, bound
-from cyclebound.sim.block import Block, Configuration, Observed, Property
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Property
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.prove import _engine, prove, run_tool
 from cyclebound.tb.probe import Probe
@@ -271,7 +271,7 @@ def round_trip(cycles):
 
     probe = Probe(start="go & (count == 0)", end="go & (count == declared.last)", ticks="go")
     claim = dataclasses.replace(claims(up_to(5)), declares={"lap": lambda p: {"last": p["top"]}})
-    return dataclasses.replace(BLOCK, properties=(claim,), bounds=(Observed(
+    return dataclasses.replace(BLOCK, properties=(claim,), bounds=(BoundBinding(
         "lap", bound(formula="top + 1", source="this test")(limit), probe,
         proved_by=("claim",)),)), claim
 

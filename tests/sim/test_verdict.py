@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cyclebound.golden.bound import NotCovered, bound
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim.block import Block, Configuration, Observed, Property, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Property, Testbench
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.variant import variant
@@ -31,7 +31,7 @@ BLOCK = Block(
     {"small": Configuration({"lanes": 1, "width": 8}, domain={"size": range(1, 4)}),
      "large": Configuration({"lanes": 1, "width": 64}),
      "wide": Configuration({"lanes": 5, "width": 8})},
-    (), (Observed("move", formula, proved_by=("fair",), exhaustive=True),), (CLAIM,))
+    (), (BoundBinding("move", formula, proved_by=("fair",), exhaustive=True),), (CLAIM,))
 
 
 def group(size, latency, count=1, *, what="move", job="j/c/t/1", test="t", first=10):
@@ -97,7 +97,7 @@ def test_a_request_that_has_not_ended():
 
 
 def test_a_prediction_is_right_only_if_every_request_took_that_long():
-    block = dataclasses.replace(BLOCK, bounds=(Observed("move", dataclasses.replace(
+    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", dataclasses.replace(
         formula, kind="prediction")),))
     row = one(group(1, 3), group(2, 5), block=block)
     assert (row.claim, row.verdict, row.failed) == ("prediction", "right", False)
@@ -129,7 +129,7 @@ def test_a_request_without_the_parameters_that_the_formula_needs():
 
 def test_a_formula_with_a_mistake_fails_and_does_not_raise():
     broken = bound(formula="?", source="?")(lambda *, size: size // 0)
-    block = dataclasses.replace(BLOCK, bounds=(Observed("move", broken),))
+    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", broken),))
     row = one(group(1, 3), block=block)
     assert row.verdict == "not covered"
     assert "ZeroDivisionError" in row.detail
@@ -161,7 +161,7 @@ def test_an_observed_request_without_a_bound():
 @pytest.mark.parametrize(("latency", "verdict"), [(0, "exact"), (1, "violated")])
 def test_where_nothing_is_allowed(latency, verdict):
     nothing = bound(formula="0", source="this test")(lambda: 0)
-    block = dataclasses.replace(BLOCK, bounds=(Observed("move", nothing),))
+    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", nothing),))
     row = one(group(1, latency), block=block)
     assert (row.verdict, row.worst, row.allowed, row.tightness) == (verdict, latency, 0, None)
 
@@ -201,7 +201,7 @@ def test_exhaustive_only_if_all_of_the_domain_was_observed():
 def test_exhaustive_needs_a_stated_domain_and_a_bound_that_claims_it():
     observed = [group(size, 1) for size in (1, 2, 3)]
     assert one(*observed, name="wide").evidence == "sampled"
-    block = dataclasses.replace(BLOCK, bounds=(Observed("move", formula),))
+    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", formula),))
     row = one(*observed, block=block)
     assert (row.evidence, row.detail) == ("sampled", "")
 

@@ -47,7 +47,7 @@ def test_every_block_exports_without_a_warning(block, name):
         made = export(block, block.configurations[name].parameters)
         gc.collect()
     assert [str(each.message) for each in unused] == []
-    assert lint(made, block.unread) == []
+    assert lint(made, block.unused_inputs) == []
 
 
 @pytest.mark.parametrize("name", PROVED_QUICKLY)

@@ -31,7 +31,7 @@ from cyclebound.golden.dataflow.plain import run_plainly
 from cyclebound.tools.dataflow.run import run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
 
-__all__ = ["Drawn", "compare", "draw", "kernel_of", "search"]
+__all__ = ["Drawn", "compare", "kernel_of", "random_kernel", "search"]
 
 THREADS, OWN = 4, 4  # elements of each thread
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 31, 255, -1, -2, -9, 65535, 0x7FFF_FFFF, -0x8000_0000)
@@ -237,7 +237,7 @@ def kernel_of(source: str, file: str) -> Kernel:
     return next(each for each in space.values() if isinstance(each, Kernel))
 
 
-def draw(seed: int) -> Drawn:
+def random_kernel(seed: int) -> Drawn:
     """The kernel of a seed."""
     rng = random.Random(f"kernel {seed}")
     writer = _Writer(rng)
@@ -298,7 +298,7 @@ Compiled = Callable[..., list[Graph]]
 
 def compare(seed: int, *, fabric: bool = True, compiled: Compiled = compile_segments) -> str:
     """What differs on the kernel of a seed; ``refused`` if it cannot be mapped, or nothing."""
-    drawn = draw(seed)
+    drawn = random_kernel(seed)
     try:
         graphs = compiled(drawn.kernel, **drawn.constants)
     except KernelError:
@@ -347,7 +347,7 @@ def search(count: int, seed: int = 0, *, fabric: bool = True, compiled: Compiled
 def main(arguments: list[str]) -> int:
     """See the module."""
     if arguments[:1] == ["show"]:
-        print(draw(int(arguments[1])).source)
+        print(random_kernel(int(arguments[1])).source)
         return 0
     if not 1 <= len(arguments) <= 2 or not all(each.isdecimal() for each in arguments):
         sys.exit(__doc__)

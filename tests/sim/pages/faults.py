@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from matplotlib.figure import Figure
 
 from cyclebound.golden.bound import bound
-from cyclebound.sim.block import Block, Configuration, Observed, Picture, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Picture, Testbench
 from cyclebound.tb.probe import Probe
 
 
@@ -82,7 +82,7 @@ def _block(name, *, formula=delay, checker=None, cycles=(3,), **bench):
         f"test.{name}", f"a delay line: {name}", Delay,
         {f"d{number}": Configuration({"cycles": number, "fault": name}) for number in cycles},
         (Testbench("cycle", "faults_bench", **bench),),
-        (Observed("delay", formula, DELAYED),), checker=checker,
+        (BoundBinding("delay", formula, DELAYED),), checker=checker,
         pictures=PICTURES if name == "good" else ())
 
 

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import bound
-from cyclebound.sim.block import Block, Configuration, Observed, Testbench
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
 from cyclebound.tb.probe import Probe
 
 
@@ -65,7 +65,7 @@ def _block(name, component, module="weak_bench", **bench):
     return Block(f"test.{name}", "a counter", component, {"three": Configuration({"width": 3})},
                  (Testbench("cycle", module, **bench),
                   Testbench("around", module, top=component)),
-                 (Observed("turns", turns, Probe("go", "go")),))
+                 (BoundBinding("turns", turns, Probe("go", "go")),))
 
 
 BLOCKS = (_block("tally", Tally), _block("offer", Offer),
