@@ -335,6 +335,7 @@ BLOCKS = (
         ),
         checker=AccessSetupCheck,
         fpga=FpgaTarget("small"),
+        unused_inputs=("grid",),  # its x: where a work-group lies in it comes with the access
         signals=("top.dut.access__valid", "top.dut.access__payload", "top.dut.job__valid",
                  "top.dut.job__payload"),
     ),
@@ -359,6 +360,8 @@ BLOCKS = (
         ),
         checker=TransferUnitCheck,
         fpga=FpgaTarget("small"),
+        # of targets, which have as many bits as an index of a register for a vector of four
+        unused_inputs=("deliver__payload", "fetch__payload"),
         signals=("top.dut.access__valid", "top.dut.access__payload", "top.dut.request__valid",
                  "top.dut.completion__0__valid", "top.dut.completion__1__valid"),
     ),

@@ -127,8 +127,7 @@ def _simulator(name: str, mutants: tuple[Mutant, ...], watched: bool, max_cycles
     configuration, _ = block.configuration(None)
     job = Job(name, configuration, "cycle", 0, "", wall_limit=60)
     component, top = design(block, job)
-    asked = asked_of(job, block.configurations[configuration], block.testbench("cycle"), component,
-                     top)
+    asked = asked_of(block, job, block.testbench("cycle"), component, top)
     return block, job, asked, build_verilator(top, ports=[*top.ports, component.mutant])
 
 

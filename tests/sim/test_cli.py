@@ -103,9 +103,9 @@ COMMANDS = {
     "simd": [],
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
-                "--litex", "--check"],
+                "--litex", "--shell", "--check"],
     "prove": ["-j", "--set", "--part", "--json"],
-    "fpga": ["--configuration", "--target", "--set", "--seed", "--json"],
+    "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--json"],
 }
 
 
@@ -114,7 +114,7 @@ def test_help_names_every_option(call, name):
     said = call(name, "--help")
     assert (said.returncode, said.stderr) == (0, "")
     for option in COMMANDS[name]:
-        assert re.search(rf"[\s|│]{option}[\s|│]", said.stdout), option
+        assert re.search(rf"[\s|│,]{option}[\s|│,]", said.stdout), option
 
 
 def test_help_names_every_command(call):
@@ -138,7 +138,7 @@ def test_list(call):
         assert block["family"] == block["block"].partition(".")[0]
         assert block["configurations"]
         # of the whole accelerator every event is compared; its bounds are those of its blocks
-        assert block["bounds"] or block["block"] == "simd.accelerator"
+        assert block["bounds"] or block["block"] == "simd.hosted_accelerator"
         assert any(kind.startswith("simulation: ") for kind in block["evidence"])
 
 

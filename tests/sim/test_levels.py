@@ -84,7 +84,7 @@ def test_what_the_full_level_adds(block):
 def test_every_block_has_something_quick():
     for block in catalogue.load():
         # the whole accelerator takes minutes to build, and all that it is made of is quick
-        if block.name != "simd.accelerator":
+        if block.name not in ("simd.accelerator", "simd.hosted_accelerator"):
             assert names(block), block.name
 
 
