@@ -9,7 +9,7 @@ import functools
 from typing import Annotated
 
 from cyclebound.golden.bound import NotCovered, Range, bound
-from cyclebound.golden.dram.bounds import check_request, tile_issue_delay
+from cyclebound.golden.dram.bounds import Bursts, Write, check_request, tile_issue_delay
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.controller import TILE_LEAD
 from cyclebound.golden.dram.dfi import CAS_PHASE, DfiPhy, dfi_part
@@ -85,7 +85,7 @@ def _longest(seen: Part, bursts: int, write: bool) -> int:
        environment="the tile begins at any word; requests before it were any, and another tile, "
                    "or a refresh, waits")
 def dfi_tile_issue_delay(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
-                         rddata_en: RddataEn, rdlat: Rdlat, bursts: int, write: int) -> int:
+                         rddata_en: RddataEn, rdlat: Rdlat, bursts: Bursts, write: Write) -> int:
     """Longest issue delay of a 1D tile of b bursts, in controller clocks; up to 256 bursts.
 
     The device allows the next request's first command LID(s, b) clocks after this one's, for a tile
@@ -119,7 +119,7 @@ def dfi_completion_delay(*, part: str | Part, ratio: int, wrlat: int, wrdata: in
 @bound(formula="17 + tile_issue_delay(b) + max(0, dfi_read + 1 - nRTP - nRP)",
        source="this project", environment=_ALONE)
 def dfi_completion(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
-                   rddata_en: RddataEn, rdlat: Rdlat, bursts: int, write: int) -> int:
+                   rddata_en: RddataEn, rdlat: Rdlat, bursts: Bursts, write: Write) -> int:
     """Controller clocks from taking a request of a tile to its completion, both included.
 
     As `controller_completion`; and every completion is held back until a read's last words are on

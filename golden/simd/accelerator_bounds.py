@@ -27,7 +27,7 @@ from cyclebound.golden.dram.request import BURST_BYTES
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd.machine import Machine, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
-from cyclebound.golden.simd.scratchpad_bounds import scratchpad_transfer
+from cyclebound.golden.simd.scratchpad_bounds import Restart, scratchpad_transfer
 
 __all__ = ["crossed", "dram_indexed", "dram_tile", "dram_tile_shared", "program_load",
            "scratchpad_access"]
@@ -147,14 +147,15 @@ def dram_tile_shared(*, machine: AnyMachine, part: AnyPart, words: Words, gap: G
                    + _RESUME)
 
 
-@bound(formula="cross(5 + lines of the bus with a word of the tile + 1)", source=_SOURCE,
+@bound(formula="cross(5 + scratchpad_transfer)", source=_SOURCE,
        environment="any policy but access: the other work-group has a scratchpad of its own, and "
                    "may do anything")
-def scratchpad_access(*, machine: AnyMachine, part: AnyPart, words: Words, gap: Gap, count: Lines
-                      ) -> int:
+def scratchpad_access(*, machine: AnyMachine, part: AnyPart, words: Words, gap: Gap, count: Lines,
+                      restart: Restart) -> int:
     """Compute cycles of a transfer between scratchpad and registers, as `dram_tile` counts them.
 
     `scratchpad_transfer` has the clocks of the transfer.
     """
     return crossed(machine, part, _SETUP + scratchpad_transfer.function(
-        words=words, gap=gap, count=count, bus=machine_named(machine).scratchpad_bus))
+        words=words, gap=gap, count=count, restart=restart,
+        bus=machine_named(machine).scratchpad_bus))

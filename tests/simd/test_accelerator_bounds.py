@@ -84,13 +84,14 @@ def test_a_program_load_takes_its_bound_from_its_worst_burst(length):
         (clocks - 1) * 625 // 1000 + 2)
 
 
-@pytest.mark.parametrize("width", [8, 9, 11, 34])
+@pytest.mark.parametrize("width", [6, 8, 9, 11, 34])
 def test_a_scratchpad_access_takes_its_bound_at_one_place(width):
     body = "".join(f"{nops(number)}ldsplin v0, 0\n" for number in range(12))
     program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 {width} 9\n.text\n{body}exit\n")
     found, _ = phases(program, Grid(8, 8, MACHINES["small"], 8), "scratchpad")
-    assert max(found) == scratchpad_access.function(machine="small", part=NAME, words=8,
-                                                    gap=width - 8, count=8)
+    assert max(found) == scratchpad_access.function(
+        machine="small", part=NAME, words=min(width, 8), gap=max(width - 8, 0), count=8,
+        restart=int(width < 8))
 
 
 @pytest.mark.parametrize("tile", SHARED)

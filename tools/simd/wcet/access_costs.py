@@ -107,7 +107,8 @@ class AccessCosts:
         """Of an access. Raises `WcetError` where its size cannot be told."""
         instruction = self._graph.instruction(node)
         if instruction.operation.unit is Unit.SCRATCHPAD:
-            return AccessCost("scratchpad", max(map(self._scratchpad, self._shapes(node))), 0)
+            return AccessCost("scratchpad", max(self._scratchpad(node, shape)
+                                                for shape in self._shapes(node)), 0)
         if "idxit" in instruction.name:
             return self._indexed(node)
         if node not in self._asked:
@@ -162,7 +163,10 @@ class AccessCosts:
             return {self._whole(buffer, buffer.words)}
         if name == "sldg":
             count = instruction.operand("B")
-            return {self._whole(buffer, 1 if count is None else count.value)}
+            words = 1 if count is None else count.value
+            if self._grid.machine.line_by_line and words > buffer.x:  # it reads whole lines
+                return {(buffer.address // WORD_BYTES, buffer.x, buffer.x, -(-words // buffer.x))}
+            return {self._whole(buffer, words)}
         if name == "sldsp":
             target = instruction.operand("D")
             assert target is not None
@@ -180,7 +184,8 @@ class AccessCosts:
             chip = instruction.operand("D")
             assert chip is not None
             return self._program.scratchpad_buffers[chip.value].x
-        return instruction.width * self._grid.width if "glin" in instruction.name else None
+        linear = "glin" in instruction.name or "splin" in instruction.name
+        return instruction.width * self._grid.width if linear else None
 
     @staticmethod
     def _whole(buffer: Buffer, words: int) -> Tile:
@@ -250,10 +255,12 @@ class AccessCosts:
 
     # -- costs -----------------------------------------------------------------------------------
 
-    def _scratchpad(self, shape: Tile) -> int:
-        first, words, period, count = shape
-        return scratchpad_cycles(Access("scratchpad", False, first, words, period, count, 0,
-                                        lambda: None), self._grid.machine.scratchpad_bus)
+    def _scratchpad(self, node: Node, shape: Tile) -> int:
+        machine = self._grid.machine
+        return scratchpad_cycles(
+            Access("scratchpad", False, *shape, limit=0, move=lambda: None,
+                   pitch=self._pitch(node)),
+            machine.scratchpad_bus, line_by_line=machine.line_by_line)
 
     def _indexed(self, node: Node) -> AccessCost:
         """Index by index: all items are examined, and any of them may be active."""
