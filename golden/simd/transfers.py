@@ -101,7 +101,7 @@ class Access:
         """The lines of the buffer that have the words, with all that the last one has."""
         if self.across is None or self.words <= self.across:
             return self
-        return replace(self, words=self.across, period=self.across,
+        return replace(self, words=self.across, period=self.across, pitch=self.across,
                        count=-(-self.words // self.across), across=None)
 
 

@@ -89,6 +89,21 @@ def test_edges_cost_what_the_pipeline_takes(machine):
 
 # -- kernels ---------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize(("text", "sizes", "chip"), [
+    ("ldsplin v0, 0\n" * 40, "8 1", "6 9"),  # clipped: each line begins a line of the bus
+    ("sldg s0, 0, 31\n" * 20, "10 9", "6 9"),  # whole lines of the buffer
+    ("sldg s0, 0, 11\n" * 20, "10 9", "6 9")])
+@pytest.mark.parametrize("bus", [4, 32])
+def test_what_is_moved_otherwise_as_built(text, sizes, chip, bus):
+    """Transfers of tiles that are clipped, and of words in a row, cost what the machine takes."""
+    machine = as_built(machine_named(f"small scratchpad_bus={bus}"))
+    program = assemble(f".data\n0 0 {sizes}\n.sp_data\n0 0 {chip}\n.text\n{text}exit\n", "k.sas")
+    grid = Grid(8, 64, machine, 8)
+    for policy in POLICIES:
+        took = measured(program, grid, memory_of(program), policy)
+        assert took <= Analysis(program, grid, PART).wcet(policy).cycles <= 1.2 * took
+
+
 @functools.cache
 def analysed(name, timing="sim-d", part=PART):
     found = case(name, SMALL)
@@ -436,7 +451,7 @@ def without_lead(monkeypatch):
 
 
 def without_scratchpads(monkeypatch):
-    monkeypatch.setattr(access_costs.AccessCosts, "_scratchpad", lambda self, shape: 0)
+    monkeypatch.setattr(access_costs.AccessCosts, "_scratchpad", lambda self, node, shape: 0)
 
 
 def without_the_last_access(monkeypatch):
