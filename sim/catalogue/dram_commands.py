@@ -56,7 +56,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="queues",
-                quick=1,
+                quick=0,
                 says="no FIFO is pushed into while it is full or popped while it is empty, "
                      "whatever is offered and popped; no entry is lost or doubled, no head "
                      "changes, every burst taken is described once",

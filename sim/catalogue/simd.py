@@ -183,7 +183,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="results",
-                quick=1,
+                quick=0,
                 says="a result comes stages cycles after its operand, and none without one; it is "
                      "NaN where the function has no value and nowhere else; reciprocals keep the "
                      "sign, roots are positive",
@@ -398,7 +398,7 @@ BLOCKS = (
             ),
             Property(
                 name="operands",
-                quick=1,
+                quick=0,
                 says="no operand is read that an instruction under way is still to write, and no "
                      "instruction waits where nothing is under way",
                 checker=ScoreboardCheck,
