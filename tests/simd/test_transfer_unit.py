@@ -29,7 +29,7 @@ MUTANTS = (
            "with m.Elif(valid & ~job.scalars\n                        | a"),
     Mutant(UNIT, "scalars beyond the last", "(target[:_SCALAR_BITS] < job.end)",
            "(target[:_SCALAR_BITS] <= job.end)"),
-    Mutant(UNIT, "a completion that nobody waits for", "kept.eq(completion.valid & self.stall)",
+    Mutant(UNIT, "a completion without a request", "kept.eq(completion.valid & self.stall)",
            "kept.eq(0)"),
     Mutant(UNIT, "an access twice", "first.eq(~self.stall)", "first.eq(1)"),
     Mutant(UNIT, "an index beyond its bits", "| self._far[slot])", ")"),
