@@ -92,7 +92,7 @@ class HostScene(DeviceSide):
 async def kernels(bench: Bench) -> None:
     """Kernels of all kinds under each policy, one after the other."""
     scene = HostScene(bench)
-    for name, policy in zip(("vector_add", "stencil", "saxpy", "srad_reduce"), Policy,
+    for name, policy in zip(("vector_add", "stencil", "saxpy", "srad_reduce", "stencil"), Policy,
                             strict=True):
         await scene.compare(name, policy)
 
