@@ -28,8 +28,11 @@ pytestmark = pytest.mark.unit
 
 
 SMALLER = {"noc.handshake_mesh": "late", "noc.pipelined_mesh": "pair"}  # than the first
+LARGE = {"dram.dfi_controller", "simd.accelerator", "simd.hosted_accelerator"}  # of blocks that are
+# exported one by one
 BLOCKS = [pytest.param(block, SMALLER.get(block.name, next(iter(block.configurations))),
-                       id=block.name) for block in catalogue.load()]
+                       id=block.name, marks=[pytest.mark.thorough] if block.name in LARGE else [])
+          for block in catalogue.load()]
 PROVED_QUICKLY = ("noc.arbiter", "systolic.tile_sequencer", "dataflow.token_buffer",
                   "dram.refresh_timer")
 
