@@ -10,8 +10,7 @@ The command ``cyclebound dataflow run`` does the same.
 import contextlib
 import json
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.dataflow_files import load_kernel, read_array
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.followed import followed
 from cyclebound.sim.job import Job, simulate
 from cyclebound.sim.sources import sources
 from cyclebound.tools.dataflow.run import map_graphs
@@ -304,7 +304,12 @@ def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric:
     (folder / "kernel.json").write_text(json.dumps({"parts": parts, "words": words,
                                                     "memory": timing.settings}))
     identity = key_of(sources(()), _BLOCK, json.dumps(parameters), "user")
-    with _followed(folder / "progress.json", run, tell):
+
+    def step(number: int, cycle: int) -> tuple[str, int, int]:
+        return (f"configuration {number + 1} of {len(run.parts)}, cycles of its bound", cycle,
+                run.bounds[number] if run.bounds else max(cycle, 1))
+
+    with followed(folder / "progress.json", tell, step):
         outcome = simulate(block, Job(_BLOCK, "own", "user", 1, str(folder),
                                       wall_limit=7 * 86400.0), identity=identity)
     if not outcome.passed:
@@ -314,29 +319,3 @@ def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric:
     run.faults = [f"{run.parts[number].accesses()[unit]}: thread {thread} at index {index}"
                   for number, unit, thread, index in ran["faults"]]
     return ran["words"]
-
-
-@contextlib.contextmanager
-def _followed(path: Path, run: KernelRun, tell: Tell) -> Iterator[None]:
-    """What the simulation says of its progress, while it runs."""
-    over = threading.Event()
-
-    def follow() -> None:
-        tell("building the simulator", 0, 1)
-        while not over.wait(0.5):
-            try:
-                number, cycle = json.loads(path.read_text())
-            except (OSError, ValueError):
-                continue
-            tell("building the simulator", 1, 1)
-            most = run.bounds[number] if run.bounds else max(cycle, 1)
-            tell(f"configuration {number + 1} of {len(run.parts)}, cycles of its bound",
-                 cycle, most)
-
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

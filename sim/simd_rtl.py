@@ -4,8 +4,7 @@ import contextlib
 import dataclasses
 import json
 import tempfile
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Configuration, Testbench
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.followed import followed
 from cyclebound.sim.job import Job, simulate
 from cyclebound.sim.sources import sources
 
@@ -90,7 +90,8 @@ def _simulated(program: Program, grid: Grid, memory: Memory, machine: str, polic
     content: dict[str, Any] = {str(number): words for number, words in memory.items()}
     np.savez(folder / "memory.npz", **content)
     identity = key_of(sources(()), _BLOCK, machine, part, "user")
-    with _followed(folder / "progress.json", grid.count, tell):
+    with followed(folder / "progress.json", tell,
+                  lambda _, launched: ("work-groups", launched, grid.count)):
         outcome = simulate(_block(machine, part), Job(_BLOCK, "own", "user", 1, str(folder),
                                                       wall_limit=7 * 86400.0), identity=identity)
     if not outcome.passed:
@@ -116,27 +117,3 @@ def _stopped(program: Program, grid: Grid, fault: dict[str, int]) -> str:
     place = next(place for place in grid.places() if place.number == fault["number"])
     name = (f" ({program.instructions[index].name})" if index < len(program.instructions) else "")
     return f"{program.where(index)}{name}, {place}: {_SAYS[cause]}"
-
-
-@contextlib.contextmanager
-def _followed(path: Path, groups: int, tell: Tell) -> Iterator[None]:
-    """What the simulation says of its progress, while it runs."""
-    over = threading.Event()
-
-    def follow() -> None:
-        tell("building the simulator", 0, 1)
-        while not over.wait(0.5):
-            try:
-                _, launched = json.loads(path.read_text())
-            except (OSError, ValueError):
-                continue
-            tell("building the simulator", 1, 1)
-            tell("work-groups", launched, groups)
-
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()

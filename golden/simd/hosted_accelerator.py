@@ -1,7 +1,7 @@
 """What a host does to run a kernel: the registers that it writes, and what it reads afterwards.
 
-The accelerator behind the registers is `golden.simd.accelerator`'s, the registers
-`golden.simd.host`'s.
+The model of the accelerator is in `golden.simd.accelerator`, that of its registers in
+`golden.simd.host`.
 """
 
 from collections.abc import Callable, Iterator

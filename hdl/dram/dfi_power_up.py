@@ -1,4 +1,4 @@
-"""Power-up sequence of a DDR3 device behind a DFI PHY.
+"""Power-up sequence of a DDR3 device that a DFI PHY drives.
 
 Part of the DFI controller, whose model, testbench and tests cover it.
 

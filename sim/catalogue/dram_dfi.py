@@ -49,7 +49,7 @@ BLOCKS = (
     ),
     Block(
         name="dram.dfi_controller",
-        summary="the DRAM controller for a DDR3 device behind a PHY of 1:2 or 1:4 (DFI)",
+        summary="the DRAM controller for a DDR3 device that a PHY of 1:2 or 1:4 drives (DFI)",
         component=DfiController,
         configurations={name: Configuration({**each, **_HURRY})
                         for name, each in _CONFIGURATIONS.items()} | {

@@ -231,8 +231,11 @@ def _tile(bench: Bench, address: int, words: int, write: bool) -> Wanted:
 
 
 async def _powered(bench: Bench) -> Scene:
+    """After power-up, and a request that waited for it: its commands come as soon as they may."""
     scene = Scene(bench)
     scene.mappings.append(Mapping(0, 0, _MOST, 1))
+    scene.fill(0, BURST_WORDS)
+    scene.requests.append(_tile(bench, 0, BURST_WORDS, False))
     while not scene.ready_for:
         assert scene.mappings  # nothing is taken before
         await scene.cycle()

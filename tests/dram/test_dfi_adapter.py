@@ -298,7 +298,7 @@ def test_converts_alone(ratio):
 @pytest.mark.parametrize(("fault", "says"), [
     (("part.eq(Mux(begins, 0, age >> low))", "part.eq(0)"), "another beat was read"),
     (("last & Mux(begins", "Mux(begins"), "bank is closed"),
-    (("_ODT_CLOCKS = 6", "_ODT_CLOCKS = 1"), "ODTH8"),
+    (("writes | recent.any()", "writes"), "ODTH8"),
     (("cycles, first = self._read_enable_at", "cycles, first = self._write_enable_at"),
      "t_rddata_en"),
 ], ids=["columns", "precharges", "termination", "read enable"])

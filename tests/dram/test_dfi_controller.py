@@ -1,4 +1,4 @@
-"""The DRAM controller behind a DFI PHY: its model, its parameters, and what its testbench finds."""
+"""The DRAM controller with a DFI PHY: its model, its parameters, what its testbench finds."""
 
 import dataclasses
 
@@ -79,7 +79,9 @@ def test_converts_alone():
 @cosim
 @pytest.mark.parametrize(("module", "name", "fault", "says"), [
     ("dfi_power_up", "DfiPowerUp", ("_ORDER = 2, 3, 1, 0", "_ORDER = 2, 3, 0, 0"), "power-up"),
-    ("dfi_power_up", "DfiPowerUp", ("_CALIBRATE_CLOCKS = 512", "_CALIBRATE_CLOCKS = 500"),
+    # the pipeline from a request to its first command hides some 100 DRAM clocks; that there are
+    # 512 is tested above
+    ("dfi_power_up", "DfiPowerUp", ("_CALIBRATE_CLOCKS = 512", "_CALIBRATE_CLOCKS = 300"),
      "tZQinit"),
     ("dfi_controller", "DfiController", ("seen.nBURST + 1 - (seen", "seen.nBURST - 8 - (seen"),
      "other words were delivered"),

@@ -193,7 +193,7 @@ compressed
 """Written by hand: CUDA 13's header, two architectures of one kernel, an empty part, PTX."""
 
 DISASSEMBLED = """
-\t.headerflags\t@"EF_CUDA_TEXMODE_UNIFIED EF_CUDA_64BIT_ADDRESS EF_CUDA_SM86 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM80)"
+\t.headerflags\t@"EF_CUDA_64BIT_ADDRESS EF_CUDA_SM86 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM80)"
 \t.elftype\t@"ET_EXEC"
 
 //--------------------- .nv.info --------------------------
@@ -242,7 +242,7 @@ empty:
 \t.align\t4
 .nv.constant0.ratio:
 \t.zero\t\t552
-"""  # noqa: E501
+"""
 """Written by hand, as nvdisasm writes: labels, a function in the kernel's section, data."""
 
 

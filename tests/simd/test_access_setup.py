@@ -18,6 +18,7 @@ from cyclebound.tools.simd.assembler import assemble
 from kit.run_bench import run_bench
 
 from ..sim.mutants import Mutant, component_of
+from .mutant_tests import mutant_tests
 
 unit = pytest.mark.unit
 SETUP = "simd.access_setup"
@@ -50,18 +51,7 @@ MUTANTS = (
 HEAD = ".data\n0 0x0 {} {}\n.sp_data\n0 0 {} {}\n.text\n"
 
 
-@unit
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
-def test_edit_fits_the_rtl(mutant):
-    assert component_of(catalogue.load().find(mutant.block), mutant) is not None
-
-
-@pytest.mark.cosim
-@pytest.mark.parametrize("mutant", [
-    MUTANTS[0], *(pytest.param(mutant, marks=pytest.mark.thorough) for mutant in MUTANTS[1:])],
-    ids=str)
-def test_the_testbench_finds(run_mutant, mutant):
-    assert run_mutant(mutant)
+test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=1)
 
 
 WIDE = {"opcode": OPCODES["ldglin"], "x": 2}

@@ -15,12 +15,12 @@ from cyclebound.golden.simd.lane_operations import LaneOperation as Op
 from cyclebound.golden.simd.lane_operations import operands_of
 from cyclebound.golden.simd.special_tables import NAN
 from cyclebound.hdl.simd.lane import Lane
-from cyclebound.sim import catalogue
 from cyclebound.tb.float_cases import hard_pair
 from cyclebound.tb.simd.lane import NAMES, WORDS, hard_operation
 from cyclebound.tb.simd.lane_properties import LaneCheck
 
-from ..sim.mutants import Mutant, component_of
+from ..sim.mutants import Mutant
+from .mutant_tests import mutant_tests
 
 unit = pytest.mark.unit
 LANE = "simd.lane"
@@ -200,15 +200,4 @@ def test_checker_is_quiet(play):
     assert len(play(dut, NAMES, some_operations(2, 20), LaneCheck(dut))) > 120
 
 
-@unit
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
-def test_edit_fits_the_rtl(mutant):
-    assert component_of(catalogue.load().find(mutant.block), mutant) is not None
-
-
-@pytest.mark.cosim
-@pytest.mark.parametrize("mutant", [
-    MUTANTS[0], *(pytest.param(mutant, marks=pytest.mark.thorough) for mutant in MUTANTS[1:])],
-    ids=str)
-def test_the_testbench_finds(run_mutant, mutant):
-    assert run_mutant(mutant)
+test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=1)

@@ -23,7 +23,8 @@ from cyclebound.tb.simd.special_functions_properties import (
 )
 from kit.run_bench import run_bench
 
-from ..sim.mutants import Mutant, component_of
+from ..sim.mutants import Mutant
+from .mutant_tests import mutant_tests
 
 unit = pytest.mark.unit
 UNIT = "simd.special_functions"
@@ -230,15 +231,4 @@ def test_harness_in_amaranths_simulator():
                            "maximum": 6, "cycles": count + 5, "fault": 0}
 
 
-@unit
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
-def test_edit_fits_the_rtl(mutant):
-    assert component_of(catalogue.load().find(mutant.block), mutant) is not None
-
-
-@pytest.mark.cosim
-@pytest.mark.parametrize("mutant", [
-    MUTANTS[0], *(pytest.param(mutant, marks=pytest.mark.thorough) for mutant in MUTANTS[1:])],
-    ids=str)
-def test_the_testbench_finds(run_mutant, mutant):
-    assert run_mutant(mutant)
+test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=1)

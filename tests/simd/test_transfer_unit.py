@@ -10,12 +10,12 @@ from cyclebound.golden.simd.machine import MACHINES, as_built
 from cyclebound.golden.simd.transfer_unit import MEM_IDX, SlotState, perform
 from cyclebound.golden.simd.transfers import Fault
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
-from cyclebound.sim import catalogue
 from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
 from kit.faults import Stub
 from kit.run_bench import run_bench
 
-from ..sim.mutants import Mutant, component_of
+from ..sim.mutants import Mutant
+from .mutant_tests import mutant_tests
 
 unit = pytest.mark.unit
 UNIT = "simd.transfer_unit"
@@ -40,17 +40,7 @@ MUTANTS = (
 )
 
 
-@unit
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
-def test_edit_fits_the_rtl(mutant):
-    assert component_of(catalogue.load().find(mutant.block), mutant) is not None
-
-
-@pytest.mark.cosim
-@pytest.mark.thorough
-@pytest.mark.parametrize("mutant", MUTANTS, ids=str)
-def test_the_testbench_finds(run_mutant, mutant):
-    assert run_mutant(mutant)
+test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=0)
 
 
 @unit
