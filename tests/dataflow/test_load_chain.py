@@ -109,6 +109,7 @@ def _bounded(folder, *, memory, epochs):
     return said
 
 
+@pytest.mark.thorough
 @pytest.mark.proof
 def test_every_order_of_answers_ends(tmp_path):
     """Accesses of up to 2 cycles; with CYCLEBOUND_CHAIN_MEMORY=4, of up to 4 (minutes)."""

@@ -65,6 +65,7 @@ def ran(folder, **environment):
                            "run_buses.py"], cwd=folder, env=found, capture_output=True, text=True)
 
 
+@pytest.mark.thorough
 def test_both_buses_keep_their_bounds(built):
     done = ran(built)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
@@ -72,13 +73,12 @@ def test_both_buses_keep_their_bounds(built):
     assert re.search(r"packet .* 200 .*held", done.stdout)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("old", "new", "says"), [
     ('bound="4 - 2 * write"', 'bound="3 - write"', "access with write 0 took 4 cycles, bound 3"),
-    pytest.param("(words + 1) * (1 + stalls)", "words + stalls", "packet with words",
-                 marks=pytest.mark.thorough),
+    ("(words + 1) * (1 + stalls)", "words + stalls", "packet with words"),
     ('end="wb_cyc & wb_stb & wb_ack"', 'end="wb_cyc & wb_stb & wb_akc"', "did you mean wb_ack?"),
-    pytest.param('bound="4 - 2 * write"', 'bound="4 - 2 * burst"',
-                 "needs burst: give each in known", marks=pytest.mark.thorough),
+    ('bound="4 - 2 * write"', 'bound="4 - 2 * burst"', "needs burst: give each in known"),
     ("for _ in range(200):\n        dut.wb", "for _ in range(0):\n        dut.wb",
      "unobserved: no request was seen"),
 ])

@@ -24,6 +24,7 @@ def own(tmp_path_factory):
     return OwnFiles(tmp_path_factory.mktemp("verilog"), "round_robin_page", files)
 
 
+@pytest.mark.thorough
 def test_is_exact_and_proved(own):
     done = own.run("regress", "own.round_robin", "--no-pictures", "--json")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -139,7 +139,7 @@ LOOSE = {(X8, 0, 15, 17): 4, (X8, 0, 16, 17): 13, (X8, 0, 16, 18): 7}
 
 
 @pytest.mark.parametrize("write", [0, 1])
-@pytest.mark.parametrize("part", [X16, X8])
+@pytest.mark.parametrize("part", [X16, pytest.param(X8, marks=pytest.mark.thorough)])
 def test_a_request_takes_as_long_as_the_bound(part, write):
     """Of 1 to 48 words over any number of rows: a witness, or one with more words in its last bank.
     """

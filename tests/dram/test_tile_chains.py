@@ -25,7 +25,8 @@ def agree(part, sizes, *, write):
         assert tile_chains(**request) == tile_issue_delay(**request), request
 
 
-@pytest.mark.parametrize("part", NAMED)
+@pytest.mark.parametrize("part", [
+    X16, DDR3, *(pytest.param(part, marks=pytest.mark.thorough) for part in (X8, SLOW))])
 def test_two_derivations_agree(part):
     small = replace(PARTS[part], columns=128)
     for write in (0, 1):

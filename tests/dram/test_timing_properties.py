@@ -21,6 +21,10 @@ pytestmark = pytest.mark.unit
 
 ACT, RD, RDA, WR, WRA, PRE, PREA, REF = list(Command)[1:]
 parts = pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+QUICK = "ddr4-3200aa-x16"
+some_parts = pytest.mark.parametrize("part", [  # one of them if not all is asked for
+    pytest.param(part, id=name, marks=() if name == QUICK else pytest.mark.thorough)
+    for name, part in PARTS.items()])
 MODULE = "ddr3-1600-module"
 
 
@@ -104,8 +108,8 @@ def stranger(part, level, bank):
 
 
 @pytest.mark.parametrize(("part", "make"), [
-    *((part, timing) for part in PARTS.values()), (PARTS[MODULE], DramAgeCheck)],
-    ids=[*PARTS, "by age"])
+    *(pytest.param(part, timing, id=name, marks=() if name == QUICK else pytest.mark.thorough)
+      for name, part in PARTS.items()), pytest.param(PARTS[MODULE], DramAgeCheck, id="by age")])
 def test_each_rule_at_its_limit_and_one_cycle_early(part, make):
     """Whatever the other assertions say; each of ``before`` and ``after`` that it names."""
     told, checker = Counter(), recorded(make, part)
@@ -219,7 +223,7 @@ def test_refresh_interval():
     assert fires(short, [(most + 10, REF, 0)]) is None
 
 
-@parts
+@some_parts
 def test_first_violation_is_the_device_s(part):
     """Random walks, most of them legal and tight, until the device objects or they end."""
     objections, commands = Counter(), 0

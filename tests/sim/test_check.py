@@ -330,7 +330,9 @@ def sampled(waveform, probe, component):
 
 @pytest.mark.cosim
 @pytest.mark.parametrize("name", [
-    "dram.multi_port_front_end",  # ticks, a place for each port, a parameter at the ports
+    "dataflow.cache_banks",
+    # ticks, a place for each port, a parameter at the ports
+    pytest.param("dram.multi_port_front_end", marks=pytest.mark.thorough),
     pytest.param("dram.reorder_core", marks=pytest.mark.thorough),  # by id, past(past(...))
     pytest.param("systolic.tile_sequencer", marks=pytest.mark.thorough)])
 def test_a_waveform_has_the_requests_that_hardware_printed(tmp_path, name):

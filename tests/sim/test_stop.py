@@ -132,8 +132,8 @@ def test_kill(begin, tmp_path):
     resumes(begin, tmp_path / "run", finished(tmp_path / "run"))
 
 
-@pytest.mark.parametrize("whole_group", [
-    pytest.param(False, marks=pytest.mark.thorough), True])
+@pytest.mark.thorough
+@pytest.mark.parametrize("whole_group", [False, True])
 def test_ctrl_c(begin, tmp_path, whole_group):
     process = begin("regress", "test.slow", *QUICK, "-j", 2, "-o", "run")
     assert halfway(tmp_path / "run")
@@ -341,7 +341,8 @@ def test_ctrl_c_on_a_cluster(begin, cluster, tmp_path):
 
 
 @pytest.mark.parametrize(("address", "message"), [
-    ("tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1: "),
+    pytest.param("tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1: ",
+                 marks=pytest.mark.thorough),  # it waits
     ("nonsense://x", "no Dask scheduler answers at nonsense://x: ")])
 def test_a_dask_scheduler_that_does_not_answer(cyclebound, address, message):
     pytest.importorskip("distributed")

@@ -228,6 +228,7 @@ def test_mistakes(call, tmp_path, words, message):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.thorough
 @system
 def test_a_changed_block_has_verdicts_and_is_resumed(cyclebound, tmp_path):
     said = cyclebound("regress", "noc.arbiter", "--set", "count=3", "-o", "run", "--no-report")
