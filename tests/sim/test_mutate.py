@@ -195,6 +195,7 @@ class CountsNothing(Watcher):
         return m
 
 
+@pytest.mark.thorough
 @pytest.mark.cosim
 def test_a_block_that_breaks_a_property_has_no_mutants(weak, tmp_path):
     """Else the property would kill each mutant that the testbenches do not."""

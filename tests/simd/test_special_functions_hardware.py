@@ -231,4 +231,4 @@ def test_harness_in_amaranths_simulator():
                            "maximum": 6, "cycles": count + 5, "fault": 0}
 
 
-test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=1)
+test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=0)
