@@ -126,7 +126,7 @@ BLOCKS = (
             "unbalanced": Configuration({"depth": 2, "tid_width": 8, "delay": 0}),
             "delayed": Configuration({"depth": 2, "tid_width": 8, "delay": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.diamond"),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.diamond", quick=("unbalanced",)),),
         bounds=(
             BoundBinding("balanced", bounds.diamond_balanced, _ALL_THREADS),
             BoundBinding("unbalanced", bounds.diamond_unbalanced, _ALL_THREADS),
@@ -200,7 +200,7 @@ BLOCKS = (
                       probed=lambda harness: harness.fabric,
                       configurations=("small",), quick=()),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
-                      configurations=("divides", "divides_2"), quick=("divides",)),
+                      configurations=("divides", "divides_2"), quick=()),
             Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=tuple(_FIVES), thorough=True),
             Testbench("kernels_1024", "cyclebound.tb.dataflow.fabric_kernels",

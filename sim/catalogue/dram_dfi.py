@@ -35,7 +35,7 @@ BLOCKS = (
         component=DfiAdapter,
         configurations={name: Configuration(each) for name, each in _CONFIGURATIONS.items()},
         testbenches=(Testbench("phases", "cyclebound.tb.dram.dfi_adapter",
-                               quick=("800_1to4", "1600_1to2")),),
+                               quick=("800_1to4",)),),
         bounds=(
             BoundBinding("row", bounds.dfi_command, probe=Probe(
                 start=_ROW, end="dfi_cs_n_p0 == 0", in_flight=16)),

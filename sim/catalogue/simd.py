@@ -174,7 +174,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.special_functions", quick=("paper",)),
             Testbench("harness", "cyclebound.tb.simd.special_functions_harness",
-                      top=SpecialFunctionsHarness, probed=_unit, quick=("paper",)),
+                      top=SpecialFunctionsHarness, probed=_unit, quick=()),
             Testbench("ten_million", "cyclebound.tb.simd.special_functions_ten_million",
                       top=SpecialFunctionsHarness, probed=_unit, thorough=True,
                       max_cycles=50_000_000),
@@ -211,7 +211,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.lane", quick=("paper",)),
             Testbench("harness", "cyclebound.tb.simd.lane_harness", top=LaneHarness,
-                      probed=_unit, quick=("paper",)),
+                      probed=_unit, quick=()),
             Testbench("million", "cyclebound.tb.simd.lane_million", top=LaneHarness,
                       probed=_unit, thorough=True, max_cycles=100_000_000),
         ),

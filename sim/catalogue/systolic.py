@@ -154,7 +154,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.overlapped_output", quick=("2x3",)),
             on_harness("harness", OverlappedOutputHarness, configurations=("2x3", "4x4", "3x5"),
-                       quick=("2x3",)),
+                       quick=()),
             on_harness("long", OverlappedOutputHarness, tests=("random_shapes", "overlap_pays"),
                        configurations=("8x8", "16x16")),
         ),

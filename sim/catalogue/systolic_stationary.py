@@ -143,7 +143,7 @@ BLOCKS = (
             Testbench("wide", "cyclebound.tb.systolic.input_stationary", thorough=True,
                       configurations=("16x16_serial", *_WIDE)),
             on_harness("harness", InputStationaryHarness, configurations=_SMALL_ONES,
-                       quick=("2x3",)),
+                       quick=()),
             on_harness("long", InputStationaryHarness, tests=("random_shapes",),
                        configurations=("8x8", *_PUBLIC)),
         ),
