@@ -37,7 +37,12 @@ BLOCKS = (
             "small": Configuration({"part": "ddr4-1866m-x16", "capacity": 1 << 19,
                                     "id_width": 2}),
         },
-        testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port", quick=("small",)),),
+        testbenches=(
+            Testbench("axi", "cyclebound.tb.dram.axi_port", quick=("small",)),
+            Testbench("more", "cyclebound.tb.dram.axi_port", quick=(),
+                      tests=("every_length", "words_in_part", "bursts_that_wrap_or_stay",
+                             "traffic_with_stalls", "refreshes")),
+        ),
         bounds=(
             BoundBinding("read", bounds.axi_read, probe=Probe(
                 request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"}, **_READ)),

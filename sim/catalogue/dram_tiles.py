@@ -35,7 +35,11 @@ BLOCKS = (
             "paper": Configuration({}, domain={"start": range(16), "words": range(1, 21),
                                                "gap": range(20), "count": range(1, 4)}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.stride_sequencer"),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dram.stride_sequencer"),
+            Testbench("every", "cyclebound.tb.dram.stride_sequencer", quick=(),
+                      tests=("every_small_tile", "tiles_of_all_sizes")),
+        ),
         bounds=(
             BoundBinding("tile", bounds.stride_sequencer, exhaustive=True,
                          probe=Probe(request=_START | _SHAPE, **_WHOLE)),

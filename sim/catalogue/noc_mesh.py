@@ -79,6 +79,9 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.mesh", configurations=("square", "oblong"),
                       quick=("square",), least={"rows": 2, "columns": 2, "longest": 4}),
+            Testbench("tables", "cyclebound.tb.noc.mesh", configurations=("square", "oblong"),
+                      tests=("composable_with_tables",), quick=(),
+                      least={"rows": 2, "columns": 2, "longest": 4}),
             Testbench("harness", "cyclebound.tb.noc.mesh_harness", top=MeshHarness,
                       probed=lambda harness: harness.mesh, configurations=("harness2",),
                       quick=()),

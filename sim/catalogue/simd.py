@@ -244,7 +244,11 @@ BLOCKS = (
             "paper": Configuration({"machine": "paper"}, domain={"slot": range(2)}),
             "small": Configuration({"machine": "small"}, domain={"slot": range(2)}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.simd.scheduler", quick=("small",)),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.simd.scheduler", quick=("small",)),
+            Testbench("largest", "cyclebound.tb.simd.scheduler", tests=("the_largest_grid",),
+                      quick=()),
+        ),
         bounds=(
             BoundBinding("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
                          probe=Probe(start=_FREE, over={"s": 2}, request={"slot": "s"},
@@ -375,6 +379,8 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.compute_unit", quick=("small",),
                       observes=False),
+            Testbench("kernels", "cyclebound.tb.simd.compute_unit", quick=(), observes=False,
+                      tests=("installed_kernels", "faults_stop_a_kernel_and_the_next_one_runs")),
             Testbench("intervals", "cyclebound.tb.simd.compute_unit_intervals",
                       quick=("small",)),
             Testbench("random", "cyclebound.tb.simd.compute_unit_random", observes=False,
