@@ -50,7 +50,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="owed",
-                quick=1,
+                quick=0,
                 says="from the cycle in which a refresh falls due, exactly as many are owed as "
                      "fell due and were not done; if not late, no two are further apart than one "
                      "interval more than may be owed",

@@ -37,7 +37,7 @@ def _waits(name, mappings, says):
     """With mappings, or without any."""
     return Property(
         name=name,
-        quick=1,
+        quick=0,
         says=says,
         checker=functools.partial(BufferTableWaitProof, mappings=bool(mappings)),
         declares={"wait": lambda instance: {"mappings": mappings}},

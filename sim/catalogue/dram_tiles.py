@@ -59,7 +59,7 @@ BLOCKS = (
             ),
             *(Property(
                 name=f"inside_{periods[0]}",
-                quick=int(periods[0] == 1),
+                quick=0,
                 says="the words enabled are all the words of the tile and no others: with a line "
                      "below the lines, a column below the words of a line; for every legal tile "
                      f"with a period from {periods[0]} to {periods[-1]}",

@@ -68,7 +68,7 @@ BLOCKS = (
             ),
             Property(
                 name="credits",
-                quick=1,
+                quick=0,
                 says="whatever an input takes has a place in its FIFO",
                 checker=RouterCreditProof,
                 # an input's FIFO is the same whatever the number of ports and the routing

@@ -352,7 +352,7 @@ BLOCKS = (
                                    "words": 4}),
             "small": Configuration({"machine": "small", "words": 8}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.simd.transfer_unit", quick=("tiny",)),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.simd.transfer_unit", quick=()),),
         bounds=(
             BoundBinding("dram", transfer_unit_bounds.to_dram, probe=Probe(
                 start=_SHOWN.format("~"), classed=True,
@@ -421,14 +421,14 @@ BLOCKS = (
                 checker=ControlStackLevelCheck,
                 top=ControlStack,
                 instances=_STACKS,
-                quick=2,
+                quick=1,
                 depth=6,
                 induction=2,
                 covered=_TINY[1],
             ),
             Property(
                 name="stack_entries",
-                quick=1,
+                quick=0,
                 says="the top entry of the control stack is the last that was pushed and not "
                      "popped",
                 checker=ControlStackProof,

@@ -102,6 +102,7 @@ BLOCKS = (
             ),
             Property(
                 name="data",
+                quick=0,
                 says="a read returns, byte by byte, what was written last",
                 checker=BankedMemoryDataProof,
                 instances=({"banks": 2, "requesters": 2, "words": 4, "word_bytes": 2},),

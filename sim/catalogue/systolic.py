@@ -123,6 +123,7 @@ BLOCKS = (
             ),
             Property(
                 name="element",
+                quick=0,
                 says="each pair of operands is multiplied and added once, and no sum of up to "
                      "2 ** 17 - 1 products of int8 overflows 32 bits",
                 checker=OutputStationaryPECheck,

@@ -109,6 +109,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.accelerator", quick=("2",)),
+            Testbench("slow", "cyclebound.tb.systolic.accelerator", tests=("slow_memory",),
+                      quick=()),
             Testbench("networks", "cyclebound.tb.systolic.accelerator_networks", thorough=True,
                       configurations=("8",)),
             Testbench("full_size", "cyclebound.tb.systolic.accelerator_networks",

@@ -102,7 +102,7 @@ BLOCKS = (
             ),
             Property(
                 name="values",
-                quick=1,
+                quick=0,
                 says="every row of sums is the row of operands times the weights of its fold",
                 checker=WeightStationaryValuesProof,
                 instances=tuple(
@@ -114,7 +114,7 @@ BLOCKS = (
             ),
             Property(
                 name="element",
-                quick=1,
+                quick=0,
                 says="each operand meets the weight that is in use when it comes, and its product "
                      "is added to the sum that passes by",
                 checker=WeightStationaryPECheck,
