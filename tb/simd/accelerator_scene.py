@@ -323,10 +323,14 @@ class Scene(DeviceSide):
         if found:
             ran.events[cycle] = sorted(found)
 
-    async def compare(self, program: Program, grid: Grid, memory: Memory, policy: Policy) -> Timed:
-        """A run, with every event in its cycle and every word as the cycle model has them."""
+    async def compare(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
+                      most: int = 1 << 40) -> Timed:
+        """A run, with every event in its cycle and every word as the cycle model has them.
+
+        ``most``: as of `run`.
+        """
         wanted = {number: words.copy() for number, words in memory.items()}
-        ran, begin = await self.run(program, grid, memory, policy)
+        ran, begin = await self.run(program, grid, memory, policy, most=most)
         timed = self.timed(program, grid, wanted, policy, begin).run()
         expected = events_of(timed)
         assert ran.fault is None, ran.fault
