@@ -139,6 +139,9 @@ def regress(
         "--shard", metavar="I/N", help="Only part I of N, e.g. 1/4, for as many machines; "
         "`cyclebound merge` puts the parts together.")] = "1/1",
     seed: Seed = 1,
+    seeds: Annotated[int | None, typer.Option(
+        metavar="N", min=1, help="Every testbench with N seeds, from that one on, instead of its "
+        "own number.")] = None,
     waves: Waves = False,
     proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
     pictures: Annotated[bool | None, typer.Option(
@@ -180,7 +183,7 @@ def regress(
         raise UserError("--resume names the folder already; leave out --output")
     options = {"blocks": blocks, "configurations": configurations or (),
                "testbenches": testbenches or (), "level": "full" if full else "quick",
-               "shard": _shard(shard), "seed": seed,
+               "shard": _shard(shard), "seed": seed, "seeds": seeds,
                "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
                "fresh": fresh, "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:

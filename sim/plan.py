@@ -30,6 +30,8 @@ class Plan:
         Those of the blocks that run; none stands for all.
     seed : int
         First seed of every testbench.
+    seeds : int or None
+        How many seeds each testbench runs with; None: as many as its own number.
     level : str
         ``quick``: what each block declares as such. ``full``: everything. A configuration or
         testbench that is named runs in either.
@@ -51,6 +53,7 @@ class Plan:
     blocks: list[Block]
     folder: Path
     seed: int = 1
+    seeds: int | None = None
     configurations: Sequence[str] = ()
     testbenches: Sequence[str] = ()
     level: str = "quick"
@@ -70,8 +73,8 @@ class Plan:
     @property
     def options(self) -> dict[str, object]:
         """What a resumed run repeats, unless it is told otherwise."""
-        kept = ("seed", "configurations", "testbenches", "level", "shard", "waves", "proofs",
-                "pictures", "fpga", "simulator", "wall_limit", "pages")
+        kept = ("seed", "seeds", "configurations", "testbenches", "level", "shard", "waves",
+                "proofs", "pictures", "fpga", "simulator", "wall_limit", "pages")
         return {"blocks": [block.name for block in self.blocks],
                 **{name: getattr(self, name) for name in kept},
                 **({"changes": self.changes.as_options()} if self.changes else {})}
@@ -142,7 +145,7 @@ def jobs_of(plan: Plan) -> list[Job]:
             if units % parts != part % parts:
                 continue
             for bench in benches:
-                for seed in range(plan.seed, plan.seed + bench.seeds):
+                for seed in range(plan.seed, plan.seed + (plan.seeds or bench.seeds)):
                     job = Job(block.name, configuration, bench.name, seed, "", waves=plan.waves,
                               simulator=plan.simulator, wall_limit=plan.wall_limit,
                               pages=plan.pages, changes=plan.changes)

@@ -29,8 +29,8 @@ from cyclebound.golden.simd.machine import Machine, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.scratchpad_bounds import Restart, scratchpad_transfer
 
-__all__ = ["crossed", "dram_indexed", "dram_tile", "dram_tile_shared", "program_load",
-           "scratchpad_access"]
+__all__ = ["crossed", "dram_indexed", "dram_tile", "dram_tile_after_turn", "dram_tile_shared",
+           "program_load", "scratchpad_access", "scratchpad_after_turn"]
 
 AnyMachine = str | Machine
 AnyPart = str | Part
@@ -40,6 +40,7 @@ Lines = Annotated[int, Range(1, says="of the tile")]
 Write = Annotated[int, Range(0, 1, says="whether it is a store")]
 Indexes = Annotated[int, Range(1, says="active items")]
 Rows = Annotated[int, Range(1, says="rows of single banks that the buffer covers")]
+Before = Annotated[int, Range(1, says="compute cycles of the other work-group's access by itself")]
 Length = Annotated[int, Range(1, INSTRUCTIONS, says="instructions of the program")]
 
 _SETUP = 5          # DRAM clocks from an access's first to its being with its memory
@@ -159,3 +160,57 @@ def scratchpad_access(*, machine: AnyMachine, part: AnyPart, words: Words, gap: 
     return crossed(machine, part, _SETUP + scratchpad_transfer.function(
         words=words, gap=gap, count=count, restart=restart,
         bus=machine_named(machine).scratchpad_bus))
+
+
+def _after_turn(machine: AnyMachine, part: AnyPart, before: int, clocks: int) -> int:
+    """Compute cycles of an access that is done ``clocks`` DRAM clocks after its turn has come and
+    it is set up; the most over all places in the pattern of both clocks.
+
+    Before it goes one access of the other work-group at most, by ``before`` compute cycles from
+    its own turn on. This work-group issued nothing before the cycle in which the other's access was
+    shown, nor before that in which its own last one was over, which may have been the other's turn;
+    and its access is shown D + 1 cycles after it issued. So if it is shown in cycle n, the other's
+    turn was in n - (D + 1) or earlier, and the other is over in ``n + before - D - 2``.
+    """
+    found, known = machine_named(machine), part_named(part)
+    compute, dram = found.compute_ps, known.tck_ps
+    wait = before - (found.decode_stages + found.execute_stages) - 2
+    return max(_seen(max(_begins(cycle, compute, dram) + _SETUP,
+                         _begins(cycle + wait, compute, dram)) + clocks, compute, dram) - cycle + 1
+               for cycle in range(dram // gcd(compute, dram)))
+
+
+@bound(formula="max over n of s(max(b(n) + 5, b(n + before - D - 2)) + scratchpad_transfer) - n "
+               "+ 1", source=_SOURCE,
+       environment="policy access; the other work-group's accesses take before compute cycles at "
+                   "most, from the cycle that shows them or, if that is later, from their turn to "
+                   "the cycle that shows their end, both included")
+def scratchpad_after_turn(*, machine: AnyMachine, part: AnyPart, words: Words, gap: Gap,
+                          count: Lines, restart: Restart, before: Before) -> int:
+    """`scratchpad_access` under policy access, where scratchpads and DRAM take turns.
+
+    The other's access, of either kind, was shown D + 1 cycles (decode and execute stages, and one)
+    before this one or earlier, and so was its turn, if it had to wait for this work-group's last
+    one. ``before`` is `scratchpad_access` for a transfer of its scratchpad; for a tile in DRAM
+    `dram_tile_shared` with no clock for another tile, so ``cross(5 + 16 + nRFC +
+    tile_2d_issue_delay + 1)``, as a refresh may go before it.
+    """
+    return _after_turn(machine, part, before, scratchpad_transfer.function(
+        words=words, gap=gap, count=count, restart=restart,
+        bus=machine_named(machine).scratchpad_bus))
+
+
+@bound(formula="max over n of s(max(b(n) + 5, b(n + before - D - 2)) + 16 + nRFC "
+               "+ tile_2d_issue_delay + 1) - n + 1", source=_SOURCE,
+       environment="policy access; the other work-group has transfers of its scratchpad only, "
+                   "which take before compute cycles at most, as scratchpad_access has them; "
+                   "refreshes fall due in any cycle, at most one in a tile's time")
+def dram_tile_after_turn(*, machine: AnyMachine, part: AnyPart, words: Words, gap: Gap,
+                         count: Lines, write: Write, before: Before) -> int:
+    """`dram_tile` under policy access, if the other work-group's scratchpad may go before it.
+
+    It is with DRAM's controller in the first clock of the cycle in which the other's access is
+    over, if it is set up by then. `scratchpad_after_turn` says when that is.
+    """
+    return _after_turn(machine, part, before, _TILE + part_named(part).nRFC
+                       + _tile_delay(part, words, gap, count, write) + _RESUME)

@@ -60,15 +60,17 @@ class DramTimeline:
         self._lookup, self._lead = lookup, lead
         self._indexed_lead = lead - TILE_LEAD + INDEX_LEAD
         self._due = part.nREFI if due is None else due  # when the next refresh falls due
+        self._completed = -1  # the cycle in which the last request was
         self._delays: dict[tuple[int, int, int, int, bool], int] = {}
 
     def tile(self, cycle: int, access: Access, *, line_by_line: bool = False) -> int:
         """The cycle in which a tile taken in ``cycle`` is completed.
 
-        ``line_by_line``: see `Machine`.
+        ``line_by_line``: see `Machine`. An empty one is refused when all before it are completed.
         """
         if access.empty:
-            return max(cycle + self._lookup, self.rest)
+            self._completed = max(cycle + self._lookup, self._completed + 1)
+            return self._completed
         if line_by_line:
             access = access.whole_lines
         if not (access.split and line_by_line):
@@ -109,7 +111,7 @@ class DramTimeline:
             self.rest = max(self._due, self.rest) + self.part.nRFC
             self._due += self.part.nREFI
             self.refreshes += 1
-        self.rest = max(start + lead, self.rest) + delay
+        self.rest = self._completed = max(start + lead, self.rest) + delay
         return self.rest
 
     def _tile_delay(self, access: Access) -> int:

@@ -476,6 +476,8 @@ BLOCKS = (
             Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses", thorough=True),
             Testbench("faults", "cyclebound.tb.simd.accelerator_faults", observes=False,
                       thorough=True),
+            Testbench("random", "cyclebound.tb.simd.accelerator_random", observes=False,
+                      thorough=True, seeds=4, max_cycles=20_000_000),
         ),
         bounds=(
             BoundBinding("load", accelerator_bounds.program_load, probe=Probe(
@@ -486,6 +488,10 @@ BLOCKS = (
             BoundBinding("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram")),
             BoundBinding("scratchpad", accelerator_bounds.scratchpad_access,
                          probe=_access("scratchpad")),
+            BoundBinding("scratchpad_turn", accelerator_bounds.scratchpad_after_turn,
+                         probe=_access("scratchpad")),
+            BoundBinding("tile_turn", accelerator_bounds.dram_tile_after_turn,
+                         probe=_access("dram")),
         ),
         checker=_pins,
         pictures=(Picture(

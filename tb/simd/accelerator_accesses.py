@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from cyclebound.golden.dram.bounds import most_bursts
+from cyclebound.golden.dram.bounds import most_bursts, tile_2d_issue_delay
 from cyclebound.golden.dram.index_bounds import buffer_rows
 from cyclebound.golden.dram.request import BURST_WORDS, WORD_BYTES
 from cyclebound.golden.dram.tile_search import Longest, longest_lines, longest_run
 from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.accelerator_bounds import crossed, scratchpad_access
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
@@ -22,6 +23,8 @@ TILES: tuple[Tile, ...] = ((1, 0, 1), (16, 0, 1), (64, 0, 1), (200, 0, 1), (8, 1
 SHARED: tuple[Tile, ...] = ((16, 0, 1), (64, 0, 1), (200, 0, 1), (32, 5, 6))
 # Widths of a scratchpad's lines, for tiles of 8 lines of 8 words.
 WIDTHS = 8, 9, 11, 12, 34
+TURNS = 12  # accesses of a work-group where accesses take turns
+TURNS_SHAPE = {"words": 8, "gap": WIDTHS[1] - 8, "count": 8, "restart": 0}  # of those to scratchpads
 LENGTHS = 1, 8, 9, 40, 200, 2048
 # An access begins at one of five places in the pattern of both clocks: with so many instructions
 # more before it each time, at each of them.
@@ -54,6 +57,32 @@ def tile_program(tile: Tile, address: int, body: str) -> Program:
 
 def nops(count: int) -> str:
     return "nop\n" * count
+
+
+def turns_program(tile: Tile, address: int, write: bool) -> Program:
+    """Of work-groups of 8 lines of 8 items, below each other: every second one has tiles in DRAM,
+    the others transfers of their scratchpads."""
+    words, gap, count = tile
+
+    def loop(label: str, access: str) -> str:
+        return (f"{label}:\n{access}\nsisub s1, s1, 1\n#bound branchcycle {TURNS - 1} 1\n"
+                f"sicj.g {label}, s1\n")
+
+    return assemble(
+        f".data\n0 {WORD_BYTES * address:#x} {words + gap} {count}\n.sp_data\n"
+        f"0 0 {words} {count}\n1 {WORD_BYTES * words * count:#x} {WIDTHS[1]} 9\n.text\n"
+        f"smov s0, sc.wg_off_y\nsand s0, s0, 8\nsmov s1, {TURNS}\nsicj.nz others, s0\n"
+        + loop("again", f"{'stg2sptile' if write else 'ldg2sptile'} 0, 0") + "exit\n"
+        + loop("others", "ldsplin v0, 1") + "exit\n")
+
+
+def before_turn(machine: str, part: Part, tile: Tile | None, write: bool) -> int:
+    """Compute cycles of a tile, or of `turns_program`'s transfers of a scratchpad, by itself."""
+    if tile is None:
+        return scratchpad_access.function(machine=machine, part=part, **TURNS_SHAPE)
+    words, gap, count = tile
+    return crossed(machine, part, 5 + 16 + part.nRFC + 1 + tile_2d_issue_delay.function(
+        part=part, words=words, period=words + gap, count=count, write=int(write)))
 
 
 async def play(scene: Scene, program: Program, grid: Grid, policy: Policy = Policy.UNCONSTRAINED,
@@ -146,6 +175,23 @@ async def two_work_groups(bench: Bench) -> None:
             await play(scene, program, Grid(4 * scene.machine.items, 1, scene.machine),
                        list(Policy)[number % len(Policy)])
             bench.undeclare("tile_shared")
+
+
+@testbench
+async def turns(bench: Bench) -> None:
+    """Tiles of one work-group and a scratchpad of the other take turns, through refreshes."""
+    scene = Scene(bench)
+    name = bench.parameters["machine"]
+    for tile in SHARED:
+        for write in (False, True):
+            program = turns_program(tile, worst_address(scene.part, tile, write), write)
+            bench.declare("scratchpad_turn", **TURNS_SHAPE,
+                          before=before_turn(name, scene.part, tile, write))
+            bench.declare("tile_turn", **kind(tile, write),
+                          before=before_turn(name, scene.part, None, write))
+            await play(scene, program, Grid(8, 32, scene.machine, 8), Policy.ACCESS)
+            bench.undeclare("scratchpad_turn")
+            bench.undeclare("tile_turn")
 
 
 @testbench

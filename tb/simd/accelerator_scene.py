@@ -123,6 +123,7 @@ class DeviceSide:
         self.device = DramDevice(self.part)
         self.now = 0  # DRAM clocks since reset
         self.refreshes = 0
+        self._refreshed: list[int] = []  # in which clocks they were chosen, one before the pins
         i, o = bench.inputs, bench.outputs
         self._dq_in = i["dq_in"]
         self._op, self._driven = o["command.op"], o["dq_out.valid"]
@@ -145,7 +146,9 @@ class DeviceSide:
         if seen & self._busy:
             assert not self._late.of(seen), "a refresh came too late"
             op = Command(self._op.of(seen))
-            self.refreshes += op is Command.REF
+            if op is Command.REF:
+                self.refreshes += 1
+                self._refreshed.append(self.now - 1)
             if op is not Command.NOP:
                 self.device.command(self.now, op, self._command["bank"].of(seen),
                                     self._command["row"].of(seen) if op is Command.ACT else 0,
@@ -210,8 +213,11 @@ class DeviceSide:
         """The cycle model of a run that began in that DRAM clock; ``memory`` is its own."""
         due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
         built = replace(grid, machine=as_built(grid.machine))
+        timeline = DramTimeline(self.part, due=due)
+        under_way = [clock for clock in self._refreshed if clock <= begin][-1:]
+        timeline.rest = max([0, *(clock + self.part.nRFC - begin for clock in under_way)])
         return CycleModel(program, built, memory, policy=policy, part=self.part,
-                          timeline=DramTimeline(self.part, due=due))
+                          timeline=timeline)
 
 
 class Scene(DeviceSide):
@@ -323,10 +329,14 @@ class Scene(DeviceSide):
         if found:
             ran.events[cycle] = sorted(found)
 
-    async def compare(self, program: Program, grid: Grid, memory: Memory, policy: Policy) -> Timed:
-        """A run, with every event in its cycle and every word as the cycle model has them."""
+    async def compare(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
+                      most: int = 1 << 40) -> Timed:
+        """A run, with every event in its cycle and every word as the cycle model has them.
+
+        ``most``: as of `run`.
+        """
         wanted = {number: words.copy() for number, words in memory.items()}
-        ran, begin = await self.run(program, grid, memory, policy)
+        ran, begin = await self.run(program, grid, memory, policy, most=most)
         timed = self.timed(program, grid, wanted, policy, begin).run()
         expected = events_of(timed)
         assert ran.fault is None, ran.fault

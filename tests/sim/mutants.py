@@ -125,20 +125,20 @@ def _simulator(name: str, mutants: tuple[Mutant, ...], watched: bool, max_cycles
         component=lambda **parameters: SideBySide([
             component_of(found, mutant)(**parameters) for mutant in (None, *mutants)]))
     configuration, _ = block.configuration(None)
-    job = Job(name, configuration, "cycle", 0, "", wall_limit=60)
+    job = Job(name, configuration, "cycle", 0, "")
     component, top = design(block, job)
     asked = asked_of(block, job, block.testbench("cycle"), component, top)
     return block, job, asked, build_verilator(top, ports=[*top.ports, component.mutant])
 
 
 def run_mutant(name: str, mutants: tuple[Mutant, ...], which: Mutant | None, folder: Path, *,
-               watched: bool, max_cycles: int) -> tuple[Block, Outcome]:
+               watched: bool, max_cycles: int, wall_limit: float = 60) -> tuple[Block, Outcome]:
     """Run the per-cycle testbench of a block's first configuration on one of its mutants, or on
     the block itself, in the simulator that has them all."""
     block, job, asked, build = _simulator(name, mutants, watched, max_cycles)
     write_job(folder, {**asked, "mutant": mutants.index(which) + 1 if which else 0})
-    return block, run(dataclasses.replace(job, folder=str(folder)), build.command(None), folder,
-                      block.testbench("cycle").module)
+    return block, run(dataclasses.replace(job, folder=str(folder), wall_limit=wall_limit),
+                      build.command(None), folder, block.testbench("cycle").module)
 
 
 ARBITER, MEMORY, ARRAY = "noc.arbiter", "sram.banked_memory", "systolic.output_stationary"

@@ -12,9 +12,11 @@ from cyclebound.golden.simd.accelerator_bounds import (
     crossed,
     dram_indexed,
     dram_tile,
+    dram_tile_after_turn,
     dram_tile_shared,
     program_load,
     scratchpad_access,
+    scratchpad_after_turn,
 )
 from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
 from cyclebound.golden.simd.memory_timing import DramTimeline
@@ -22,9 +24,12 @@ from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tb.simd.accelerator_accesses import (
     SHARED,
     TILES,
+    TURNS_SHAPE,
+    before_turn,
     kind,
     nops,
     tile_program,
+    turns_program,
     worst_address,
 )
 from cyclebound.tools.simd.assembler import assemble
@@ -106,6 +111,24 @@ def test_two_work_groups_keep_the_bound_whenever_refreshes_fall_due(tile, policy
                              policy=policy)[0]) for due in range(300, 4000, 131))
     assert longest <= bound
     assert longest > bound / 2
+
+
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("tile", SHARED)
+def test_turns_keep_their_bounds_whenever_refreshes_fall_due(tile, write):
+    program = turns_program(tile, worst_address(PART, tile, write), write)
+    bounds = {
+        "scratchpad": scratchpad_after_turn.function(
+            machine="small", part=NAME, **TURNS_SHAPE,
+            before=before_turn("small", PART, tile, write)),
+        "dram": dram_tile_after_turn.function(
+            machine="small", part=NAME, **kind(tile, write),
+            before=before_turn("small", PART, None, write))}
+    for resource, bound in bounds.items():
+        longest = max(max(phases(program, Grid(8, 32, MACHINES["small"], 8), resource, due=due,
+                                 policy=Policy.ACCESS)[0]) for due in range(300, 4000, 131))
+        print(resource, tile, write, longest, bound)
+        assert bound * 0.6 < longest <= bound
 
 
 def test_the_crossing_is_the_worst_of_five_places():

@@ -124,6 +124,29 @@ def test_indexes_that_wait_for_another_request():
     assert timeline.indexed(taken[1], access, [50], 64) == done[1]
 
 
+@pytest.mark.parametrize("pause", [0, 20, 60, 400])
+def test_an_empty_tile_is_refused_after_the_request_before_it(pause):
+    """Completions are one in a cycle."""
+    controller, timeline = Controller(), DramTimeline(PART)
+    tile = BufferRequest(0, 0, 0, 64, 2, pitch=64, destination=Destination.SCRATCHPAD)
+    nowhere = BufferRequest(0, 0, 0, 0, 0, pitch=64, destination=Destination.SCRATCHPAD)
+    taken, offers, done, earliest = [], [tile, nowhere], [], 0
+    while len(done) < 2:
+        more = {"request": offers[0]} if offers and controller.cycle >= earliest else {}
+        shown = controller._step(**more)
+        if more and shown.takes_request:
+            taken.append(controller.cycle - 1)
+            earliest = controller.cycle + pause
+            offers.pop(0)
+        if shown.completion is not None:
+            done.append(controller.cycle - 1)
+    access = Access("dram", False, 0, 64, X, 2, X * Y, nothing)
+    assert timeline.tile(taken[0], access) == done[0]
+    access = Access("dram", False, 0, 0, X, 0, X * Y, nothing)
+    assert timeline.tile(taken[1], access) == done[1]
+    assert (done[1] == done[0] + 1) == (pause < 400)
+
+
 def test_indexes_that_are_all_beyond_the_buffer():
     controller, timeline = Controller(), DramTimeline(PART)
     request = BufferRequest(0, indexed=True, destination=Destination.REGISTERS)

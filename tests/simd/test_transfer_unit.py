@@ -15,7 +15,7 @@ from kit.faults import Stub
 from kit.run_bench import run_bench
 
 from ..sim.mutants import Mutant
-from .mutant_tests import mutant_tests
+from .mutant_tests import mutants_together
 
 unit = pytest.mark.unit
 UNIT = "simd.transfer_unit"
@@ -40,7 +40,7 @@ MUTANTS = (
 )
 
 
-test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=0)
+test_edit_fits_the_rtl, test_the_testbench_finds = mutants_together(MUTANTS)
 
 
 @unit

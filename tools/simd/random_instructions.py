@@ -6,6 +6,7 @@ that wait for divisions, jumps over jumps, empty masks.
 """
 
 import random
+from dataclasses import dataclass
 
 from cyclebound.golden.simd.isa import (
     SCALAR_SPECIAL,
@@ -18,7 +19,7 @@ from cyclebound.golden.simd.isa import (
 )
 from cyclebound.golden.simd.machine import Machine
 
-__all__ = ["random_instructions"]
+__all__ = ["Surroundings", "random_instructions"]
 
 _REGISTERS = {Kind.VECTOR: ("v0", "v1", "v2", "v3", "v63"), Kind.SCALAR: ("s0", "s1", "s2", "s31"),
               Kind.PREDICATE: ("p0", "p1", "p2", "p3"),
@@ -32,6 +33,8 @@ _PLAIN = tuple(operation for operation in TABLE
                if operation.unit not in (Unit.CONTROL, Unit.DRAM, Unit.SCRATCHPAD))
 _DIVIDERS = tuple(operation for operation in TABLE if operation.unit is Unit.DIVIDER)
 _SAVES = {"if": "cmask", "brk": "brk", "jc": "ret"}
+_FACTOR = 0x9E37_79B1  # odd: no difference of a register is lost in the sum
+_SCALARS = 16          # registers that accesses may load, and s31
 
 
 class _Writer:
@@ -97,6 +100,19 @@ class _Writer:
             (f"sldg s{rng.choice((0, 5))}, {buffer}, {rng.choice((1, 3, 10))}",),
         ))
 
+    def begin(self) -> None:
+        """What comes first."""
+
+    def end(self) -> None:
+        """What comes last, before ``exit``."""
+        self.lines.append(f"stglin v0, {self._rng.randrange(_BUFFERS)}")
+
+    def buffers(self) -> list[str]:
+        """Lines that declare them."""
+        items, size = self._machine.items, 1 << 16
+        return [".data", *(f"{number} {number * size:#x} {2 * items} 3"
+                           for number in range(_BUFFERS)), ".sp_data", f"0 0 {items} 2"]
+
     def block(self, depth: int) -> None:
         """A few instructions, perhaps with a mask around them, or a jump over them."""
         rng = self._rng
@@ -142,11 +158,110 @@ class _Writer:
         self.lines += ["cpop", f"{end}:"]
 
 
-def random_instructions(seed: int, machine: Machine, blocks: int = 20) -> str:
-    """The source of such a kernel, for any grid; the same for the same seed."""
+@dataclass(frozen=True)
+class Surroundings:
+    """Buffers of a kernel whose result is a sum of all registers.
+
+    Attributes
+    ----------
+    dram : tuple of (int, int, int)
+        Words from a multiple of 64 KiB to the first, words in a line, lines; two buffers at least.
+    scratchpad : tuple of (int, int)
+        Words in a line, lines.
+    result : tuple of (int, int)
+        Words in a line and lines of the grid.
+    """
+
+    dram: tuple[tuple[int, int, int], ...]
+    scratchpad: tuple[tuple[int, int], ...]
+    result: tuple[int, int]
+
+
+class _Whole(_Writer):
+    """A kernel for the whole machine: all its state is defined, and becomes part of its result.
+
+    Two more buffers of DRAM: what fills the scratchpads, and the result.
+    """
+
+    def __init__(self, rng: random.Random, machine: Machine, around: Surroundings) -> None:
+        super().__init__(rng, machine)
+        self._around = around
+        self._fills, self._result = len(around.dram), len(around.dram) + 1
+
+    def begin(self) -> None:
+        self.lines += [f"ldg2sptile {chip}, {self._fills}"
+                       for chip in range(len(self._around.scratchpad))]
+        self.lines += [f"smov s{number}, {self._rng.getrandbits(32):#x}"
+                       for number in range(3, _SCALARS)]
+
+    def access(self) -> None:
+        rng, around = self._rng, self._around
+        vector, offsets = rng.choice(_REGISTERS[Kind.VECTOR][:4]), self._offsets()
+        wide = rng.choice(("", "", ".vec2", ".vec4"))
+        buffer, chip = rng.randrange(len(around.dram)), rng.randrange(len(around.scratchpad))
+        words = around.dram[buffer][1] * around.dram[buffer][2]
+        across, lines = around.scratchpad[chip]
+        legal = (1 << words.bit_length() - 1) - 1  # so many indexes, and one
+        index = (f"and v8, {rng.choice(_REGISTERS[Kind.VECTOR])}, {legal:#x}",
+                 "movvsp vc.mem_idx, v8")
+        x, y = rng.randrange(across), rng.randrange(lines)
+        few = rng.randint(1, min(_SCALARS, words))
+        row = rng.randint(1, min(_SCALARS, across * lines - y * across - x))
+        self.lines += rng.choice((
+            (f"ldglin{wide} {vector}, {buffer}, {offsets}",),
+            (f"stglin{wide} {vector}, {buffer}, {offsets}",),
+            (f"ldglin vc.mem_data, {buffer}, {offsets}",),
+            (f"stglin vc.mem_data, {buffer}, {offsets}",),
+            (f"ldsplin {vector}, {chip}, {offsets}",), (f"stsplin {vector}, {chip}, {offsets}",),
+            (f"ldsplin vc.mem_data, {chip}, {offsets}",),
+            (f"ldg2sptile {chip}, {buffer}, {offsets}",),
+            (f"stg2sptile {chip}, {buffer}, {offsets}",),
+            (*index, f"ldgidxit {vector}, {buffer}"), (*index, f"stgidxit {vector}, {buffer}"),
+            (f"smovssp sc.sd_words, {row}",
+             f"sldsp s{rng.randint(0, _SCALARS - row)}, {chip}, {x}, {y}"),
+            (f"sldg s{rng.randint(0, _SCALARS - few)}, {buffer}, {few}",),
+        ))
+
+    def end(self) -> None:
+        """All registers, multiplied and added, in each lane; those of the work-group to each."""
+        def more(*lines: str) -> None:
+            self.lines.extend((*lines, f"imad v0, v0, {_FACTOR:#x}, v8"))
+
+        for name in ("v1", "v2", "v3", "v4", "v5", "v6", "v63"):
+            more(f"iadd v8, {name}, 0")
+        for name in _WRITABLE[Kind.VECTOR_SPECIAL]:
+            more(f"mov v8, {name}")
+        for name in _REGISTERS[Kind.PREDICATE]:
+            end = self.label()
+            more("mov v8, 1", f"cpush.if {end}", f"cmask {name}", "mov v8, 0", "cpop", f"{end}:")
+        for name in (*(f"s{number}" for number in range(1, _SCALARS)), "s31"):
+            self.lines.append(f"simad s0, s0, {_FACTOR:#x}, {name}")
+        for name in _WRITABLE[Kind.SCALAR_SPECIAL]:
+            self.lines += [f"smov s1, {name}", f"simad s0, s0, {_FACTOR:#x}, s1"]
+        self.lines += ["iadd v0, v0, s0", f"stglin v0, {self._result}"]
+
+    def buffers(self) -> list[str]:
+        around, size = self._around, 1 << 16
+        filling = tuple(max(chip[axis] for chip in around.scratchpad) for axis in (0, 1))
+        found, at = [".data"], 0
+        for number, (offset, x, y) in enumerate((*around.dram, (0, *filling),
+                                                 (0, *around.result))):
+            found.append(f"{number} {number * size + 4 * offset:#x} {x} {y}")
+        found.append(".sp_data")
+        for number, (x, y) in enumerate(around.scratchpad):
+            found.append(f"{number} {4 * at:#x} {x} {y}")
+            at += x * y
+        return found
+
+
+def random_instructions(seed: int, machine: Machine, blocks: int = 20,
+                        around: Surroundings | None = None) -> str:
+    """The source of such a kernel; the same for the same seed.
+
+    For any grid; or, with ``around``, for the grid that it names, without snoopy accesses.
+    """
     rng = random.Random(seed)
-    writer = _Writer(rng, machine)
-    items = machine.items
+    writer = _Whole(rng, machine, around) if around else _Writer(rng, machine)
     for number, register in enumerate(_REGISTERS[Kind.VECTOR]):
         special = ("lid_x", "tid_x", "lid_y", "one")[number % 4]
         writer.lines.append(f"mov {register}, vc.{special}")
@@ -158,9 +273,11 @@ def random_instructions(seed: int, machine: Machine, blocks: int = 20) -> str:
                      for register in _REGISTERS[Kind.SCALAR]]
     writer.lines += [f"itest.{rng.choice(('ez', 'g', 'le'))} p{number}, v{number}"
                      for number in range(4)]
+    writer.begin()
     for _ in range(blocks):
         writer.block(0)
-    writer.lines += [f"stglin v0, {rng.randrange(_BUFFERS)}", "exit"]
+    writer.end()
+    writer.lines.append("exit")
     for name in writer.functions:
         writer.lines.append(f"{name}:")
         writer.block(2)
@@ -168,6 +285,4 @@ def random_instructions(seed: int, machine: Machine, blocks: int = 20) -> str:
             writer.lines.append("ret p2")
         writer.block(2)
         writer.lines.append("cpop")
-    size = 1 << 16
-    buffers = [f"{number} {number * size:#x} {2 * items} 3" for number in range(_BUFFERS)]
-    return "\n".join([".data", *buffers, ".sp_data", f"0 0 {items} 2", ".text", *writer.lines, ""])
+    return "\n".join([*writer.buffers(), ".text", *writer.lines, ""])

@@ -121,6 +121,7 @@ Node = Op | If | Loop | Call | Exit | Move | Branch | Leave
 _WAYS = ("load", "store", "snoop", "gather", "scatter", "put", "get", "pick")
 # tile from SOURCE, to DATA; snoopy from TABLE, index by index; index by index to INDEXED; to the
 # scratchpad, from it with a shift, and by index
+_SNOOPY = "snoop", "pick"
 
 
 @dataclass(frozen=True)
@@ -144,11 +145,14 @@ class Mix:
         Functions.
     conditional_moves : bool
         Transfers that some path does not come to.
+    snoopy : bool
+        Snoopy transfers.
     """
 
     branches: bool = False
     calls: bool = True
     conditional_moves: bool = True
+    snoopy: bool = True
 
 
 class _Maker:
@@ -172,7 +176,8 @@ class _Maker:
         kind = rng.choice(kinds)
         value, condition = rng.randrange(_VALUES), rng.choice(CONDITIONS)
         if kind == "move":
-            return Move(rng.choice(_WAYS), value, rng.randrange(_VALUES), rng.randint(-70, 70))
+            ways = [way for way in _WAYS if self._mix.snoopy or way not in _SNOOPY]
+            return Move(rng.choice(ways), value, rng.randrange(_VALUES), rng.randint(-70, 70))
         if kind == "if":
             other = self._inside(depth + 1, 3) if rng.random() < 0.5 else ()
             return If(condition, value, self._inside(depth + 1, 3), other)

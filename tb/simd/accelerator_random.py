@@ -1,0 +1,105 @@
+"""Random programs on the accelerator, equal to the cycle model; a difference is made small.
+
+A job runs `PROGRAMS` programs, drawn from its seed: ``cyclebound regress simd.accelerator
+--testbench random --seeds 100`` runs 5,000. Of one that differs, the smallest that does is
+`SMALLEST` in the job's folder.
+"""
+
+import json
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from cyclebound.golden.simd import functional
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.work_group import KernelFault
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.simd.accelerator_scene import Scene
+from cyclebound.tools.simd.assembler import AssemblyError, assemble
+from cyclebound.tools.simd.random_programs import RandomProgram, random_program, shrink
+
+__all__ = ["PROGRAMS", "SMALLEST", "play"]
+
+PROGRAMS = 50
+SMALLEST = "smallest.sas"
+_MOST = 100_000        # compute cycles; the longest programs take a tenth
+_INSTRUCTIONS = 5_000  # of a work-group, while a program is made small
+_TRIES = 1_000         # of smaller programs
+
+
+async def _run(scene: Scene, drawn: RandomProgram) -> Counter[str]:
+    """A program on a new scene or an old one; cycles, and phases by resource."""
+    program = assemble(drawn.text)
+    timed = await scene.compare(program, drawn.grid, drawn.content(program), drawn.policy,
+                                most=_MOST)
+    return Counter(each.resource for each in timed.phases) + Counter(
+        {"compute cycles": timed.cycles, "work-groups": drawn.grid.count, drawn.policy.value: 1})
+
+
+def _legal(drawn: RandomProgram) -> Program | None:
+    """The assembled kernel, if it is one that ends without a fault."""
+    try:
+        program = assemble(drawn.text)
+        functional.run(program, drawn.grid, drawn.content(program), most=_INSTRUCTIONS)
+    except (AssemblyError, KernelFault):
+        return None
+    return program
+
+
+async def _smallest(bench: Bench, drawn: RandomProgram, why: str) -> tuple[RandomProgram, str]:
+    """The program without lines that do not matter, and how it differs."""
+    lines = drawn.text.splitlines()
+    steps = shrink(lines[drawn.kept:])
+    found, fewer, tries = drawn, next(steps, None), 0
+    while fewer is not None and tries < _TRIES:
+        tries += 1
+        tried = replace(drawn, text="\n".join([*lines[:drawn.kept], *fewer, ""]))
+        differs = False
+        if _legal(tried) is not None:
+            await bench.reset()
+            try:
+                await _run(Scene(bench), tried)
+            except AssertionError as wrong:
+                differs, found, why = True, tried, str(wrong)
+        try:
+            fewer = steps.send(differs)
+        except StopIteration:
+            fewer = None
+    return found, why
+
+
+def _keep(found: RandomProgram, why: str) -> None:
+    """Write a program where users find it, with what is to be known of it."""
+    grid = found.grid
+    folder = Path(json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())["folder"])
+    (folder / SMALLEST).write_text(
+        f"// of program {found.seed}: {grid.x} x {grid.y} items, {grid.width} wide, policy "
+        f"{found.policy.value}\n// {why}\n{found.text}")
+
+
+async def play(bench: Bench, programs: int) -> Counter[str]:
+    """Programs one after the other, without a reset. Raises `AssertionError` for the first that
+    differs, when the smallest like it is kept."""
+    scene, total = Scene(bench), Counter[str]()
+    for number in range(1, programs + 1):
+        drawn = random_program(bench.rng.getrandbits(32), scene.machine)
+        try:
+            total += await _run(scene, drawn)
+        except AssertionError as wrong:
+            small, why = await _smallest(bench, drawn, str(wrong))
+            _keep(small, why)
+            raise AssertionError(
+                f"program {drawn.seed}, number {number}: {wrong}; the smallest like it, "
+                f"{SMALLEST}, has {len(assemble(small.text).instructions)} instructions of "
+                f"{len(assemble(drawn.text).instructions)}: {why}") from None
+    bench.dut._log.info("%d programs: %s", programs, ", ".join(
+        f"{number} {name}" for name, number in sorted(total.items())))
+    return total
+
+
+@testbench
+async def programs(bench: Bench) -> None:
+    total = await play(bench, PROGRAMS)
+    assert total["dram"] > 10 * PROGRAMS
+    assert total["scratchpad"] > PROGRAMS

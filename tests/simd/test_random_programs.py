@@ -1,0 +1,100 @@
+"""Random programs for the whole machine: whatever they read has been written, and what differs is
+made small."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.accelerator import CycleModel
+from cyclebound.golden.simd.machine import MACHINES, as_built
+from cyclebound.golden.simd.scheduler import Policy
+from cyclebound.golden.simd.work_group import WorkGroup
+from cyclebound.sim import catalogue
+from cyclebound.sim.block import Testbench
+from cyclebound.sim.job import Job, simulate
+from cyclebound.tb.simd.accelerator_random import SMALLEST
+from cyclebound.tools.simd.assembler import assemble
+from cyclebound.tools.simd.random_programs import random_program, shrink
+
+unit = pytest.mark.unit
+SMALL = MACHINES["small"]
+PART = part_named("ddr4-3200aa-x16")
+
+
+def run(drawn):
+    program = assemble(drawn.text)
+    memory = drawn.content(program)
+    grid = dataclasses.replace(drawn.grid, machine=as_built(SMALL))
+    timed = CycleModel(program, grid, memory, policy=drawn.policy, part=PART).run(most=10_000)
+    return memory, timed
+
+
+@unit
+def test_they_end_and_read_what_was_written(monkeypatch):
+    """Whatever registers, predicates and scratchpads hold at first: the same words and phases."""
+    fresh = WorkGroup.__post_init__
+
+    def anything(group):
+        fresh(group)
+        rng = np.random.default_rng(group.place.number + 5)
+        group.s = rng.integers(0, 1 << 32, len(group.s)).tolist()
+        for words in (group.v, *group.vc[-2:], *group.scratchpad.values()):
+            words[...] = rng.integers(0, 1 << 32, words.shape, dtype=np.uint32)
+        group.p[...] = rng.random(group.p.shape) < 0.5
+
+    for seed in range(40):
+        drawn = random_program(seed, SMALL)
+        with monkeypatch.context() as patch:
+            memory, timed = run(drawn)
+            patch.setattr(WorkGroup, "__post_init__", anything)
+            again, other = run(drawn)
+        assert timed.phases == other.phases, f"program {seed}"
+        for number, words in memory.items():
+            assert np.array_equal(words, again[number]), f"program {seed}, buffer {number}"
+
+
+@unit
+def test_they_are_of_all_kinds():
+    drawn = [random_program(seed, SMALL) for seed in range(100)]
+    text = "".join(each.text for each in drawn)
+    for word in ("bra", "call", "ret", "brk", "cmask", "exit p", "sicj", "sidiv", "rsqrt", "ldglin",
+                 "ldglin.vec4", "stglin.vec2", "ldgidxit", "stgidxit", "ldg2sptile", "stg2sptile",
+                 "ldsplin", "stsplin", "sldg", "sldsp", "#bound", "ldglin vc.mem_data"):
+        assert word in text, word
+    assert "bidx" not in text
+    assert {each.policy for each in drawn} == set(Policy)
+    assert {each.grid.width for each in drawn} == set(SMALL.widths)
+    assert random_program(7, SMALL) == drawn[7]
+
+
+@unit
+@pytest.mark.parametrize("matter", [[3], [0, 19], [4, 5, 6], []])
+def test_lines_that_do_not_matter_are_left_out(matter):
+    steps = shrink(list(map(str, range(20))))
+    tried, fewer = 0, next(steps)
+    while True:
+        tried += 1
+        try:
+            fewer = steps.send({*map(str, matter)} <= {*fewer})
+        except StopIteration as end:
+            assert end.value == list(map(str, matter))
+            break
+    assert tried < 100
+
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+def test_a_difference_is_found_and_made_small(tmp_path):
+    """The model does not know ``brk``."""
+    block = dataclasses.replace(
+        catalogue.load().find("simd.accelerator"),
+        testbenches=(Testbench("wrong", "kit.simd_wrong_model", observes=False,
+                               max_cycles=1 << 40),))
+    outcome = simulate(block, Job(block.name, "small", "wrong", 1, str(tmp_path)))
+    assert not outcome.passed
+    assert f"the smallest like it, {SMALLEST}, has" in outcome.reason
+    small = (tmp_path / SMALLEST).read_text()
+    assert "brk" in small
+    assert len(assemble(small).instructions) < 60
