@@ -14,6 +14,8 @@ from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import KernelFault, Memory
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.simd_rtl import run_rtl
+from cyclebound.tools.simd.wcet.graph import WcetError
+from cyclebound.tools.simd.wcet.observed import Annotations
 
 __all__ = ["MODELS", "SimdRun", "check_covers", "grid_of", "run_kernel", "stored_buffers"]
 
@@ -81,12 +83,24 @@ def check_covers(program: Program, grid: Grid) -> None:
                         "(--size), too")
 
 
+def _annotations(program: Program) -> Callable[[list[int]], None] | None:
+    """What checks a work-group's trace against ``#bound``, if there is something to check."""
+    if not program.branches:
+        return None
+    try:
+        found = Annotations(program)
+    except WcetError:  # routes that no bound is known of: `wcet` says why
+        return None
+    return found.check if found.any else None
+
+
 def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "golden",
                policy: str = "unconstrained", part: str = "ddr4-3200aa-x16", most: int = 1 << 40,
                check: bool = False, keep: bool = True, printed: Callable[[str], None] = print,
                tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> SimdRun:
     """Run a kernel; ``memory`` is changed in place. ``keep``: the phases, too, of a model that has
-    them. ``most`` and ``printed`` are the models'. Raises `UserError`, also for a fault."""
+    them. ``most`` and ``printed`` are the models'. Raises `UserError`, also for a fault, and for a
+    loop that comes back more often than its ``#bound branchcycle`` says."""
     if model not in MODELS:
         raise unknown("model", model, MODELS)
     if policy not in {each.value for each in Policy}:
@@ -107,19 +121,24 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
     def told(done: int, total: int) -> None:
         tell("work-groups", done, total)
 
-    timed, operations = None, None
+    timed, operations, traced = None, None, _annotations(program)
     try:
         if model == "rtl":
+            before = {number: words.copy() for number, words in memory.items()} if traced else {}
             timed = run_rtl(program, grid, memory, policy=policy, part=part, tell=tell)
+            if traced:  # the hardware does not show which instructions it ran
+                functional.run(program, grid, before, most=most, traced=traced)
         elif model == "golden":
             operations = functional.run(program, grid, memory, most=most, tell=told,
-                                        printed=printed)
+                                        printed=printed, traced=traced)
         else:
             timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device).run(
-                keep=keep, most=most, tell=told)
+                keep=keep, most=most, tell=told, traced=traced)
             operations = timed.operations
     except KernelFault as fault:
         raise UserError(str(fault)) from None
+    except WcetError as error:
+        raise UserError(str(error)) from None
     differs = None if wanted is None else [
         number for number, words in wanted.items() if not np.array_equal(memory[number], words)]
     return SimdRun(memory, stored_buffers(program), operations, timed, differs)

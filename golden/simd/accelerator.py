@@ -73,11 +73,13 @@ class Timed:
 
 @dataclass
 class _Slot:
-    """``ready``: from when on its work-group may issue; None: it has none."""
+    """``ready``: from when on its work-group may issue; None: it has none. ``trace``: of its
+    phases so far, if somebody wants it."""
 
     group: WorkGroup | None = None
     ready: int | None = None
     free: int = 0
+    trace: list[int] = field(default_factory=list)
 
 
 class CycleModel:
@@ -116,16 +118,20 @@ class CycleModel:
         self._finished: list[int] = []  # when each work-group began its last store, or ended
         self._accessed = 0              # until when an access runs, whichever
         self._transferred = 0           # until when a scratchpad does
+        self._traced: Callable[[list[int]], None] | None = None
         self._found = Timed()
 
     # -- a run -----------------------------------------------------------------------------------
 
     def run(self, *, keep: bool = True, most: int = 1 << 40,
-            tell: Callable[[int, int], None] = lambda done, total: None) -> Timed:
-        """The whole kernel. ``keep``: its phases, too; the rest is as in `functional.run`.
+            tell: Callable[[int, int], None] = lambda done, total: None,
+            traced: Callable[[list[int]], None] | None = None) -> Timed:
+        """The whole kernel. ``keep``: its phases, too; the rest is as in `functional.run`, but a
+        trace does not have an exit that is part of the last store.
 
         Raises `KernelFault`.
         """
+        self._traced = traced
         found, last = self._found, 0
         found.load = compute_free = self._launch_from = load_cycles(
             self._program, self._machine, self._dram)
@@ -190,6 +196,8 @@ class CycleModel:
         assert group is not None
         trace: list[int] = []
         access = group.advance(trace)
+        if self._traced is not None:
+            slot.trace += trace
         self._held = (self._policy is Policy.HOLD and access is not None
                       and access.resource == "scratchpad")
         free = start + self._pipeline.length(trace) if trace else start + 1
@@ -216,6 +224,9 @@ class CycleModel:
     def _end(self, slot: _Slot, finished: int, free: int) -> None:
         assert slot.group is not None
         self._finished.append(finished)
+        if self._traced is not None:
+            self._traced(slot.trace)
+            slot.trace = []
         self._found.operations += slot.group.vectors * self._machine.items
         slot.group, slot.ready, slot.free = None, None, free
 

@@ -17,11 +17,13 @@ __all__ = ["run"]
 
 def run(program: Program, grid: Grid, memory: Memory, *, most: int = 1 << 40,
         tell: Callable[[int, int], None] = lambda done, total: None,
-        printed: Callable[[str], None] = lambda text: None) -> int:
+        printed: Callable[[str], None] = lambda text: None,
+        traced: Callable[[list[int]], None] | None = None) -> int:
     """Run a kernel; ``memory`` is changed in place.
 
     ``most`` is of instructions that a work-group may run; ``tell`` hears how many work-groups are
-    done, of how many. Returns the number of lane operations: vector instructions times items.
+    done, of how many; ``traced`` gets each work-group's trace (`WorkGroup.advance`) at its end.
+    Returns the number of lane operations: vector instructions times items.
     Raises `KernelFault`.
     """
     code = Code(program)
@@ -30,11 +32,14 @@ def run(program: Program, grid: Grid, memory: Memory, *, most: int = 1 << 40,
         for place in grid.places():
             tell(place.number, grid.count)
             group = WorkGroup(code, grid, place, memory, most=most, printed=printed)
+            trace: list[int] | None = None if traced is None else []
             while True:
-                access = group.advance()
+                access = group.advance(trace)
                 if access is None:
                     break
                 group.make(access)
+            if traced is not None and trace is not None:
+                traced(trace)
             operations += group.vectors * grid.machine.items
     tell(grid.count, grid.count)
     return operations

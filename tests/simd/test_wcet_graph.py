@@ -6,6 +6,8 @@ import pytest
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import Code, WorkGroup, memory_of
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.simd_run import run_kernel
 from cyclebound.tools.simd.assembler import assemble, assemble_file
 from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
@@ -13,7 +15,7 @@ from cyclebound.tools.simd.random_kernels import random_kernel
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.observed import check_rounds
+from cyclebound.tools.simd.wcet.observed import Annotations, check_rounds
 
 pytestmark = pytest.mark.unit
 
@@ -195,6 +197,39 @@ def test_a_run_contradicts_its_annotation():
         else:
             with pytest.raises(WcetError, match=says):
                 check_rounds(loops, trace)
+
+
+@pytest.mark.parametrize("model", ["golden", "cycle"])
+@pytest.mark.parametrize(("text", "line"), [
+    ("sldg s0, 0\nagain:\nsisub s0, s0, 1\n#bound branchcycle 3 1\nsicj.g again, s0\nexit\n", 8),
+    ("sldg s0, 0\nagain:\n#bound branchcycle 1 4\nsicj.le done, s0\nsisub s0, s0, 1\nj again\n"
+     "done:\nexit\n", 7),
+    # the inner one of two loops to one label
+    ("sldg s0, 0\nsmov s1, 2\nagain:\nsisub s0, s0, 1\n#bound branchcycle 3 1\n"
+     "sicj.g again, s0\nsisub s1, s1, 1\n#bound branchcycle 1 1\nsicj.g again, s1\nexit\n", 9),
+    # entered anew, by a route that leaves it elsewhere
+    ("smov s2, 3\nouter:\nsldg s0, 0\nagain:\nsisub s0, s0, 1\nsicj.ez gone, s0\n"
+     "#bound branchcycle 3 1\nsicj.g again, s0\ngone:\nsisub s2, s2, 1\nsicj.g outer, s2\n"
+     "exit\n", 11),
+])
+def test_a_run_says_which_annotation_it_contradicts(text, line, model):
+    program, grid = kernel(text), Grid(64 * 3, 1, SMALL)
+    for first in (4, 5):
+        memory = memory_of(program)
+        memory[0][...] = first
+        if first == 4:
+            run_kernel(program, grid, memory, model=model)
+        else:
+            with pytest.raises(UserError, match=rf"line {line}, .*came back \d+ times"):
+                run_kernel(program, grid, memory, model=model)
+
+
+def test_random_kernels_keep_their_annotations():
+    for seed in range(6):
+        program = assemble(random_kernel(seed, SMALL, 148).text, "random.sas")
+        found = Annotations(program)
+        for trace in traces(program, Grid(148, 1, SMALL), memory_of(program)):
+            found.check(trace)
 
 
 def test_a_missing_edge_is_noticed():

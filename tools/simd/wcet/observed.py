@@ -7,12 +7,13 @@ and no violated bound.
 
 from collections.abc import Iterator, Sequence
 
+from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN
-from cyclebound.tools.simd.wcet.graph import Edge, How, RouteGraph, WcetError
+from cyclebound.tools.simd.wcet.graph import Edge, How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.loops import Loop
+from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, natural_loop, nested
 
-__all__ = ["check_rounds", "edges_of"]
+__all__ = ["Annotations", "check_rounds", "edges_of"]
 
 
 def edges_of(graph: RouteGraph, trace: Sequence[int]) -> Iterator[Edge]:
@@ -66,3 +67,91 @@ def check_rounds(loops: BoundedLoops, trace: Sequence[int]) -> dict[Loop, int]:
                         f"{where(loop.header.index)} comes back at most {bound.most} times, and "
                         f"it came back {rounds[loop]} times")
     return most
+
+
+class Annotations:
+    """``#bound branchcycle`` of the branches that leave loops, and runs that contradict them.
+
+    Other loops of the kernel need no bound. An annotation that never leaves its loop says nothing.
+
+    Parameters
+    ----------
+    program : Program
+        The kernel.
+
+    Raises
+    ------
+    WcetError
+        For a kernel whose routes or loops cannot be told (`RouteGraph`, `loops_of`), with line.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._graph = graph = RouteGraph(program)
+        self._steps: dict[Node, dict[tuple[int, bool, int], Edge]] = {}
+        self._stays: dict[Edge, tuple[Loop, int]] = {}  # edges that stay, and how often at most
+        self._entries: dict[Edge, list[Loop]] = {}
+        loops = loops_of(graph, Dominators(graph))
+        # two branches to one label are two loops, the one within the other
+        loops += nested([natural_loop(graph, loop.header, [edge]) for loop in loops
+                         if len(loop.back) > 1 for edge in loop.back])
+        for node, edges in graph.after.items():
+            self._steps[node] = {(edge.target.index, edge.how is How.TAKEN, edge.injected): edge
+                                 for edge in edges if edge.target is not None}
+            for edge in edges:
+                self._entries[edge] = [loop for loop in loops if edge.target == loop.header
+                                       and node not in loop.body]
+            if node.index in program.branches:
+                self._annotated(node, edges, loops)
+
+    def _annotated(self, node: Node, edges: Sequence[Edge], loops: Sequence[Loop]) -> None:
+        pattern = self._graph.program.branches[node.index]
+        for loop in loops:  # the innermost first
+            leaving = [loop.leaves(edge) for edge in edges]
+            if sum(leaving) == 1:
+                stays = edges[leaving.index(False)]
+                times = ((pattern.taken, pattern.not_taken) if stays.how is How.TAKEN
+                         else (pattern.not_taken, pattern.taken))
+                if times[1]:
+                    self._stays[stays] = loop, times[0]
+                return
+
+    @property
+    def any(self) -> bool:
+        """There is something to check."""
+        return bool(self._stays)
+
+    def check(self, trace: Sequence[int]) -> None:
+        """Follow a work-group's trace from its first instruction on, as far as it goes.
+
+        Raises `WcetError` where a loop comes back more often than its annotation says, with the
+        line of the branch that stands below it.
+        """
+        node, place, length = self._graph.start, 1, len(trace)
+        stayed = dict.fromkeys(self._stays, 0)
+        of_loop: dict[Loop, list[Edge]] = {}
+        for edge, (loop, _) in self._stays.items():
+            of_loop.setdefault(loop, []).append(edge)
+        while place < length:
+            taken, injected = False, 0
+            while place < length and trace[place] < 0:
+                taken |= trace[place] == TAKEN
+                injected += trace[place] == INJECTED
+                place += 1
+            if place == length:
+                return
+            edge = self._steps[node][trace[place], taken, injected]
+            place += 1
+            assert edge.target is not None
+            node = edge.target
+            if edge in stayed:
+                loop, most = self._stays[edge]
+                stayed[edge] += 1
+                if stayed[edge] > most:
+                    where = self._graph.program.where
+                    raise WcetError(
+                        f"{where(edge.source.index)}: #bound branchcycle says that the loop at "
+                        f"{where(loop.header.index)} comes back at most {most} times, and it came "
+                        f"back {most + 1} times")
+            for loop in self._entries[edge]:
+                for each in of_loop.get(loop, ()):
+                    stayed[each] = 0
