@@ -75,8 +75,9 @@ def as_bound(claim: object, source: str = "a plain function") -> Bound:
     if not callable(claim):
         raise TypeError(f"Bound must be a number, a formula or a function, not {claim!r}")
     arguments = inspect.signature(claim).parameters
-    if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL, each.VAR_KEYWORD)
-           for each in arguments.values()):
+    if any(argument.kind in (argument.POSITIONAL_ONLY, argument.VAR_POSITIONAL,
+                             argument.VAR_KEYWORD)
+           for argument in arguments.values()):
         raise ValueError(f"{claim.__name__}: its arguments must have names, not * or **")
     return Bound(claim.__name__, f"{claim.__name__}({', '.join(arguments)})", source, claim)
 
@@ -113,8 +114,8 @@ def _names(node: ast.expr, text: str) -> Iterator[str]:
         case ast.UnaryOp(op=ast.USub()):
             yield from _names(node.operand, text)
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS and node.args:
-            for each in node.args:
-                yield from _names(each, text)
+            for arg in node.args:
+                yield from _names(arg, text)
         case _:
             before = text.encode()[:node.col_offset].decode(errors="replace")
             raise FormulaError(f"{ast.unparse(node)[:40]!r} is none of whole numbers, names, "
@@ -134,6 +135,6 @@ def _compiled(node: ast.expr) -> Callable[[Mapping[str, int]], int]:
             apply, one, other = _OPERATORS[type(sign)], _compiled(left), _compiled(right)
             return lambda known: apply(one(known), other(known))
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            choose, inside = _FUNCTIONS[name], [_compiled(each) for each in arguments]
-            return lambda known: choose(each(known) for each in inside)
+            choose, inside = _FUNCTIONS[name], [_compiled(argument) for argument in arguments]
+            return lambda known: choose(part(known) for part in inside)
     raise AssertionError(node)

@@ -324,23 +324,24 @@ def searched_table(
     from cyclebound.sim.dram_table import search_all, write_table
     if part is not None and part not in PARTS:
         raise unknown("part", part, PARTS)
-    chosen = [each for each in known_delays() if part in (None, each.part)
-              and (rows is None or each.rows <= rows) and (words is None or each.bursts <= words)]
+    chosen = [request for request in known_delays() if part in (None, request.part)
+              and (rows is None or request.rows <= rows)
+              and (words is None or request.bursts <= words)]
     if not chosen:
         raise UserError("the table has no such entry")
     found, problems = {}, 0
     with status("searching") as tell:
-        for number, each in enumerate(search_all(chosen, tell), 1):
-            known, found[each.known] = each.known, each
-            says = each.problem or f"nothing takes {known.delay + 1} cycles"
-            problems += bool(each.problem)
+        for number, search in enumerate(search_all(chosen, tell), 1):
+            known, found[search.known] = search.known, search
+            says = search.problem or f"nothing takes {known.delay + 1} cycles"
+            problems += bool(search.problem)
             print(f"[{number}/{len(chosen)}] {known.part}: "
                   f"{'write' if known.write else 'read'} of {known.bursts} words over "
-                  f"{known.rows} rows: {says} ({'done before' if each.cached else ''}"
-                  f"{'' if each.cached else f'{each.steps:,} steps'})", flush=True)
+                  f"{known.rows} rows: {says} ({'done before' if search.cached else ''}"
+                  f"{'' if search.cached else f'{search.steps:,} steps'})", flush=True)
     if file is not None:
         try:
-            write_table(file, [found[each] for each in chosen])
+            write_table(file, [found[request] for request in chosen])
         except OSError as error:
             raise UserError(f"cannot write {file}: {error.strerror}") from error
     if problems:

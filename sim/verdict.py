@@ -174,12 +174,12 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     observed = list(observed)
     configuration = block.configurations[name]
     proofs = list(proofs)
-    bounded = {entry.what for entry in block.bounds}
+    bounded = {binding.what for binding in block.bounds}
     seen = {group.what for _, group in observed}
-    rows = [judge_bound(block, name, configuration, entry,
-                        [(job, g) for job, g in observed if g.what == entry.what], proofs)
-            for entry in block.bounds
-            if entry.what in seen or name in (entry.configurations or [name])]
+    rows = [judge_bound(block, name, configuration, binding,
+                        [(job, g) for job, g in observed if g.what == binding.what], proofs)
+            for binding in block.bounds
+            if binding.what in seen or name in (binding.configurations or [name])]
     for what in sorted(seen - bounded):
         job, group = next((j, g) for j, g in observed if g.what == what)
         rows.append(Verdict(block.name, name, "-", what, "-", "-", verdict="not covered", job=job,

@@ -228,8 +228,8 @@ def _check(whole: Expression, node: ast.expr) -> None:
             raise whole._error(node, f"{ast.unparse(node)[:40]!r} is none of names, fields, "
                                      "indexes, whole numbers, & | ^ ~ + -, a comparison, "
                                      f"and {', '.join(_FUNCTIONS)}")
-    for each in inner:
-        _check(whole, each)
+    for child in inner:
+        _check(whole, child)
 
 
 def _is_number(node: ast.expr | None) -> bool:

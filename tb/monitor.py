@@ -129,7 +129,7 @@ class BoundMonitor:
         try:
             return getattr(handle, step)
         except AttributeError:
-            known = [each._name for each in handle] if hasattr(handle, "__iter__") else []
+            known = [child._name for child in handle] if hasattr(handle, "__iter__") else []
             near = difflib.get_close_matches(step, known, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known[:12])}"
             raise LookupError(f"no signal {step!r} in {handle._name}{hint}") from None

@@ -221,7 +221,7 @@ def tile_2d_issue_delay(*, part: str | Part, words: Words, period: Period, count
         found = [longest_run(known, bursts=bursts, write=bool(write))
                  for bursts in range(fewest, most_bursts(words=total) + 1)]
         if total <= known.bursts * BURST_WORDS and found[0] is not None:
-            return max(each.delay for each in found if each is not None)
+            return max(known.delay for known in found if known is not None)
     else:
         fewest = max(count * words // BURST_WORDS,
                      min(count, total // max(period, BURST_WORDS)))

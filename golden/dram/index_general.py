@@ -190,7 +190,7 @@ class _Request:
             if words >= count:
                 gapless[count] = max(gapless[count],
                                      self._opens(count, single=False) - count * step)
-        lags = [max(each, self.gaps + 1 - step - part.nRCD) for each in gapless]
+        lags = [max(lag, self.gaps + 1 - step - part.nRCD) for lag in gapless]
         for opened in range(1, banks):
             came, start = self._came(opened)
             most = min(banks - opened, words - came + 1)
@@ -198,7 +198,7 @@ class _Request:
                 lags[opened + number + 1] = max(lags[opened + number + 1],
                                                 time - (came + number) * step)
         stalls = self._stalls(banks - 1, words)  # by banks, too
-        spent = [max(lag, each + self.gaps) for lag, each in zip(lags, gapless, strict=True)]
+        spent = [max(lag, lag + self.gaps) for lag, lag in zip(lags, gapless, strict=True)]
         held = [max(spent[1:number + 1]) + more
                 for number, more in zip(range(banks, 0, -1), stalls, strict=True)
                 if more or more_gaps]

@@ -59,8 +59,8 @@ def use_of_bus(*, part: str | Part, words: int, write: int, aligned: bool) -> Us
     known = part_named(part)
     most = most_bursts(words=words)
     sizes = [-(-words // BURST_WORDS)] if aligned else range(-(-words // BURST_WORDS), most + 1)
-    delay, bursts = max((tile_issue_delay(part=known, bursts=each, write=write), each)
-                        for each in sizes)
+    delay, bursts = max((tile_issue_delay(part=known, bursts=size, write=write), size)
+                        for size in sizes)
     least = least_issue_delay(part=known, bursts=bursts, write=write)
     moved = Fraction(known.nBURST * words, BURST_WORDS)
     return Use(bursts, delay, least, moved / delay,

@@ -120,7 +120,7 @@ def traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth, flits: F
     """
     found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
-        return min(each.bound(str(divmod(source, columns))) for each in found)
+        return min(network.bound(str(divmod(source, columns))) for network in found)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
 

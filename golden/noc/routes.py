@@ -158,8 +158,8 @@ def xy_route(mesh: Mesh, source: Tile, destination: Tile) -> Route:
     """Along the row first, then along the column. Raises `ValueError` outside the mesh."""
     (row, column), (to_row, to_column) = source, destination
     east, south = (1 if to_column > column else -1), (1 if to_row > row else -1)
-    across = [(row, each) for each in range(column, to_column + east, east)]
-    down = [(each, to_column) for each in range(row + south, to_row + south, south)]
+    across = [(row, place) for place in range(column, to_column + east, east)]
+    down = [(place, to_column) for place in range(row + south, to_row + south, south)]
     return check_route(mesh, across + (down if to_row != row else []))
 
 

@@ -106,14 +106,14 @@ class Traversal:
                                     ("stalls", stalls, 0)):
             if value < lowest:
                 raise ValueError(f"{name} must be at least {lowest}, not {value}")
-        for each in streams.values():
-            check_route(mesh, each.route)
-        ring = find_deadlock({name: each.route for name, each in streams.items()})
+        for stream in streams.values():
+            check_route(mesh, stream.route)
+        ring = find_deadlock({name: stream.route for name, stream in streams.items()})
         if ring is not None:
             raise ValueError(f"channel dependencies must have no cycle, but {ring}")
         self._streams, self._delta, self._depth = streams, delta, depth
         self._drain = stalls + 1  # cycles that a flit takes that leaves the network
-        self._ways = {name: channels(each.route) for name, each in streams.items()}
+        self._ways = {name: channels(stream.route) for name, stream in streams.items()}
         self._place = {name: {channel: place for place, channel in enumerate(way)}
                        for name, way in self._ways.items()}
         self._users: dict[Channel, list[str]] = {}      # by channel: the streams that use it,

@@ -118,7 +118,8 @@ class Holding:
         if not self._left:
             return self._cache.step(requests)
         self._left -= 1
-        taken = self._cache.step([None if each and each.write else each for each in requests])
+        taken = self._cache.step([None if request and request.write else request
+                                  for request in requests])
         self.loads += sum(taken)
         return taken
 
@@ -212,8 +213,8 @@ def prepared(bench: Bench, name: str, threads: int, *, size: int | None = None,
     parts = map_graphs(graphs, grid, depth=bench.parameters["depth"])
     arrays = random_arrays(bench, kernel, size or threads)
     after, _ = interpret_all(graphs, arrays, threads)
-    wanted = {each: after[each] for each in arrays}
-    arrays = with_spills([each for part in parts for each in part.arrays], arrays, threads)
+    wanted = {array: after[array] for array in arrays}
+    arrays = with_spills([array for part in parts for array in part.arrays], arrays, threads)
     return parts, arrays, Layout.of(arrays), wanted
 
 

@@ -94,7 +94,7 @@ class Scene:
         idle = 0
         while idle < 4 + self.delta:
             quiet = all(sender.done for sender in self.senders) and not any(
-                each.queue for each in self.model.inputs)
+                input_port.queue for input_port in self.model.inputs)
             idle = idle + 1 if quiet else 0
             await self.cycle([True] * self.ports)
 

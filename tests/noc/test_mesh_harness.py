@@ -114,7 +114,7 @@ def test_pictures(tmp_path):
 
 def of_square(what, test, folder="", *, of="noc.mesh", **parameters):
     block = catalogue.load().find(of)
-    bound = next(entry.bound.name for entry in block.bounds if entry.what == what)
+    bound = next(binding.bound.name for binding in block.bounds if binding.what == what)
     found = witness.Witness(of, "square", bound, what, parameters, "cycle", 1, test, 0,
                             30, str(folder), "verilator", key_of(str(folder)), ())
     return found, block

@@ -95,9 +95,9 @@ def verdicts(name, **given):
     """Of the lifetimes, and of the instructions."""
     block, groups = load().find(name), measured(name, **given)
     configuration = block.configurations[CONFIGURATION[name]]
-    entries = {entry.what.removesuffix("_given"): entry for entry in block.bounds}
+    entries = {binding.what.removesuffix("_given"): binding for binding in block.bounds}
     return {what: judge_bound(block, CONFIGURATION[name], configuration, entries[what],
-                              [each for each in groups if each[1].what == what], ())
+                              [group for group in groups if group[1].what == what], ())
             for what in (*LIVES.values(), "instruction")}
 
 

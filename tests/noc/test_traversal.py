@@ -37,7 +37,7 @@ def exceeded(networks, *, plans, cycles, kind=Traversal):
     found, packets = [], 0
     for seed, network in networks:
         both = [each for each in (bound_of(network, kind), alike_bound_of(network)) if each]
-        allowed = {name: min(each.bound(name) for each in both) if kind is Traversal
+        allowed = {name: min(network.bound(name) for network in both) if kind is Traversal
                    else both[0].bound(name) for name in network.streams}
         rng = random.Random(seed)
         for _ in range(plans):
@@ -136,8 +136,8 @@ class Hurried(Traversal):
     """No sender pauses."""
 
     def __init__(self, mesh, streams, **known):
-        super().__init__(mesh, {name: Stream(each.route, each.flits, each.least)
-                                for name, each in streams.items()}, **known)
+        super().__init__(mesh, {name: Stream(stream.route, stream.flits, stream.least)
+                                for name, stream in streams.items()}, **known)
 
 
 class Ready(Traversal):
