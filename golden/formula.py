@@ -47,10 +47,10 @@ def formula_bound(text: str) -> Bound:
     except RecursionError:
         raise FormulaError("it is too deep", text[:60], 1) from None
 
-    def function(**known: int) -> int:
-        if missing := [name for name in names if name not in known]:
+    def function(**values: int) -> int:
+        if missing := [name for name in names if name not in values]:
             raise NotCovered(f"the formula {text} needs {', '.join(missing)}")
-        found = value(known)
+        found = value(values)
         if not -_LARGEST < found < _LARGEST:
             raise NotCovered(f"the formula {text} gives more than 64 bits")
         return found
@@ -96,8 +96,8 @@ class _Formula(Bound):
     def required(self) -> set[str]:
         return set(self._names)
 
-    def _arguments(self, known: Mapping[str, object]) -> dict[str, object]:
-        return {name: known[name] for name in self._names if name in known}
+    def _arguments(self, values: Mapping[str, object]) -> dict[str, object]:
+        return {name: values[name] for name in self._names if name in values}
 
 
 def _names(node: ast.expr, text: str) -> Iterator[str]:
@@ -125,16 +125,16 @@ def _names(node: ast.expr, text: str) -> Iterator[str]:
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, int]], int]:
     match node:
         case ast.Constant(value=value):
-            return lambda known: value
+            return lambda values: value
         case ast.Name(id=name):
-            return lambda known: known[name]
+            return lambda values: values[name]
         case ast.UnaryOp(operand=inner):
             negated = _compiled(inner)
-            return lambda known: -negated(known)
+            return lambda values: -negated(values)
         case ast.BinOp(left=left, op=sign, right=right):
             apply, one, other = _OPERATORS[type(sign)], _compiled(left), _compiled(right)
-            return lambda known: apply(one(known), other(known))
+            return lambda values: apply(one(values), other(values))
         case ast.Call(func=ast.Name(id=name), args=arguments):
             choose, inside = _FUNCTIONS[name], [_compiled(argument) for argument in arguments]
-            return lambda known: choose(part(known) for part in inside)
+            return lambda values: choose(part(values) for part in inside)
     raise AssertionError(node)

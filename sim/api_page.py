@@ -20,7 +20,7 @@ _PARTS = (
     ("Ports on packed buses", "cyclebound.tb.bus", ("Bus", "Field")),
     ("Probes", "cyclebound.tb.probe", ("Probe", "taken", "offered")),
     ("Expressions", "cyclebound.tb.expression", ()),
-    ("A bound in anybody's testbench", "cyclebound.tb.monitor", ("BoundMonitor",)),
+    ("A bound in any testbench", "cyclebound.tb.monitor", ("BoundMonitor",)),
 )
 _ABOUT = ("Made from docstrings by `python -m cyclebound.sim.api_page > docs/api.md`; a test keeps "
           "it current. [A block of your own](your-own-block.md) shows these things in use, and "

@@ -1,4 +1,4 @@
-"""A bound watched in anybody's cocotb testbench, with nothing else of Cyclebound's flow.
+"""A bound watched in any cocotb testbench, with nothing else of Cyclebound's flow.
 
 In an existing test::
 

@@ -28,7 +28,7 @@ from cyclebound.golden.dataflow.operations import BLOCKS, PIPELINE_STAGES, Opera
 from cyclebound.golden.dataflow.special_timing import longest, overtaken
 from cyclebound.golden.dataflow.switch import PLACES
 
-__all__ = ["Estimate", "estimate", "longest_way"]
+__all__ = ["Estimate", "estimate", "longest_path"]
 
 
 @dataclass(frozen=True)
@@ -374,7 +374,7 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
     return Estimate(ends[0], interval, rest, len(ends))
 
 
-def longest_way(mapped: Mapped) -> int:
+def longest_path(mapped: Mapped) -> int:
     """Cycles that the first thread needs from source to sink, where no memory is involved."""
     hops = _hops(mapped)
     arrives: dict[int, int] = {}

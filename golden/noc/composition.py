@@ -139,7 +139,7 @@ class Transaction:
     Attributes
     ----------
     path : Path
-        The way.
+        The stages that a write passes.
     nbytes : int
         s_trans.
     requesters : int

@@ -45,8 +45,8 @@ def fault(entrance: int, packet: ShmacPacket, here: Tile, connected: int,
         return "malformed"
     if master and (packet.initiator != here or (packet.answered and waited)):
         return "malformed"
-    way = dimension_order(here, packet.destination, response=packet.response)
-    return "unroutable" if way == entrance or not connected >> way & 1 else None
+    output = dimension_order(here, packet.destination, response=packet.response)
+    return "unroutable" if output == entrance or not connected >> output & 1 else None
 
 
 class HandshakeRouterModel:

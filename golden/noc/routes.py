@@ -1,4 +1,4 @@
-"""Meshes and routes: which way a packet goes, and what is wrong with a way.
+"""Meshes and routes: the path of a packet, and what is wrong with a route.
 
 A tile is (row, column); (0, 0) is in the north-west. A route is the tiles that a packet visits,
 from its source to its destination. A `Channel` is what two packets cannot use in one cycle: the
@@ -87,7 +87,7 @@ class Mesh:
 
 @dataclass(frozen=True, order=True)
 class Channel:
-    """The way out of the router at ``tile`` by ``port``; ``into``: from its interface into it."""
+    """The channel out of the router at ``tile`` by ``port``; ``into``: from its interface."""
 
     tile: Tile
     port: Port
@@ -125,7 +125,7 @@ def check_route(mesh: Mesh, route: Sequence[Tile], *, source: Tile | None = None
 
 
 def ports(route: Sequence[Tile]) -> tuple[Port, ...]:
-    """The output of each router on the way, ``LOCAL`` at the last: what a header says."""
+    """The output of each router on the path, ``LOCAL`` at the last: what a header says."""
     steps = [_PORT[there[0] - here[0], there[1] - here[1]] for here, there in pairwise(route)]
     return (*steps, Port.LOCAL)
 
@@ -149,7 +149,7 @@ def route_of(mesh: Mesh, source: Tile, outputs: Iterable[Port]) -> Route:
 
 
 def channels(route: Sequence[Tile]) -> list[Channel]:
-    """What a packet uses on its way, from its source's interface to its destination's."""
+    """What a packet uses on its path, from its source's interface to its destination's."""
     return [Channel(route[0], Port.LOCAL, into=True),
             *(Channel(tile, port) for tile, port in zip(route, ports(route), strict=True))]
 

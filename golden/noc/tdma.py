@@ -166,7 +166,7 @@ def solve(network: Network, flows: Iterable[Flow], *, detour: int = 0,
     Raises
     ------
     Infeasible
-        There is no table; the message says which flows are in each other's way: leave out any one
+        There is no table; the message says which flows exclude each other: leave out any one
         of them, and the rest has one.
     ValueError
         For two flows of one name, or a route that is none.

@@ -83,7 +83,7 @@ class _Input:
 
 
 class RouterModel:
-    """The router, as queues, a queue of turns for each output, and a rule for the way.
+    """The router, as queues, a queue of turns for each output, and a rule for the route.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class RouterModel:
         self.misrouted = 0
         self.cycle = 0
 
-    def way(self, entrance: int, header: int) -> int | None:
+    def output_of(self, entrance: int, header: int) -> int | None:
         """The output that a header asks for, or None if it may not go there."""
         if self._routing == "xy":
             column = header % (1 << COORDINATE_BITS)
@@ -162,12 +162,12 @@ class RouterModel:
         self.cycle += 1
 
     def _route(self) -> None:
-        """Headers at the head learn their way, once."""
+        """The output of a header at the head is decided, once."""
         for port, input_port in enumerate(self.inputs):
             head = self._head(port)
             if head is not None and input_port.begins:
                 input_port.begins, input_port.waits = False, True
-                input_port.output = self.way(port, head.data)
+                input_port.output = self.output_of(port, head.data)
                 if self._routing == "source":
                     arrived, _ = input_port.queue[0]
                     input_port.queue[0] = arrived, replace(head, data=head.data >> CODE_BITS)

@@ -17,7 +17,7 @@ from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.run import Layout
-from cyclebound.golden.dataflow.wcet import estimate, longest_way
+from cyclebound.golden.dataflow.wcet import estimate, longest_path
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.dataflow.run import map_graphs
@@ -241,7 +241,7 @@ async def streams(bench: Bench, lengths: Iterable[int]) -> None:
     graph.ends = [graph.add(Task(Operation.ADD, [graph.add(Task(NUMBER)), 5]))]
     mapped = map_graph(graph, Grid(tuple(bench.parameters["rows"])))
     for threads in lengths:
-        bench.declare("stream", threads=threads, way=longest_way(mapped))
+        bench.declare("stream", threads=threads, path=longest_path(mapped))
         await play(bench, mapped, [], Layout({}), threads)
     bench.undeclare("stream")
 

@@ -53,14 +53,14 @@ async def replay(bench: Bench, requests: Sequence[tuple[Sequence[int], int]]) ->
 @testbench
 async def longest_known(bench: Bench) -> None:
     """The witnesses of this part: as long on the RTL as they are said to be."""
-    known = witnesses(bench.parameters["part"])
-    if not known:
+    kept = witnesses(bench.parameters["part"])
+    if not kept:
         return  # a user's part, of which only an adversary's are known
     part = Scene(bench).part
     delays = await replay(
-        bench, [(bursts_in(part, witness.order), witness.write) for witness in known])
-    assert delays == [witness.found for witness in known]
-    assert sum(witness.found == witness.bound for witness in known) > 4
+        bench, [(bursts_in(part, witness.order), witness.write) for witness in kept])
+    assert delays == [witness.found for witness in kept]
+    assert sum(witness.found == witness.bound for witness in kept) > 4
 
 
 @testbench

@@ -80,14 +80,14 @@ def test_a_bank_left_for_last(write):
 @pytest.mark.parametrize(("part", "rows"), [(X16, 8), (X16, 7), (X8, 16), (X8, 9)])
 def test_tails_at_random_keep_the_bound(part, rows):
     """One word or a few for most banks, the rest in one bank, by itself at the end or not."""
-    known, rng = PARTS[part], random.Random(f"{part} {rows}")
+    device, rng = PARTS[part], random.Random(f"{part} {rows}")
     for _ in range(60):
         places = rng.sample(range(rows), rng.randint(4, rows))
         banks = places + rng.choices(places, k=rng.randrange(4))
         rng.shuffle(banks)
         banks += [rng.choice(places)] * rng.randrange(14)
         write = rng.randrange(2)
-        assert Order(0, tuple(banks)).delay(known, write=write) <= indexed_issue_delay(
+        assert Order(0, tuple(banks)).delay(device, write=write) <= indexed_issue_delay(
             part=part, bursts=len(banks), rows=rows, write=write)
 
 
@@ -143,9 +143,9 @@ LOOSE = {(X8, 0, 15, 17): 4, (X8, 0, 16, 17): 13, (X8, 0, 16, 18): 7}
 def test_a_request_takes_as_long_as_the_bound(part, write):
     """Of 1 to 48 words over any number of rows: a witness, or one with more words in its last bank.
     """
-    known, loose = PARTS[part], {}
-    delay = cache(lambda order: order.delay(known, write=write))
-    for rows in range(1, known.banks + 1):
+    device, loose = PARTS[part], {}
+    delay = cache(lambda order: order.delay(device, write=write))
+    for rows in range(1, device.banks + 1):
         longest = Order(0, ())
         for bursts in range(1, 49):
             orders = [witness.order for witness in witnesses(part) if witness.write == write

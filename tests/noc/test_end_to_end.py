@@ -122,12 +122,12 @@ def test_span_is_the_longest_that_so_many_cycles_take(quarters):
 @pytest.mark.parametrize("competitors", [1, 8])
 def test_stages_add_up_to_the_whole(competitors):
     path = bounds.transaction(requesters=3, competitors=competitors)
-    known = {"quarters": 3, "cap": 9, "part": "ddr3-1600-module"}
-    found = bounds.stages(path, 600, **known)
+    parameters = {"quarters": 3, "cap": 9, "part": "ddr3-1600-module"}
+    found = bounds.stages(path, 600, **parameters)
     assert list(found) == ["fill", "first_packet", "flow", "dram"]
     assert found["fill"] == 3 * 512 + 1
     assert found["flow"] == bounds.arrivals(path, 600)[-1]
-    assert sum(found.values()) * 4 / 3 == bounds.written(path, 600, **known)
+    assert sum(found.values()) * 4 / 3 == bounds.written(path, 600, **parameters)
 
 
 # The picture

@@ -128,7 +128,7 @@ def test_what_the_rtl_takes():
     *(("noc.handshake_mesh", given) for given in GIVEN), ("noc.pipelined_mesh", "to_core_cycles")])
 def test_the_rtls_constant_alone_is_a_violation(name, given):
     """The configuration says one cycle more, and no formula follows it; a write has no part in the
-    cycles after its way to the memory."""
+    cycles after its path to the memory."""
     found = verdicts(name, **{given: GIVEN[given] + 1})
     right = {"write"} if given != "to_memory_cycles" else set()
     assert as_said(found) == right

@@ -188,7 +188,7 @@ def test_a_pop_that_is_legal_on_one_way_only():
 def test_too_many_ways_are_refused(monkeypatch):
     monkeypatch.setattr("cyclebound.golden.simd.control_stack.STATES", 10)
     assert problems(nested(16)) == [
-        "k.sas:12:1: stack: more than 10 ways lead through the program"]
+        "k.sas:12:1: stack: more than 10 paths lead through the program"]
 
 
 @pytest.mark.parametrize("name", KERNELS)
