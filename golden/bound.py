@@ -131,23 +131,23 @@ class Bound:
                                  f"not {parameters[name]!r}")
         return self.function(**parameters)
 
-    def of(self, known: Mapping[str, object]) -> int:
+    def of(self, values: Mapping[str, object]) -> int:
         """The claim for a request, from a mapping that may hold more than the formula needs.
 
         Raises `NotCovered` where an argument is missing or out of its range.
         """
-        return self(**self._arguments(known))
+        return self(**self._arguments(values))
 
-    def source_of(self, known: Mapping[str, object]) -> str:
+    def source_of(self, values: Mapping[str, object]) -> str:
         """The source, with the origin of the value for a request that the bound covers."""
-        return self.source + (f"; {self.origin(**self._arguments(known))}" if self.origin else "")
+        return self.source + (f"; {self.origin(**self._arguments(values))}" if self.origin else "")
 
-    def _arguments(self, known: Mapping[str, object]) -> dict[str, object]:
+    def _arguments(self, values: Mapping[str, object]) -> dict[str, object]:
         missing = [name for name, parameter in self._signature.items()
-                   if name not in known and parameter.default is inspect.Parameter.empty]
+                   if name not in values and parameter.default is inspect.Parameter.empty]
         if missing:
             raise NotCovered(f"bound {self.name} needs {', '.join(missing)}")
-        return {name: known[name] for name in self._signature if name in known}
+        return {name: values[name] for name in self._signature if name in values}
 
 
 def _claim(kind: str, *, formula: str, source: str, origin: Callable[..., str] | None,

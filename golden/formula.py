@@ -47,10 +47,10 @@ def formula_bound(text: str) -> Bound:
     except RecursionError:
         raise FormulaError("it is too deep", text[:60], 1) from None
 
-    def function(**known: int) -> int:
-        if missing := [name for name in names if name not in known]:
+    def function(**values: int) -> int:
+        if missing := [name for name in names if name not in values]:
             raise NotCovered(f"the formula {text} needs {', '.join(missing)}")
-        found = value(known)
+        found = value(values)
         if not -_LARGEST < found < _LARGEST:
             raise NotCovered(f"the formula {text} gives more than 64 bits")
         return found
@@ -75,8 +75,9 @@ def as_bound(claim: object, source: str = "a plain function") -> Bound:
     if not callable(claim):
         raise TypeError(f"Bound must be a number, a formula or a function, not {claim!r}")
     arguments = inspect.signature(claim).parameters
-    if any(each.kind in (each.POSITIONAL_ONLY, each.VAR_POSITIONAL, each.VAR_KEYWORD)
-           for each in arguments.values()):
+    if any(argument.kind in (argument.POSITIONAL_ONLY, argument.VAR_POSITIONAL,
+                             argument.VAR_KEYWORD)
+           for argument in arguments.values()):
         raise ValueError(f"{claim.__name__}: its arguments must have names, not * or **")
     return Bound(claim.__name__, f"{claim.__name__}({', '.join(arguments)})", source, claim)
 
@@ -95,8 +96,8 @@ class _Formula(Bound):
     def required(self) -> set[str]:
         return set(self._names)
 
-    def _arguments(self, known: Mapping[str, object]) -> dict[str, object]:
-        return {name: known[name] for name in self._names if name in known}
+    def _arguments(self, values: Mapping[str, object]) -> dict[str, object]:
+        return {name: values[name] for name in self._names if name in values}
 
 
 def _names(node: ast.expr, text: str) -> Iterator[str]:
@@ -113,8 +114,8 @@ def _names(node: ast.expr, text: str) -> Iterator[str]:
         case ast.UnaryOp(op=ast.USub()):
             yield from _names(node.operand, text)
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _FUNCTIONS and node.args:
-            for each in node.args:
-                yield from _names(each, text)
+            for arg in node.args:
+                yield from _names(arg, text)
         case _:
             before = text.encode()[:node.col_offset].decode(errors="replace")
             raise FormulaError(f"{ast.unparse(node)[:40]!r} is none of whole numbers, names, "
@@ -124,16 +125,16 @@ def _names(node: ast.expr, text: str) -> Iterator[str]:
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, int]], int]:
     match node:
         case ast.Constant(value=value):
-            return lambda known: value
+            return lambda values: value
         case ast.Name(id=name):
-            return lambda known: known[name]
+            return lambda values: values[name]
         case ast.UnaryOp(operand=inner):
             negated = _compiled(inner)
-            return lambda known: -negated(known)
+            return lambda values: -negated(values)
         case ast.BinOp(left=left, op=sign, right=right):
             apply, one, other = _OPERATORS[type(sign)], _compiled(left), _compiled(right)
-            return lambda known: apply(one(known), other(known))
+            return lambda values: apply(one(values), other(values))
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            choose, inside = _FUNCTIONS[name], [_compiled(each) for each in arguments]
-            return lambda known: choose(each(known) for each in inside)
+            choose, inside = _FUNCTIONS[name], [_compiled(argument) for argument in arguments]
+            return lambda values: choose(part(values) for part in inside)
     raise AssertionError(node)

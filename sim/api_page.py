@@ -20,7 +20,7 @@ _PARTS = (
     ("Ports on packed buses", "cyclebound.tb.bus", ("Bus", "Field")),
     ("Probes", "cyclebound.tb.probe", ("Probe", "taken", "offered")),
     ("Expressions", "cyclebound.tb.expression", ()),
-    ("A bound in anybody's testbench", "cyclebound.tb.monitor", ("BoundMonitor",)),
+    ("A bound in any testbench", "cyclebound.tb.monitor", ("BoundMonitor",)),
 )
 _ABOUT = ("Made from docstrings by `python -m cyclebound.sim.api_page > docs/api.md`; a test keeps "
           "it current. [A block of your own](your-own-block.md) shows these things in use, and "
@@ -53,13 +53,17 @@ def _lines() -> Iterator[str]:
 def _signature(name: str, found: object) -> Iterator[str]:
     """The call, a line if it fits, else a line for each argument."""
     call = found.__init__ if inspect.isclass(found) else found
-    kinds = [each for each in inspect.signature(call).parameters.values() if each.name != "self"]
-    arguments = [str(each.replace(annotation=each.empty)).replace("<factory>", "...")
-                 for each in kinds]
-    first = next((n for n, each in enumerate(kinds) if each.kind is each.KEYWORD_ONLY), None)
-    if first is not None and not any(each.kind is each.VAR_POSITIONAL for each in kinds):
+    taken = [parameter for parameter in inspect.signature(call).parameters.values()
+             if parameter.name != "self"]
+    arguments = [str(parameter.replace(annotation=parameter.empty)).replace("<factory>", "...")
+                 for parameter in taken]
+    first = next((n for n, parameter in enumerate(taken)
+                  if parameter.kind is parameter.KEYWORD_ONLY), None)
+    if first is not None and not any(parameter.kind is parameter.VAR_POSITIONAL
+                                     for parameter in taken):
         arguments.insert(first, "*")
-    last = max((n for n, each in enumerate(kinds) if each.kind is each.POSITIONAL_ONLY), default=-1)
+    last = max((n for n, parameter in enumerate(taken)
+                if parameter.kind is parameter.POSITIONAL_ONLY), default=-1)
     if last >= 0:
         arguments.insert(last + 1, "/")
     line = f"{name}({', '.join(arguments)})"
@@ -67,7 +71,7 @@ def _signature(name: str, found: object) -> Iterator[str]:
         yield line
         return
     yield f"{name}("
-    yield from (f"    {each}," for each in arguments)
+    yield from (f"    {argument}," for argument in arguments)
     yield ")"
 
 

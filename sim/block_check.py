@@ -111,9 +111,10 @@ def _numbers(block: Block) -> Iterator[str]:
             if len({str(instance.get(parameter)) for instance in claim.instances}) < 2:
                 yield (f"property {claim.name} says that {parameter} makes no difference, and is "
                        "proved for one value of it only")
-    for entry in block.bounds:
-        if entry.bound.kind == "rate":
-            yield f"{entry.bound.name} is a rate, and {entry.what} a request: no latency is a rate"
+    for binding in block.bounds:
+        if binding.bound.kind == "rate":
+            yield (f"{binding.bound.name} is a rate, and {binding.what} a request: "
+                   "no latency is a rate")
 
 
 def _references(block: Block) -> Iterator[str]:
@@ -130,23 +131,24 @@ def _references(block: Block) -> Iterator[str]:
     named += [(f"picture {p.name}", "testbench", p.testbenches, benches) for p in block.pictures]
     if block.fpga is not None:
         named.append(("fpga", "configuration", (block.fpga.configuration,), configurations))
-    parameters = {name for each in block.configurations.values() for name in each.parameters}
+    parameters = {name for configuration in block.configurations.values()
+                  for name in configuration.parameters}
     named += [(f"testbench {b.name}", "parameter", (*b.least, *b.fixed), parameters)
               for b in block.testbenches]
     for where, thing, names, known in named:
         for name in names:
             if name not in known:
                 yield f"{where} names the {thing} {shown(name)}, which there is not"
-    for entry in block.bounds:
-        for text in entry.probe.texts() if entry.probe else ():
+    for binding in block.bounds:
+        for text in binding.probe.texts() if binding.probe else ():
             try:
                 parse(text)
             except ExpressionError as error:
-                yield f"the probe of {entry.what}: {error}"
+                yield f"the probe of {binding.what}: {error}"
         for claim in block.properties:
-            if claim.name in entry.proved_by and (
-                    entry.probe is None or entry.what not in claim.declares):
-                yield (f"property {claim.name} is to prove {entry.what}, and declares no kind of "
+            if claim.name in binding.proved_by and (
+                    binding.probe is None or binding.what not in claim.declares):
+                yield (f"property {claim.name} is to prove {binding.what}, and declares no kind of "
                        "such requests")
     for picture in block.pictures:
         if bool(picture.kept) != bool(picture.testbenches):

@@ -125,8 +125,8 @@ def _runtime(trace: str | None) -> Path:
                                     f"{_HEADERS}.gch"),
                         *(pool.submit(one, include / f"{name}.cpp", "-c", "-o", f"{name}.o")
                           for name in names)]
-            for each in compiled:
-                each.result()
+            for compilation in compiled:
+                compilation.result()
 
     key = key_of(verilator().version, compiler_version(), _FLAGS, trace, _FAST, _INCLUDED)
     return find_or_make("runtime", key, make)[0]

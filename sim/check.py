@@ -155,7 +155,7 @@ def check(trace: Trace, wanted: Check) -> Checked:
         problems.append(f"the clock {run.clock} never rises" if run.clock else "it has no cycle")
     finding = tally.finding(problems)
     return Checked(finding, run.clock, run.cycles, trace.changes,
-                   sum(each.cut_off for each in run.probes), problems, sorted(run.names))
+                   sum(probe.cut_off for probe in run.probes), problems, sorted(run.names))
 
 
 class _Run:

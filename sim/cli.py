@@ -203,7 +203,7 @@ def changes_of(block: "blocks.Block", configuration: str | None, settings: list[
     """The parameters that ``--set`` and ``--part`` name, with their values. Raises `UserError`."""
     settings = [*(settings or ()), *([f"part={part}"] if part else ())]
     found = parameters_of(block, configuration, settings)
-    return {name: found[name] for name in (each.partition("=")[0] for each in settings)}
+    return {name: found[name] for name in (setting.partition("=")[0] for setting in settings)}
 
 
 def blocks_with(names: list[str] | None, settings: list[str] | None, part: str | None
@@ -212,11 +212,11 @@ def blocks_with(names: list[str] | None, settings: list[str] | None, part: str |
     values. Of a family, those that have them; a block that is named must. Raises `UserError`."""
     if not names:
         raise UserError("--set and --part take blocks or a family, named before them")
-    wanted = [*(each.partition("=")[0] for each in settings or ()), *(["part"] if part else [])]
+    wanted = [*(option.partition("=")[0] for option in settings or ()), *(["part"] if part else [])]
     found, chosen = [], the_catalogue().select(names)
     for block in chosen:
-        configuration = next((name for name, each in block.configurations.items()
-                              if each.parameters.keys() >= set(wanted)), None)
+        configuration = next((name for name, configuration in block.configurations.items()
+                              if configuration.parameters.keys() >= set(wanted)), None)
         if configuration is not None:
             found.append((block, configuration))
         elif block.family not in names or (block is chosen[-1] and not found):
@@ -301,7 +301,7 @@ def bound(name: Annotated[str, typer.Argument(
         found[block.name] = _claims(block, configuration, settings)
     if not found:
         raise UserError(f"no block of {name} has all that --configuration and --set name")
-    rows = [row for each in found.values() for row in each]
+    rows = [row for group in found.values() for row in group]
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
@@ -319,8 +319,8 @@ def _has(block: "blocks.Block", configuration: str | None, settings: list[str] |
     if configuration is not None and configuration not in block.configurations:
         return False
     known = {*block.configuration(configuration)[1].parameters,
-             *(name for each in block.bounds for name in each.bound.parameters)}
-    return known >= {each.partition("=")[0] for each in settings or ()}
+             *(name for binding in block.bounds for name in binding.bound.parameters)}
+    return known >= {option.partition("=")[0] for option in settings or ()}
 
 
 def _claims(block: "blocks.Block", configuration: str | None,
@@ -360,15 +360,16 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
     """A claim's values in the block's configurations: for all requests where that decides it, else
     for the kinds that proofs declare and for the largest of the exhausted domain."""
     found = []
-    for name, each in block.configurations.items():
-        kinds = [{}, *(declares(each.parameters) for claim in block.properties
-                       if each.parameters.keys() >= set().union(*map(set, claim.instances[:1]))
+    for name, configuration in block.configurations.items():
+        kinds = [{}, *(declares(configuration.parameters) for claim in block.properties
+                       if configuration.parameters.keys()
+                       >= set().union(*map(set, claim.instances[:1]))
                        for what, declares in claim.declares.items() if what == observed.what),
-                 *([{name: max(values) for name, values in each.values.items()
-                     if name in observed.bound.parameters}] if each.values else [])]
+                 *([{name: max(values) for name, values in configuration.values.items()
+                     if name in observed.bound.parameters}] if configuration.values else [])]
         for kind in kinds:
             try:
-                value = verdicts.cycles_of(observed.bound, {**each.parameters, **kind})
+                value = verdicts.cycles_of(observed.bound, {**configuration.parameters, **kind})
             except Exception:  # a request decides it, or the property is of other parameters
                 continue
             row = {"configuration": name, "request": kind, "value": value}
@@ -398,9 +399,9 @@ def _print_claim(row: Mapping, derivation: bool) -> None:
         lines += [("from", row["first"]), ("to", f"{row['last']}, both included")]
     if row["ticks"]:
         lines.append(("counts", f"{row['unit']}: {row['ticks']}"))
-    lines += [(each["configuration"], f"{each['value']:,} {row['unit']}" + "".join(
-        f", {name} {number}" for name, number in each["request"].items()))
-        for each in row["values"]]
+    for value in row["values"]:
+        request = "".join(f", {name} {number}" for name, number in value["request"].items())
+        lines.append((value["configuration"], f"{value['value']:,} {row['unit']}{request}"))
     if derivation:
         lines.append(("derivation", row["derivation"]))
     lines += [(f"  --set {name}=", " ".join(filter(None, (

@@ -123,18 +123,18 @@ def tile(part: PartName = _DEFAULT,
     _inside(found, request.end)
     _refreshed(found, request.words * request.count // BURST_WORDS)
     bursts = [burst.address for burst in bursts_of(request)]
-    known: list[tuple[Bound, dict]] = []
+    claims: list[tuple[Bound, dict]] = []
     if count == 1 or period in (0, words):
         values = {"part": found, "bursts": len(bursts), "write": int(write)}
-        known = [(bounds.tile_issue_delay, values), (bounds.eq15, values)]
+        claims = [(bounds.tile_issue_delay, values), (bounds.eq15, values)]
     elif bound or effort(found, Lines(words, period, count)) <= _SOON:
-        known = [(bounds.tile_2d_issue_delay, {
+        claims = [(bounds.tile_2d_issue_delay, {
             "part": found, "words": words, "period": period, "count": count, "write": int(write)})]
     else:
         print("bound tile_2d_issue_delay: takes a while; --bound computes it", file=sys.stderr)
     scheduled = schedule(found, bursts, write=write, current=after_bank & ~1)
     with progress_bars() as report, tile_progress(report):
-        _show(found, bursts, scheduled, known, picture, as_json)
+        _show(found, bursts, scheduled, claims, picture, as_json)
 
 
 @dram.command()
@@ -216,13 +216,13 @@ def use(words: Annotated[int, typer.Argument(
     for writes in (0, 1):
         for aligned in (True, False):
             try:
-                known = use_of_bus(part=found, words=words, write=writes, aligned=aligned)
+                use = use_of_bus(part=found, words=words, write=writes, aligned=aligned)
             except NotCovered as error:
                 raise UserError(str(error)) from error
             table.add_row("write" if writes else "read", "with a burst" if aligned else "anywhere",
-                          str(known.bursts), str(known.delay), *(
+                          str(use.bursts), str(use.delay), *(
                               f"{100 * float(share):.1f} %"
-                              for share in (known.share, known.with_refresh, known.limit)))
+                              for share in (use.share, use.with_refresh, use.limit)))
     print_table(table, console())
 
 
@@ -324,23 +324,24 @@ def searched_table(
     from cyclebound.sim.dram_table import search_all, write_table
     if part is not None and part not in PARTS:
         raise unknown("part", part, PARTS)
-    chosen = [each for each in known_delays() if part in (None, each.part)
-              and (rows is None or each.rows <= rows) and (words is None or each.bursts <= words)]
+    chosen = [request for request in known_delays() if part in (None, request.part)
+              and (rows is None or request.rows <= rows)
+              and (words is None or request.bursts <= words)]
     if not chosen:
         raise UserError("the table has no such entry")
     found, problems = {}, 0
     with status("searching") as tell:
-        for number, each in enumerate(search_all(chosen, tell), 1):
-            known, found[each.known] = each.known, each
-            says = each.problem or f"nothing takes {known.delay + 1} cycles"
-            problems += bool(each.problem)
-            print(f"[{number}/{len(chosen)}] {known.part}: "
-                  f"{'write' if known.write else 'read'} of {known.bursts} words over "
-                  f"{known.rows} rows: {says} ({'done before' if each.cached else ''}"
-                  f"{'' if each.cached else f'{each.steps:,} steps'})", flush=True)
+        for number, search in enumerate(search_all(chosen, tell), 1):
+            row, found[search.known] = search.known, search
+            says = search.problem or f"nothing takes {row.delay + 1} cycles"
+            problems += bool(search.problem)
+            print(f"[{number}/{len(chosen)}] {row.part}: "
+                  f"{'write' if row.write else 'read'} of {row.bursts} words over "
+                  f"{row.rows} rows: {says} ({'done before' if search.cached else ''}"
+                  f"{'' if search.cached else f'{search.steps:,} steps'})", flush=True)
     if file is not None:
         try:
-            write_table(file, [found[each] for each in chosen])
+            write_table(file, [found[request] for request in chosen])
         except OSError as error:
             raise UserError(f"cannot write {file}: {error.strerror}") from error
     if problems:
@@ -388,12 +389,12 @@ def _refreshed(part: Part, bursts: int) -> None:
 
 
 def _show(part: Part, bursts: Sequence[int], found: Schedule,
-          known: Iterable[tuple[Bound, dict]], picture: Path | None, as_json: bool) -> None:
+          claims: Iterable[tuple[Bound, dict]], picture: Path | None, as_json: bool) -> None:
     if found.issue_delay > MOST_OWED * part.nREFI:
         raise UserError(f"a request must take {MOST_OWED} nREFI ({MOST_OWED * part.nREFI} cycles) "
                         f"at most, or a refresh is late, not {found.issue_delay}")
     allowed = {}
-    for bound, values in known:
+    for bound, values in claims:
         try:
             allowed[bound.name] = bound.of(values)
         except NotCovered as error:

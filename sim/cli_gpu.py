@@ -345,15 +345,16 @@ def kernels(listing: Listing, latencies: Latencies = None, html: Html = None,
     rows, data = [], []
     for kernel in read_kernels(listing):
         missing = missing_opcodes(kernel, own)
-        kinds = Counter(opcode.kind if (opcode := opcode_of(each.name, own.opcodes)) else "unknown"
-                        for each in kernel.instructions)
+        kinds = Counter(opcode.kind if (opcode := opcode_of(instruction.name, own.opcodes))
+                        else "unknown"
+                        for instruction in kernel.instructions)
         data.append({"kernel": kernel.name, "architecture": kernel.architecture,
                      "instructions": len(kernel.instructions), "kinds": kinds,
-                     "missing": [vars(each) for each in missing]})
+                     "missing": [vars(lack) for lack in missing]})
         rows.append((kernel.name, kernel.architecture, len(kernel.instructions),
                      ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()),
-                     ", ".join(f"{each.name} x {len(each.lines)} ({each.lacks})"
-                               for each in missing)))
+                     ", ".join(f"{lack.name} x {len(lack.lines)} ({lack.lacks})"
+                               for lack in missing)))
     page = Page(f"Kernels of {listing.name}", grids=[Grid("", (
         "kernel", "architecture", "instructions", "by kind", "not known"), rows)])
     deliver(page, data, as_json=as_json, html=html)
@@ -477,10 +478,10 @@ def show_latencies(latencies: Latencies = None, as_json: AsJson = False,
 
 def _loops(given: list[str] | None) -> dict[int, int]:
     found: dict[int, int] = {}
-    for each in given or ():
-        line, equals, count = each.partition("=")
-        if not (equals and line.isdecimal() and count.isdecimal() and len(each) < 30):
-            raise UserError(f"--loop takes LINE=N, not {each!r}")
+    for option in given or ():
+        line, equals, count = option.partition("=")
+        if not (equals and line.isdecimal() and count.isdecimal() and len(option) < 30):
+            raise UserError(f"--loop takes LINE=N, not {option!r}")
         if int(line) in found:
             raise UserError(f"--loop gives line {line} twice")
         found[int(line)] = int(count)
@@ -490,10 +491,10 @@ def _loops(given: list[str] | None) -> dict[int, int]:
 def _machine(given: list[str] | None, base: Machine) -> Machine:
     changes: dict[str, object] = {}
     numbers = [name for name, value in vars(Machine()).items() if isinstance(value, int | Fraction)]
-    for each in given or ():
-        name, equals, text = each.partition("=")
+    for option in given or ():
+        name, equals, text = option.partition("=")
         if not equals:
-            raise UserError(f"--set takes NAME=VALUE, not {each!r}")
+            raise UserError(f"--set takes NAME=VALUE, not {option!r}")
         if name not in numbers:
             raise unknown("number of the machine", name, numbers)
         try:
@@ -573,18 +574,19 @@ def show_bound(
         Grid("One warp's work, by instruction", (
             "no.", "line", "instruction", "executions", "latency", "issue or pipeline",
             "load/store", "sectors"),
-            [(each.number, each.line, each.name, each.executions, each.chain, each.issue,
-              each.unit, each.sectors) for each in found.work]),
+             [(instruction.number, instruction.line, instruction.name, instruction.executions,
+               instruction.chain, instruction.issue, instruction.unit, instruction.sectors)
+              for instruction in found.work]),
         Grid("The bound", ("part", "cycles", "is"), list(zip(parts, sizes, (
             "launch and end", f"latencies of {found.waves} block(s), one after the other",
             "issue slots and pipelines that serve other warps",
             "the load/store unit of one SM", "all sectors of the grid"), strict=True)))]
     deliver(page, {
         "kernel": kernel.name, "architecture": kernel.architecture, "capability": limits.name,
-        "cycles": found.cycles, "parts": dict(zip(parts, sizes,
-                                                                         strict=True)),
+        "cycles": found.cycles, "parts": dict(zip(parts, sizes, strict=True)),
         "waves": found.waves, "resident": found.resident, "carve_out": found.carve_out,
-        "assumptions": found.assumptions, "instructions": [vars(each) for each in found.work]},
+        "assumptions": found.assumptions,
+        "instructions": [vars(instruction) for instruction in found.work]},
         as_json=as_json, html=html)
 
 
@@ -620,13 +622,13 @@ def show_streams(
                        else reading(Path(file), parse_streams))
     run, bounds = checked(simulate, device, streams), stream_bounds(device, streams)
     limit: dict[tuple[str, str], int] = {}
-    for each in bounds.operations:
-        key = each.stream, each.operation
-        limit[key] = max(each.response, limit.get(key, 0))
+    for operation in bounds.operations:
+        key = operation.stream, operation.operation
+        limit[key] = max(operation.response, limit.get(key, 0))
     page = Page(f"Streams of {Path(file).name}")
-    rows = [(each.stream.name, each.operation.name, each.launched, each.queued, each.start,
-             each.end, each.response, limit.get((each.stream.name, each.operation.name)))
-            for each in run.operations]
+    rows = [(ran.stream.name, ran.operation.name, ran.launched, ran.queued, ran.start,
+             ran.end, ran.response, limit.get((ran.stream.name, ran.operation.name)))
+            for ran in run.operations]
     page.grids.append(Grid("", ("stream", "operation", "launched", "queued", "first start", "end",
                                 "response", "bound"), rows))
     page.sentences.append(bounds.problem or {
@@ -698,14 +700,16 @@ def show_mapping(
         best, problem = None, str(error)
     page = Page("Layers across resources")
     page.grids.append(Grid("Bounds in microseconds (cycles); * is the best mapping", (
-        "layer", *(f"{each.name} [{each.kind}]" for each in system.resources), "input by DRAM"), [
+        "layer", *(f"{resource.name} [{resource.kind}]" for resource in system.resources),
+        "input by DRAM"), [
         (row[0].layer, *(
             _cell(cell, best is not None and best.resources[place] == number)
             for number, cell in enumerate(row)),
          f"{moves[place] / 1e6:,.2f}" if place else "")
         for place, row in enumerate(rows)]))
     page.grids.append(Grid("What the numbers rest on", ("resource", "kind", "clock", "is"), [
-        (each.name, each.kind, f"{each.clock_ps} ps", each.evidence) for each in system.resources]
+        (resource.name, resource.kind, f"{resource.clock_ps} ps", resource.evidence)
+        for resource in system.resources]
         + [("DRAM", "RTL", f"{system.transfer.part.tck_ps} ps", system.transfer.evidence)]))
     left = dict.fromkeys(f"{cell.resource}: {cell.problem}" for row in rows for cell in row
                          if cell.problem)
@@ -720,7 +724,7 @@ def show_mapping(
             "bounds": [{"resource": cell.resource, "kind": cell.kind, "cycles": cell.cycles,
                         "time_ps": cell.time_ps, "problem": cell.problem} for cell in row]}
             for place, (row, size, move) in enumerate(zip(rows, sizes, moves, strict=True))],
-        "evidence": {each.name: each.evidence for each in system.resources},
+        "evidence": {resource.name: resource.evidence for resource in system.resources},
         "best": None if best is None else {
             "time_ps": best.time_ps, "transfers_ps": best.transfers_ps,
             "resources": [system.resources[number].name for number in best.resources]},

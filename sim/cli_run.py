@@ -225,16 +225,16 @@ def _vary(options: dict[str, object]) -> None:
     chosen = options["configurations"]
     bases = {name for block in options["blocks"] for name in block.configurations}
     found = [variants.possible(block, options["changes"], chosen) for block in options["blocks"]]
-    for line in (line for each in found for line in each.refused):
+    for line in (line for variant in found for line in variant.refused):
         cli.say(f"cyclebound: left out: {line}")
     renamed: list[str] = []
     for name in chosen:
-        new = {each.names[name] for each in found if name in each.names}
-        if not new and name not in {new for each in found for new in each.names.values()}:
+        new = {variant.names[name] for variant in found if name in variant.names}
+        if not new and name not in {new for variant in found for new in variant.names.values()}:
             raise unknown("configuration", name, bases)
         renamed += new or [name]
     options["configurations"] = [*dict.fromkeys(renamed)]
-    options["blocks"] = [each.block for each in found]
+    options["blocks"] = [variant.block for variant in found]
 
 
 def _show(folder: Path, *, as_json: bool, page: bool) -> int:
@@ -341,7 +341,7 @@ def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":
 
 def _judged(block: "blocks_of.Block", name: str, outcome: "jobs.Outcome") -> bool:
     """Print what was observed against the bounds; whether each request has kept one."""
-    observed = [(outcome.name, each) for each in outcome.groups]
+    observed = [(outcome.name, group) for group in outcome.groups]
     rows = [row for row in verdicts.judge(block, name, observed) if row.requests]
     for row in rows:
         of = f"{row.what}: {row.bound}" if row.bound != "-" else row.what

@@ -57,7 +57,7 @@ def asm(
     Every line that does not assemble is named, with file, line, column and rule. Exit status 2.
     """
     program = load_program(kernel)
-    words = [encode(each) for each in program.instructions]
+    words = [encode(instruction) for instruction in program.instructions]
     if output is None:
         print(disassembler.listing(program.instructions, words), end="")
         return
@@ -78,7 +78,8 @@ def disasm(
         print(disassembler.source(load_program(str(file))), end="")
         return
     instructions = _decoded(file)
-    print(disassembler.listing(instructions, [encode(each) for each in instructions]), end="")
+    print(disassembler.listing(instructions, [encode(instruction) for instruction in instructions]),
+          end="")
 
 
 def _decoded(file: Path) -> list[Instruction]:
@@ -132,7 +133,7 @@ def table(
             reference = REFERENCES[name]
             paper = f"{reference.cycles:,}" if reference.cycles else ""
             ratio = f"{found[0] / reference.cycles:.2f}" if reference.cycles else ""
-            cycles = " | ".join(f"{each:,}" for each in found)
+            cycles = " | ".join(f"{cycles:,}" for cycles in found)
             print(f"| `{name}` | {reference.x} x {reference.y} | {paper} | {cycles} | {ratio} |",
                   flush=True)
 

@@ -100,7 +100,7 @@ def run(
 
 def _device(size: int, settings: list[str] | None) -> Device:
     values = {"size": size}
-    names = [each.name for each in fields(Device) if each.name != "size"]
+    names = [member.name for member in fields(Device) if member.name != "size"]
     for setting in settings or ():
         name, equals, text = setting.partition("=")
         if not equals or not name:

@@ -32,9 +32,9 @@ def load_kernel(path: str | Path, name: str | None = None) -> Kernel:
         raise UserError(f"{path}: {type(error).__name__}: {error}") from None
     finally:
         sys.path.pop(0)
-    kernels = {each.name: each for each in vars(module).values() if isinstance(each, Kernel)}
-    own = {each.name: each for each in kernels.values()
-           if each.function.__module__ == module.__name__} or kernels
+    kernels = {var.name: var for var in vars(module).values() if isinstance(var, Kernel)}
+    own = {kernel.name: kernel for kernel in kernels.values()
+           if kernel.function.__module__ == module.__name__} or kernels
     if name is not None:
         if name not in kernels:
             raise unknown(f"kernel in {path}", name, kernels)

@@ -244,7 +244,7 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
         found = [timing.bound(part, threads=threads, depth=fabric.depth) for part in run.parts]
     except NotCovered as error:
         run.problem = str(error)
-    run.bounds = [each.cycles for each in found]
+    run.bounds = [estimate_.cycles for estimate_ in found]
     run.loading = len(run.parts[0].words(threads, layout.buffers, tid_width=fabric.tid_width,
                                          address_width=fabric.address_width))
     run.faults = []
@@ -280,7 +280,7 @@ def _block(fabric: Hardware) -> tuple[Block, dict[str, object]]:
     parameters = {"rows": fabric.rows, "depth": fabric.depth, "tid_width": fabric.tid_width,
                   "address_width": fabric.address_width}
     named = catalogue.load().find(_BLOCK)
-    completion = next(each for each in named.bounds if each.what == "completion")
+    completion = next(binding for binding in named.bounds if binding.what == "completion")
     return Block(name=_BLOCK, summary=named.summary, component=Fabric,
                  configurations={"own": Configuration(parameters)},
                  testbenches=(Testbench("user", "cyclebound.tb.dataflow.fabric_user",

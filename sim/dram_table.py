@@ -70,10 +70,10 @@ def search_all(entries: Iterable[Known], tell: Callable[[str], None] = lambda st
     """Search for a request that takes longer than each entry says, the quickest searches first."""
     code = hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in _SEARCH))
     reached: dict[tuple, int] = {}
-    for each in witnesses():
-        for rows in range(each.rows, PARTS[each.part].banks + 1):
-            kind = each.part, each.write, rows, each.bursts
-            reached[kind] = max(each.found, reached.get(kind, 0))
+    for witness in witnesses():
+        for rows in range(witness.rows, PARTS[witness.part].banks + 1):
+            kind = witness.part, witness.write, rows, witness.bursts
+            reached[kind] = max(witness.found, reached.get(kind, 0))
     for known in sorted(entries, key=lambda each: (each.rows, each.bursts)):
         yield _search(known, reached.get(known[:4], 0), code.hexdigest(), tell)
 
@@ -96,8 +96,8 @@ def _search(known: Known, reached: int, code: str, tell: Callable[[str], None]) 
 def write_table(path: Path, searched: Iterable[Searched]) -> None:
     """The table with what the searches say, in the order of the old one."""
     lines = [",".join(Known._fields)]
-    for each in searched:
-        known = each.known
-        settled = each.settled if known.settled and each.longest is None else 0
-        lines.append(",".join(map(str, (*known[:4], each.longest or known.delay, settled))))
+    for search in searched:
+        known = search.known
+        settled = search.settled if known.settled and search.longest is None else 0
+        lines.append(",".join(map(str, (*known[:4], search.longest or known.delay, settled))))
     path.write_text("\n".join(lines) + "\n")

@@ -120,7 +120,7 @@ _DEVICES = {
     "nexus-lifcl-40": _Device(_NEXUS, ("--device", "LIFCL-40-9BG400CES", "--pdc", "pins"),
                               "LIFCL-40-9BG400CES", pins=_BG400),
 }
-TARGETS: Mapping[str, tuple[str, ...]] = {name: each.options for name, each in _DEVICES.items()}
+TARGETS: Mapping[str, tuple[str, ...]] = {name: device.options for name, device in _DEVICES.items()}
 _CHAIN = 1000  # registers of a chain: nextpnr's stack ends somewhere between 2,000 and 5,000
 _RECIPE = 1  # changes whenever the same results would be read in another way
 _SYNTHESIS = """\

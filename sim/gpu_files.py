@@ -53,10 +53,10 @@ def read_kernel(path: Path, name: str | None, architecture: str | None = None) -
         raise unknown(f"kernel in {path}", name, names)
     found = [kernel for kernel in kernels if kernel.name == name]
     if len(found) > 1 and architecture is not None:
-        found = [each for each in found if _same(each.architecture, architecture)] or found
+        found = [kernel for kernel in found if _same(kernel.architecture, architecture)] or found
     if len(found) > 1:
-        raise UserError(f"{path} has {name} for {', '.join(each.architecture for each in found)}; "
-                        "name one by --capability")
+        architectures = ", ".join(kernel.architecture for kernel in found)
+        raise UserError(f"{path} has {name} for {architectures}; name one by --capability")
     return found[0]
 
 
@@ -70,15 +70,16 @@ def read_usage(path: Path | None, name: str, architecture: str) -> Usage | None:
     if path is None:
         return None
     usages = reading(path, parse_usage)
-    named = [each for each in usages if each.name == name]
+    named = [usage for usage in usages if usage.name == name]
     if not named:
-        raise unknown(f"kernel in {path}", name, dict.fromkeys(each.name for each in usages))
-    found = [each for each in named if not architecture or not each.architecture
-             or _same(each.architecture, architecture)]
+        raise unknown(f"kernel in {path}", name, dict.fromkeys(usage.name for usage in usages))
+    found = [usage for usage in named if not architecture or not usage.architecture
+             or _same(usage.architecture, architecture)]
     if not found:
-        raise UserError(f"{path} has {name} for {', '.join(each.architecture for each in named)}, "
-                        f"not for {architecture}")
-    if any(replace(each, architecture="") != replace(found[0], architecture="") for each in found):
+        architectures = ", ".join(usage.architecture for usage in named)
+        raise UserError(f"{path} has {name} for {architectures}, not for {architecture}")
+    if any(replace(usage, architecture="") != replace(found[0], architecture="")
+           for usage in found):
         raise UserError(f"{path} has {name} {len(found)} times, with different resources")
     return found[0]
 
@@ -111,15 +112,15 @@ def read_launch(grid: str, block: str, sms: int) -> Launch:
 
 def _said(missing: Sequence[Missing]) -> str:
     return "; ".join(
-        f"{each.name} x {len(each.lines)} (line {', '.join(map(str, each.lines[:5]))}"
-        f"{', ...' if len(each.lines) > 5 else ''})" for each in missing)
+        f"{lack.name} x {len(lack.lines)} (line {', '.join(map(str, lack.lines[:5]))}"
+        f"{', ...' if len(lack.lines) > 5 else ''})" for lack in missing)
 
 
 def check_opcodes(kernel: Kernel, own: LatencyFile, *, delays: bool) -> None:
     """Refuse a kernel with unknown opcodes, or opcodes without a delay: all of them at once."""
     missing = missing_opcodes(kernel, own, delays=delays)
-    opcodes = [each for each in missing if each.lacks == "opcode"]
-    without = [each for each in missing if each.lacks == "delay"]
+    opcodes = [lack for lack in missing if lack.lacks == "opcode"]
+    without = [lack for lack in missing if lack.lacks == "delay"]
     parts = ([f"unknown opcodes: {_said(opcodes)}"] if opcodes else []) + (
         [f"opcodes without a delay in the thesis: {_said(without)}"] if without else [])
     if parts:

@@ -80,7 +80,7 @@ class Page:
         """Write one HTML file that needs no other. Raises `UserError`."""
         # figures are this project's own SVG; every text is escaped
         template = jinja.Environment(autoescape=True).from_string(_TEMPLATE)
-        text = template.render(page=self, figures=[_svg(each) for each in self.figures])
+        text = template.render(page=self, figures=[_svg(figure) for figure in self.figures])
         try:
             path.write_text(cleaned(text), encoding="utf-8")
         except OSError as error:

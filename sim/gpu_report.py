@@ -61,8 +61,8 @@ def _kernel(name: str) -> KernelRow:
 
 def _stream(name: str) -> StreamRow:
     device, streams = parse_streams(EXAMPLES[name])
-    bounds = {(each.stream, each.operation): each.response
-              for each in stream_bounds(device, streams).operations}
+    bounds = {(operation.stream, operation.operation): operation.response
+              for operation in stream_bounds(device, streams).operations}
     worst = max(simulate(device, streams).operations, key=lambda each: (
         each.response / bounds[each.stream.name, each.operation.name]))
     key = worst.stream.name, worst.operation.name

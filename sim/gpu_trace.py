@@ -8,7 +8,7 @@ __all__ = ["trace_of"]
 def trace_of(run: Run) -> dict[str, object]:
     """Blocks by SM, operations by stream; one unit of time is shown as a microsecond."""
     events: list[dict[str, object]] = []
-    streams = list(dict.fromkeys(each.stream.name for each in run.operations))
+    streams = list(dict.fromkeys(ran.stream.name for ran in run.operations))
     sms = sorted({block.sm for block in run.blocks})
     for process, name in [(1, "streams"), (2, "copy engine"),
                           *((10 + sm, f"SM {sm}") for sm in sms)]:
@@ -17,16 +17,16 @@ def trace_of(run: Run) -> dict[str, object]:
     for number, name in enumerate(streams):
         events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": number,
                        "args": {"name": name}})
-    for each in run.operations:
-        thread = streams.index(each.stream.name)
-        events.append({"ph": "i", "s": "t", "name": f"launch {each.operation.name}", "pid": 1,
-                       "tid": thread, "ts": each.launched})
-        events.append({"ph": "X", "name": each.operation.name, "cat": "operation", "pid": 1,
-                       "tid": thread, "ts": each.start, "dur": each.end - each.start,
-                       "args": {"launched": each.launched, "queued": each.queued}})
-        if not each.operation.blocks:
-            events.append({"ph": "X", "name": each.operation.name, "cat": "copy", "pid": 2,
-                           "tid": 0, "ts": each.start, "dur": each.end - each.start})
+    for ran in run.operations:
+        thread = streams.index(ran.stream.name)
+        events.append({"ph": "i", "s": "t", "name": f"launch {ran.operation.name}", "pid": 1,
+                       "tid": thread, "ts": ran.launched})
+        events.append({"ph": "X", "name": ran.operation.name, "cat": "operation", "pid": 1,
+                       "tid": thread, "ts": ran.start, "dur": ran.end - ran.start,
+                       "args": {"launched": ran.launched, "queued": ran.queued}})
+        if not ran.operation.blocks:
+            events.append({"ph": "X", "name": ran.operation.name, "cat": "copy", "pid": 2,
+                           "tid": 0, "ts": ran.start, "dur": ran.end - ran.start})
     free: dict[int, list[int]] = {sm: [] for sm in sms}  # by lane: until when it is taken
     for block in sorted(run.blocks, key=lambda each: each.start):
         lanes = free[block.sm]

@@ -117,17 +117,18 @@ def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
 
 def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:
     """Probes whose bounds ask for what neither the configuration says nor ports show."""
-    for entry in block.bounds:
-        if entry.probe is not None:
-            known = {*parameters, *entry.probe.request}
-            if entry.probe.classed or entry.probe.declared() or entry.bound.required() - known:
-                yield entry.what
+    for binding in block.bounds:
+        if binding.probe is not None:
+            known = {*parameters, *binding.probe.request}
+            if (binding.probe.classed or binding.probe.declared()
+                    or binding.bound.required() - known):
+                yield binding.what
 
 
 def probes_of(block: Block, configuration: str) -> dict[str, Probe]:
     """The probes of the bounds on what this configuration does, by what they see."""
-    return {entry.what: entry.probe for entry in block.bounds if entry.probe is not None
-            and (not entry.configurations or configuration in entry.configurations)}
+    return {binding.what: binding.probe for binding in block.bounds if binding.probe is not None
+            and (not binding.configurations or configuration in binding.configurations)}
 
 
 def simulate(block: Block, job: Job, *, identity: str | None = None,

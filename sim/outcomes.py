@@ -189,14 +189,14 @@ def _installed() -> tuple[Path, ...]:
     found = {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, sys.exec_prefix,
              *site.getsitepackages(), site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc",
              "/usr"}
-    return tuple(Path(each) for each in found)
+    return tuple(Path(file) for file in found)
 
 
 @functools.cache
 def _packages() -> list[tuple[str, str]]:
     """All installed packages with their versions."""
-    return sorted({(each.metadata["Name"] or "", each.version)
-                   for each in importlib.metadata.distributions()} - {_own()})
+    return sorted({(distribution.metadata["Name"] or "", distribution.version)
+                   for distribution in importlib.metadata.distributions()} - {_own()})
 
 
 def _own() -> tuple[str, str]:

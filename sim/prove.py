@@ -129,8 +129,8 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
                      asked=claim.induction is not None,
                      method=f"SymbiYosys, smtbmc {engine}", cached=cached,
-                     claims=[(each.what, {name: value for name, value in each.declared.items()
-                                          if value is not ANY}, each.limit) for each in claims],
+                     claims=[(claim.what, {name: value for name, value in claim.declared.items()
+                                           if value is not ANY}, claim.limit) for claim in claims],
                      **found)
 
     index = None if identity is None else key_of("proof", identity, tools)
@@ -187,15 +187,15 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
 def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -> list[Claim]:
     """The bounds that a proof of ``claim`` with these parameters is about, with their values."""
     found = []
-    for each in block.bounds:
-        if claim.name in each.proved_by and each.what in claim.declares:
-            kind = claim.declares[each.what](parameters)
+    for binding in block.bounds:
+        if claim.name in binding.proved_by and binding.what in claim.declares:
+            kind = claim.declares[binding.what](parameters)
             try:
-                limit = each.bound.of({**parameters, **kind})
+                limit = binding.bound.of({**parameters, **kind})
             except NotCovered as error:
-                raise UserError(f"{block.name}: property {claim.name}: {each.bound.name} does "
+                raise UserError(f"{block.name}: property {claim.name}: {binding.bound.name} does "
                                 f"not cover what it declares: {error}") from error
-            found.append(Claim(each.what, each.probe, kind, limit))
+            found.append(Claim(binding.what, binding.probe, kind, limit))
     return found
 
 

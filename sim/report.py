@@ -368,8 +368,8 @@ def _scatter(verdict: Verdict) -> Markup | None:
         f'height="{floor + below}" viewBox="0 0 {end + 14} {floor + below}">'
         f'<path d="M{left} 8V{floor}H{end}" stroke="var(--line)" fill="none"/>'
         f'<path d="M{left} {floor}L{end} 8" stroke="var(--soft)" stroke-dasharray="4 3"/>'
-        + dots((each for each in verdict.points if each[1] <= each[0]), "var(--bar)")
-        + dots((each for each in verdict.points if each[1] > each[0]), "var(--bad)")
+        + dots((point for point in verdict.points if point[1] <= point[0]), "var(--bar)")
+        + dots((point for point in verdict.points if point[1] > point[0]), "var(--bad)")
         + f'<text x="{left - 5}" y="16" text-anchor="end" {label}>{most:,}</text>'
         f'<text x="{left - 5}" y="{floor}" text-anchor="end" {label}>0</text>'
         f'<text x="{end}" y="{floor + 15}" text-anchor="end" {label}>{most:,}</text>'

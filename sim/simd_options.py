@@ -35,7 +35,7 @@ PartName = Annotated[str, typer.Option(
 
 Timing = Annotated[str, typer.Option(
     "--timing", metavar="MODEL", help="Constants: "
-    + "; ".join(f"{name}: {each.says}" for name, each in TIMINGS.items()) + ".")]
+    + "; ".join(f"{name}: {timing.says}" for name, timing in TIMINGS.items()) + ".")]
 
 
 def timed_grid(grid: Grid, timing: str) -> Grid:

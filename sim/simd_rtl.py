@@ -54,7 +54,7 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
     Returns the time as the hardware has it; it does not count operations. Raises `UserError`, also
     for a fault.
     """
-    machine = next((name for name, each in MACHINES.items() if each == grid.machine), None)
+    machine = next((name for name, sizes in MACHINES.items() if sizes == grid.machine), None)
     if machine is None:
         raise UserError(f"the RTL is one of the machines {', '.join(MACHINES)}, "
                         f"not {grid.machine}")
@@ -82,9 +82,10 @@ def _simulated(program: Program, grid: Grid, memory: Memory, machine: str, polic
     for old in ("ran.json", "ran.npz", "progress.json"):
         (folder / old).unlink(missing_ok=True)
     (folder / "kernel.json").write_text(json.dumps({
-        "name": program.name, "words": [encode(each) for each in program.instructions],
+        "name": program.name,
+        "words": [encode(instruction) for instruction in program.instructions],
         "grid": [grid.x, grid.y, grid.width], "policy": policy, **{
-            name: {number: [each.address, each.x, each.y] for number, each in kept.items()}
+            name: {number: [buffer.address, buffer.x, buffer.y] for number, buffer in kept.items()}
             for name, kept in (("buffers", program.buffers),
                                ("scratchpad_buffers", program.scratchpad_buffers))}}))
     content: dict[str, Any] = {str(number): words for number, words in memory.items()}
@@ -103,7 +104,7 @@ def _simulated(program: Program, grid: Grid, memory: Memory, machine: str, polic
         for number, words in memory.items():
             words[...] = kept[str(number)]
     found = Timed(cycles=ran["cycles"], load=ran["load"], refreshes=ran["refreshes"],
-                  phases=[Phase(*each) for each in ran["phases"]])
+                  phases=[Phase(*phase) for phase in ran["phases"]])
     for phase in found.phases:
         found.busy[phase.resource] += phase.end - phase.start
     return found

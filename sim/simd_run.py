@@ -41,9 +41,10 @@ class SimdRun:
 def stored_buffers(program: Program) -> list[int]:
     """The DRAM buffers that some instruction of a program writes."""
     found = set()
-    for each in program.instructions:
-        operand = each.operand("A")
-        if each.operation.store and each.name.startswith("stg") and operand is not None:
+    for instruction in program.instructions:
+        operand = instruction.operand("A")
+        if (instruction.operation.store and instruction.name.startswith("stg")
+                and operand is not None):
             found.add(operand.value)
     return sorted(found)
 
@@ -62,9 +63,9 @@ def grid_of(program: Program, text: str | None, width: int | None, machine: str)
         x, y = reference.x, reference.y
     else:
         numbers = text.split(",")
-        if len(numbers) > 2 or not all(each.strip().isdecimal() for each in numbers):
+        if len(numbers) > 2 or not all(number.strip().isdecimal() for number in numbers):
             raise UserError(f"--grid takes X or X,Y, whole numbers, not {text!r}")
-        x, y = (int(each) for each in (numbers if len(numbers) == 2 else [*numbers, "1"]))
+        x, y = (int(number) for number in (numbers if len(numbers) == 2 else [*numbers, "1"]))
     if width is None and reference is not None and reference.width:
         width = min(reference.width, 1 << MACHINES[machine].items.bit_length() // 2)
     try:
@@ -103,8 +104,8 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
     loop that comes back more often than its ``#bound branchcycle`` says."""
     if model not in MODELS:
         raise unknown("model", model, MODELS)
-    if policy not in {each.value for each in Policy}:
-        raise unknown("policy", policy, [each.value for each in Policy])
+    if policy not in {choice.value for choice in Policy}:
+        raise unknown("policy", policy, [choice.value for choice in Policy])
     try:
         device = part_named(part)
     except ValueError as error:

@@ -139,7 +139,7 @@ def _imports(name: str, path: Path) -> frozenset[str]:
             start = package[:len(package) - node.level + 1] if node.level else []
             base = ".".join([*start, *([node.module] if node.module else [])])
             found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
-    return frozenset(each for each in found if each.startswith("cyclebound."))
+    return frozenset(module for module in found if module.startswith("cyclebound."))
 
 
 def commit() -> str:

@@ -168,8 +168,8 @@ def _of_arrays(name: str, options: Mapping[str, Tensor], shape: tuple[int, ...],
     if groups != 1 and not isinstance(groups, int):
         raise UserError(f"{name}: groups must be a whole number, not {groups!r}")
     bias = options.get("bias", np.zeros(filters, dtype=np.int32))
-    scales = {each: options[each] for each in ("multiplier", "shift")
-              if each in options and options[each].size != 1}
+    scales = {option: options[option] for option in ("multiplier", "shift")
+              if option in options and options[option].size != 1}
     for each, array in scales.items():
         if array.shape != (filters,):
             raise UserError(f"{name}: {each} must be one number, or {filters}, not "
@@ -181,8 +181,8 @@ def _of_arrays(name: str, options: Mapping[str, Tensor], shape: tuple[int, ...],
         scale = Scale(**own, **limits)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise UserError(f"{name}: {error}") from error
-    columns = [np.broadcast_to(scales.get(each, own.get(each)), filters).tolist()
-               for each in ("multiplier", "shift")]
+    columns = [np.broadcast_to(scales.get(option, own.get(option)), filters).tolist()
+               for option in ("multiplier", "shift")]
     layer = Layer(
         Convolution(name, shape[1], shape[2], shape[0], filters, weights.shape[2:],
                     value("stride", 1), value("padding", 0), value("dilation", 1), groups),

@@ -53,7 +53,7 @@ def _edges(node: Node, given: Mapping[str, object], sizes: Sequence[int], spans:
         raise node.refuse(f"auto_pad {auto!r} is not supported")
     both = [max((math.ceil(size / stride) - 1) * stride + span - size, 0)
             for size, span, stride in zip(sizes, spans, strides, strict=True)]
-    less, more = [each // 2 for each in both], [each - each // 2 for each in both]
+    less, more = [padding // 2 for padding in both], [padding - padding // 2 for padding in both]
     return (*less, *more) if auto == "SAME_UPPER" else (*more, *less)
 
 
@@ -194,12 +194,12 @@ def _reshape(node: Node, chain: Chain) -> None:
     zero = not _attributes(node, allowzero=0)["allowzero"]
     wanted = chain.constant(node, 1, "shape")
     shape = [] if wanted is None else wanted.reshape(-1).tolist()
-    shape = [chain.shape[i] if each == 0 and zero and i < len(chain.shape) else each
-             for i, each in enumerate(shape)]
+    shape = [chain.shape[i] if size == 0 and zero and i < len(chain.shape) else size
+             for i, size in enumerate(shape)]
     elements = math.prod(chain.shape)
     if shape.count(-1) == 1:
-        others = math.prod(each for each in shape if each != -1)
-        shape = [elements // others if each == -1 and others else each for each in shape]
+        others = math.prod(size for size in shape if size != -1)
+        shape = [elements // others if size == -1 and others else size for size in shape]
     if tuple(shape) == chain.shape:
         return
     if shape != [1, elements] or chain.shape[0] != 1:
@@ -245,26 +245,26 @@ def _read(path: Path):
                         ) from None
     try:
         graph = onnx.load(path).graph
-        constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # of protobuf, of onnx's checker, of numpy: the file is to blame
         raise UserError(f"{path} is no ONNX model: {' '.join(str(error).split())}") from error
     nodes = []
-    for each in graph.node:
+    for node in graph.node:
         plain = {}
-        for attribute in each.attribute:
+        for attribute in node.attribute:
             value = onnx.helper.get_attribute_value(attribute)
             if isinstance(value, bytes):
                 value = value.decode(errors="replace")
             elif not isinstance(value, int | float | str) and hasattr(value, "__iter__"):
                 value = list(value)
             plain[attribute.name] = value
-        if each.op_type == "Constant" and each.domain in ("", "ai.onnx") and "value" in plain:
-            constants[each.output[0]] = numpy_helper.to_array(plain["value"])
+        if node.op_type == "Constant" and node.domain in ("", "ai.onnx") and "value" in plain:
+            constants[node.output[0]] = numpy_helper.to_array(plain["value"])
             continue
-        nodes.append(Node(each.name or f"{each.op_type}_{len(nodes)}", each.op_type, each.domain,
-                           tuple(each.input), tuple(each.output), plain))
+        nodes.append(Node(node.name or f"{node.op_type}_{len(nodes)}", node.op_type, node.domain,
+                          tuple(node.input), tuple(node.output), plain))
     return onnx, graph, constants, nodes
 
 
@@ -274,11 +274,11 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
     Raises `UserError`, which names the node that is not supported, and what it has that is not.
     """
     onnx, graph, constants, nodes = _read(path)
-    inputs = [each for each in graph.input if each.name not in constants]
+    inputs = [tensor for tensor in graph.input if tensor.name not in constants]
     for thing, found in (("input", inputs), ("output", graph.output)):
         if len(found) != 1:
             raise UserError(f"{path.name}: there must be one {thing}, not {len(found)}: "
-                            f"{', '.join(each.name for each in found) or 'none'}")
+                            f"{', '.join(tensor.name for tensor in found) or 'none'}")
     shape = _shape(path, inputs[0], x)
     kinds = {onnx.TensorProto.INT8: 0, onnx.TensorProto.UINT8: 128, onnx.TensorProto.FLOAT: -1}
     kind = inputs[0].type.tensor_type.elem_type
@@ -320,8 +320,8 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
 
 def _shape(path: Path, given, x: Tensor | None) -> tuple[int, ...]:
     """The input's shape; where it is left open, that of ``x``, or 1 for the batch."""
-    sizes = [each.dim_value if each.HasField("dim_value") else 0
-             for each in given.type.tensor_type.shape.dim]
+    sizes = [size.dim_value if size.HasField("dim_value") else 0
+             for size in given.type.tensor_type.shape.dim]
     if len(sizes) not in (2, 4):
         raise UserError(f"{path.name}: input {given.name} must have 2 or 4 dimensions, not "
                         f"{len(sizes)}")

@@ -174,7 +174,7 @@ def _simulate(program: Program, device: Device, memory: Memory, planned: int, fo
         (folder / old).unlink(missing_ok=True)
     found = catalogue.load(()).find("systolic.accelerator")
     # of a whole list of commands that never leaves the accelerator idle, as of a layer's
-    probe = next(entry.probe for entry in found.bounds if entry.what == "layer")
+    probe = next(binding.probe for binding in found.bounds if binding.what == "layer")
     claim = Bound("program_cycles", "the schedule of its commands", "this project",
                   lambda: planned, kind="prediction")
     block = replace(

@@ -62,7 +62,8 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
     file = pywellen.WaveformStream(pieces.path(0))
     variables = list(file.all_vars())
     unit = file.timescale
-    say(signals=[[each.full_name, each.bitwidth, str(each.signal_id)] for each in variables],
+    say(signals=[[variable.full_name, variable.bitwidth, str(variable.signal_id)]
+                 for variable in variables],
         unit=[unit.factor, unit.unit.to_exponent()] if unit else [1, None])
     line = read()
     if not line:
@@ -258,7 +259,7 @@ class _Stream:
             file = pywellen.WaveformStream(path)
             variables = list(file.all_vars())
             chosen = [variables[number] for number in numbers]
-            self._columns = {str(each.signal_id): ([], []) for each in chosen}
+            self._columns = {str(variable.signal_id): ([], []) for variable in chosen}
             self._next = 0
             self._stopped.release()
             self._go.acquire()

@@ -66,7 +66,8 @@ class Changes:
 
     def as_options(self) -> dict[str, object]:
         """As plain data for JSON, from which `kept` makes the changes again."""
-        return {"settings": [list(each) for each in self.settings], "part_file": self.part_file}
+        return {"settings": [list(setting) for setting in self.settings],
+                "part_file": self.part_file}
 
     @property
     def part_name(self) -> str:
@@ -201,9 +202,9 @@ def varied(block: Block, changes: Changes) -> Varied:
     if not changes:
         return Varied(block, {name: name for name in block.configurations})
     values = changes.values
-    having = {name: each for name, each in block.configurations.items()
-              if values.keys() <= each.parameters.keys()}
-    found = {name: _changed(name, each, values) for name, each in having.items()}
+    having = {name: configuration for name, configuration in block.configurations.items()
+              if values.keys() <= configuration.parameters.keys()}
+    found = {name: _changed(name, configuration, values) for name, configuration in having.items()}
     names = {name: new for name, (new, _) in found.items()}
 
     def renamed(known: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -218,8 +219,8 @@ def varied(block: Block, changes: Changes) -> Varied:
         testbenches=tuple(dataclasses.replace(
             bench, configurations=renamed(bench.configurations), quick=renamed(bench.quick))
             for bench in block.testbenches),
-        bounds=tuple(dataclasses.replace(entry, configurations=renamed(entry.configurations))
-                     for entry in block.bounds),
+        bounds=tuple(dataclasses.replace(binding, configurations=renamed(binding.configurations))
+                     for binding in block.bounds),
         properties=tuple(dataclasses.replace(claim, instances=_instances(claim, values))
                          for claim in block.properties),
         pictures=()), names)  # `picture` could not draw them again
@@ -261,7 +262,7 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
         raise UserError(refused[0] if refused else
                         f"no configuration of {block.name} has {_listed(changes)} to change")
     claims = tuple(dataclasses.replace(claim, instances=tuple(
-        each for each in claim.instances if _makes(claim, block, each)))
+        instance for instance in claim.instances if _makes(claim, block, instance)))
         for claim in found.block.properties)
     return Varied(dataclasses.replace(
         found.block, configurations=configurations, properties=claims,

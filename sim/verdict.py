@@ -124,20 +124,20 @@ class Verdict:
         return self.verdict in FAILURES
 
 
-def cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
+def cycles_of(bound: Bound, values: Mapping[str, object]) -> int:
     """The bound for a request. Raises `NotCovered`, or what else a user's formula raises.
 
     What it says is remembered: the cases of a domain are asked for at each judgement.
     """
     key = bound.name, bound.function, *((type(value), value) for value in (
-        known.get(name, _MISSING) for name in bound.parameters))
+        values.get(name, _MISSING) for name in bound.parameters))
     try:
         said = _SAID.get(key)
     except TypeError:  # a parameter that cannot be looked up, such as a list
-        return _cycles_of(bound, known)
+        return _cycles_of(bound, values)
     if said is None:
         try:
-            said = _cycles_of(bound, known)
+            said = _cycles_of(bound, values)
         except NotCovered as error:
             said = error
         _SAID[key] = said
@@ -150,8 +150,8 @@ _MISSING = object()
 _SAID: dict[tuple, int | NotCovered] = {}
 
 
-def _cycles_of(bound: Bound, known: Mapping[str, object]) -> int:
-    cycles = bound.of(known)
+def _cycles_of(bound: Bound, values: Mapping[str, object]) -> int:
+    cycles = bound.of(values)
     if isinstance(cycles, bool) or not isinstance(cycles, numbers.Integral):
         raise TypeError(f"bound {bound.name} gives {shown(cycles)}, no whole number of cycles")
     return int(cycles)
@@ -174,12 +174,12 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     observed = list(observed)
     configuration = block.configurations[name]
     proofs = list(proofs)
-    bounded = {entry.what for entry in block.bounds}
+    bounded = {binding.what for binding in block.bounds}
     seen = {group.what for _, group in observed}
-    rows = [judge_bound(block, name, configuration, entry,
-                        [(job, g) for job, g in observed if g.what == entry.what], proofs)
-            for entry in block.bounds
-            if entry.what in seen or name in (entry.configurations or [name])]
+    rows = [judge_bound(block, name, configuration, binding,
+                        [(job, g) for job, g in observed if g.what == binding.what], proofs)
+            for binding in block.bounds
+            if binding.what in seen or name in (binding.configurations or [name])]
     for what in sorted(seen - bounded):
         job, group = next((j, g) for j, g in observed if g.what == what)
         rows.append(Verdict(block.name, name, "-", what, "-", "-", verdict="not covered", job=job,

@@ -75,8 +75,8 @@ def _code(block: str) -> str:
 
 def signals_for(witness: Witness, block: Block) -> Sequence[str]:
     """What to look at in the request's waveform."""
-    entry = next((entry for entry in block.bounds
-                  if (entry.bound.name, entry.what) == (witness.bound, witness.what)), None)
+    entry = next((binding for binding in block.bounds
+                  if (binding.bound.name, binding.what) == (witness.bound, witness.what)), None)
     if entry is None or entry.signals is None:  # no bound covers it, or it leaves that to the block
         return block.signals
     configuration = block.configurations[witness.configuration]

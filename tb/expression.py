@@ -94,9 +94,9 @@ class Expression:
             `AttributeError` of it becomes an `ExpressionError`.
         """
 
-        def of(node: ast.expr, known: Mapping[str, int]) -> object:
+        def of(node: ast.expr, values: Mapping[str, int]) -> object:
             def within(inner: ast.expr) -> object:
-                return of(inner, known)
+                return of(inner, values)
 
             match node:
                 case ast.Constant():
@@ -111,13 +111,13 @@ class Expression:
                 case ast.Call(args=[ast.GeneratorExp(elt=one, generators=[loop])]):
                     together = operator.or_ if node.func.id == "any" else operator.add
                     return functools.reduce(together, (
-                        functions["any"](of(one, {**known, loop.target.id: number}))
+                        functions["any"](of(one, {**values, loop.target.id: number}))
                         for number in range(self._many(loop.iter, counts))))
                 case ast.Call():
                     return functions[node.func.id](*map(within, node.args))
-                case ast.Name() if node.id in known:
-                    return known[node.id]
-            path = tuple(_path(node, known))
+                case ast.Name() if node.id in values:
+                    return values[node.id]
+            path = tuple(_path(node, values))
             try:
                 return resolve(path)
             except (LookupError, AttributeError) as error:
@@ -228,8 +228,8 @@ def _check(whole: Expression, node: ast.expr) -> None:
             raise whole._error(node, f"{ast.unparse(node)[:40]!r} is none of names, fields, "
                                      "indexes, whole numbers, & | ^ ~ + -, a comparison, "
                                      f"and {', '.join(_FUNCTIONS)}")
-    for each in inner:
-        _check(whole, each)
+    for child in inner:
+        _check(whole, child)
 
 
 def _is_number(node: ast.expr | None) -> bool:

@@ -1,4 +1,4 @@
-"""A bound watched in anybody's cocotb testbench, with nothing else of Cyclebound's flow.
+"""A bound watched in any cocotb testbench, with nothing else of Cyclebound's flow.
 
 In an existing test::
 
@@ -129,7 +129,7 @@ class BoundMonitor:
         try:
             return getattr(handle, step)
         except AttributeError:
-            known = [each._name for each in handle] if hasattr(handle, "__iter__") else []
+            known = [child._name for child in handle] if hasattr(handle, "__iter__") else []
             near = difflib.get_close_matches(step, known, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known[:12])}"
             raise LookupError(f"no signal {step!r} in {handle._name}{hint}") from None

@@ -137,8 +137,8 @@ class SampledProbe:
             upto = self._ticked + np.cumsum(ticks)
             before = upto - ticks
         ahead = None if self._ahead is None else self._ahead.of(chunk).values
-        shown = [self._shown(each, chunk, start, name)
-                 for name, each in zip(self._probe.request, self._shows, strict=True)]
+        shown = [self._shown(show, chunk, start, name)
+                 for name, show in zip(self._probe.request, self._shows, strict=True)]
         found = None
         if not (sequentially or self._starts or self._ends or self._ids[0]):
             found = self._at_once(chunk, start, end, before, upto, shown, ahead)
@@ -192,13 +192,13 @@ class SampledProbe:
             return np.concatenate((np.array(kept, dtype=np.int64), new.astype(np.int64)))
 
         try:
-            rows = [joined([each.parameters[n] for each in self._queue], values[begins])
+            rows = [joined([request.parameters[n] for request in self._queue], values[begins])
                     for n, values in enumerate(shown)]
         except OverflowError:
             return None
-        first = joined([each.cycle for each in self._queue], chunk.first + begins)
-        ticked = joined([each.ticked for each in self._queue], before[begins])
-        times = joined([each.time for each in self._queue], chunk.times[begins])
+        first = joined([request.cycle for request in self._queue], chunk.first + begins)
+        ticked = joined([request.ticked for request in self._queue], before[begins])
+        times = joined([request.time for request in self._queue], chunk.times[begins])
         last = chunk.first + closes
         many = len(closes)
         if many > len(first) or (first[:many] > last).any():
@@ -228,7 +228,7 @@ class SampledProbe:
         """The requests of a chunk, counted as `ProbeCounter` counts, event by event."""
         starts = None if self._starts is None else self._starts.of(chunk).values
         ends = None if self._ends is None else self._ends.of(chunk).values
-        ids = [None if each is None else each.of(chunk) for each in self._ids]
+        ids = [None if id_ is None else id_.of(chunk) for id_ in self._ids]
         by_id = ids[0] is not None
         found, parameters = [], []
         for at in np.flatnonzero(start | end).tolist():
@@ -310,10 +310,10 @@ class SampledProbe:
         kept = [*self._queue, *self._slots.values()]
         if self._probe.ticks or self._probe.in_turn:
             kept = []
-        rows = np.array([(each.cycle, last, last + 1 - each.cycle, each.time, time)
-                         for each in kept], dtype=np.int64).reshape(-1, 5)
+        rows = np.array([(request.cycle, last, last + 1 - request.cycle, request.time, time)
+                         for request in kept], dtype=np.int64).reshape(-1, 5)
         return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
-                     np.array([each.parameters for each in kept], dtype=object).reshape(
+                     np.array([request.parameters for request in kept], dtype=object).reshape(
                          len(kept), len(self._shows)), ended=False)
 
 

@@ -72,7 +72,7 @@ class Lane:
         like = sum(Value.cast(self.like)) if self.width else Value.cast(0)
         bits = self.values & (1 << self.width) - 1 if self.like.shape().signed else self.values
         counted = (np.bitwise_count(bits).astype(np.int64) if bits.dtype != object else
-                   np.array([each.bit_count() for each in bits], dtype=np.int64))
+                   np.array([bit.bit_count() for bit in bits], dtype=np.int64))
         return self._wholly(counted, Value.cast(like), self)
 
     def bits(self, index: int | slice) -> "Lane":

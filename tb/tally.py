@@ -1,6 +1,6 @@
 """Latencies of requests against a bound: the verdict, how near it is reached, and by which request.
 
-For what was recorded by anybody's tools (`cyclebound check`, `BoundMonitor`). A regression of the
+For what other tools have recorded (`cyclebound check`, `BoundMonitor`). A regression of the
 catalogue's blocks has `cyclebound.sim.verdict`, which knows of proofs and exhaustive runs besides.
 """
 

@@ -96,7 +96,7 @@ def is_module(name):
 def is_prediction(node):
     """A model, or a bound."""
     if isinstance(node, ast.FunctionDef):
-        return any(ast.unparse(each).startswith("bound(") for each in node.decorator_list)
+        return any(ast.unparse(decorator).startswith("bound(") for decorator in node.decorator_list)
     return isinstance(node, ast.ClassDef) and node.name.endswith("Model")
 
 

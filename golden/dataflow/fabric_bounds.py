@@ -11,7 +11,7 @@ Tokens = Annotated[int, Range(1, says="tokens that pass")]
 Threads = Annotated[int, Range(1, says="threads that run")]
 Depth = Annotated[int, Range(2, says="entries of a buffer")]
 Part = Annotated[int, Range(0, says="cycles, by golden.dataflow.wcet.estimate of the kernel")]
-Way = Annotated[int, Range(1, says="cycles of the first thread on the longest path")]
+Path = Annotated[int, Range(1, says="cycles of the first thread on the longest path")]
 
 
 @prediction(formula="2", source="this project, from SGMF, section 5.3")
@@ -46,17 +46,18 @@ def sink_done(*, threads: Threads) -> int:
     return 2
 
 
-@prediction(formula="threads + way + 1", source="this project, from SGMF, section 2.1")
-def fabric_stream(*, threads: Threads, way: Way) -> int:
+@prediction(formula="threads + path + 1", source="this project, from SGMF, section 2.1")
+def fabric_stream(*, threads: Threads, path: Path) -> int:
     """Cycles from the start to ``done``, both included, for a graph without memory and divisions.
 
-    ``way`` is the time of the first thread on the longest way (`golden.dataflow.wcet.longest_way`):
-    1 for the source, 11 for each compute unit, 2 for each control unit, 1 for each delay and each
-    switch. Derivation: the source offers thread 0 in the second cycle, and one thread in each
-    cycle; none waits while shorter paths have room for the threads on the longest one, so that the
-    last thread arrives ``threads - 1`` cycles after the first, and is counted in the next cycle.
+    ``path`` is the time of the first thread on the longest path
+    (`golden.dataflow.wcet.longest_path`): 1 for the source, 11 for each compute unit, 2 for each
+    control unit, 1 for each delay and each switch. Derivation: the source offers thread 0 in the
+    second cycle, and one thread in each cycle; none waits while shorter paths have room for the
+    threads on the longest one, so that the last thread arrives ``threads - 1`` cycles after the
+    first, and is counted in the next cycle.
     """
-    return threads + way + 1
+    return threads + path + 1
 
 
 @bound(formula="fill + (ceil(threads / depth) - 1) * interval + rest",

@@ -140,8 +140,9 @@ def kernel(function: Callable[..., None]) -> Kernel:
             raise KernelError(file, tree.lineno, name, f"parameter {parameter.name} must be Ints, "
                               "Floats, Int or Float")
         kinds[parameter.name] = parameter.annotation
-    for each in (*kinds, names[0].name):
-        if each in FUNCTIONS:
-            raise KernelError(file, tree.lineno, name, f"parameter {each} must not be named like a "
-                              "function of the language")
+    for taken in (*kinds, names[0].name):
+        if taken in FUNCTIONS:
+            raise KernelError(file, tree.lineno, name,
+                              f"parameter {taken} must not be named like a function of the "
+                              "language")
     return Kernel(name, function, tree, names[0].name, kinds, file)

@@ -28,7 +28,7 @@ from cyclebound.golden.dataflow.operations import BLOCKS, PIPELINE_STAGES, Opera
 from cyclebound.golden.dataflow.special_timing import longest, overtaken
 from cyclebound.golden.dataflow.switch import PLACES
 
-__all__ = ["Estimate", "estimate", "longest_way"]
+__all__ = ["Estimate", "estimate", "longest_path"]
 
 
 @dataclass(frozen=True)
@@ -118,18 +118,18 @@ def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
 def _operands(tree: Sequence[_Queue | _Operand], places: int = 0,
               queues: int = 0) -> Iterator[tuple[_Operand, int, int]]:
     """Where the tree ends, and the places and queues before."""
-    for each in tree:
-        if isinstance(each, _Operand):
-            yield each, places, queues
+    for node in tree:
+        if isinstance(node, _Operand):
+            yield node, places, queues
         else:
-            yield from _operands(each.after, places + each.places, queues + 1)
+            yield from _operands(node.after, places + node.places, queues + 1)
 
 
 def _queues(tree: Sequence[_Queue | _Operand]) -> Iterator[_Queue]:
-    for each in tree:
-        if isinstance(each, _Queue):
-            yield each
-            yield from _queues(each.after)
+    for node in tree:
+        if isinstance(node, _Queue):
+            yield node
+            yield from _queues(node.after)
 
 
 class _Unit:
@@ -217,13 +217,13 @@ class _Times:
     def push(self, tree: Sequence[_Queue | _Operand], n: int, offered: int) -> int:
         """When token n, offered from this cycle on, has been taken by all of them."""
         last = offered
-        for each in tree:
-            if isinstance(each, _Operand):
-                each.taken.append(max(offered, self.free(each, n)))
-                last = max(last, each.taken[n])
+        for node in tree:
+            if isinstance(node, _Operand):
+                node.taken.append(max(offered, self.free(node, n)))
+                last = max(last, node.taken[n])
                 continue
-            enters = max(offered, each.gone[n - each.places] + 1 if n >= each.places else 0)
-            each.gone.append(self.push(each.after, n, max(enters, each.gone[-1] if n else 0) + 1))
+            enters = max(offered, node.gone[n - node.places] + 1 if n >= node.places else 0)
+            node.gone.append(self.push(node.after, n, max(enters, node.gone[-1] if n else 0) + 1))
             last = max(last, enters)
         return last
 
@@ -374,7 +374,7 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
     return Estimate(ends[0], interval, rest, len(ends))
 
 
-def longest_way(mapped: Mapped) -> int:
+def longest_path(mapped: Mapped) -> int:
     """Cycles that the first thread needs from source to sink, where no memory is involved."""
     hops = _hops(mapped)
     arrives: dict[int, int] = {}

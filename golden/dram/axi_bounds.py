@@ -39,12 +39,12 @@ def _page_delay(part: Part, bursts: int, sibling: int, write: bool) -> int:
 
 
 def _page(part: Part | str, bursts: int, sibling: int) -> Part:
-    known = part_named(part)
+    device = part_named(part)
     check_count("bursts", bursts)
     check_count("sibling", sibling, least=0)
     if sibling > 1 or bursts + sibling > 64:
         raise NotCovered(f"bursts must lie within 4 KiB, not {bursts} from {sibling} on")
-    return known
+    return device
 
 
 @prediction(formula="LID(bursts) + 22 + transfers", source="this project")
@@ -60,8 +60,8 @@ def axi_read_alone(*, part: Part | str, transfers: Transfers, bursts: int, sibli
     up, comes out of the memory, and goes to the register of R: 2 + 17 + LID + 1 + 2 cycles until
     the first transfer, which begins the last ``transfers``.
     """
-    known = _page(part, bursts, sibling)
-    return _page_delay(known, bursts, sibling, False) + 22 + transfers
+    page = _page(part, bursts, sibling)
+    return _page_delay(page, bursts, sibling, False) + 22 + transfers
 
 
 @prediction(formula="LID_W(bursts) + 19, and where words are written in part, "
@@ -73,9 +73,9 @@ def axi_write_alone(*, part: Part | str, bursts: int, sibling: int, partial: Par
     Where some transfer has part of a word (``partial``), the same bursts are read first, and the
     request to write them is made in the cycle after.
     """
-    known = _page(part, bursts, sibling)
-    read = _page_delay(known, bursts, sibling, False) + 17 if partial else 0
-    return read + _page_delay(known, bursts, sibling, True) + 19
+    page = _page(part, bursts, sibling)
+    read = _page_delay(page, bursts, sibling, False) + 17 if partial else 0
+    return read + _page_delay(page, bursts, sibling, True) + 19
 
 
 def axi_refresh(part: Part | str) -> int:
@@ -118,9 +118,9 @@ def axi_read(*, part: Part | str, transfers: Transfers, size: Size) -> int:
     more than `most_dram_bursts`, so this is the longest `axi_read_alone` of all, and what a refresh
     adds at most (`axi_refresh`). A read that is refused takes less.
     """
-    known = part_named(part)
-    return (_longest(known, most_dram_bursts(transfers, size), False) + 22 + transfers
-            + axi_refresh(known))
+    device = part_named(part)
+    return (_longest(device, most_dram_bursts(transfers, size), False) + 22 + transfers
+            + axi_refresh(device))
 
 
 @bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID_W(b) + nRFC + 9, "
@@ -132,9 +132,9 @@ def axi_write(*, part: Part | str, transfers: Transfers, size: Size, partial: Pa
     As `axi_read`, from `axi_write_alone`. The request to write what was read is only made when the
     banks of the read are closed, so that a refresh in between adds no more than elsewhere.
     """
-    known, bursts = part_named(part), most_dram_bursts(transfers, size)
-    read = _longest(known, bursts, False) + 17 if partial else 0
-    return read + _longest(known, bursts, True) + 19 + axi_refresh(known)
+    device, bursts = part_named(part), most_dram_bursts(transfers, size)
+    read = _longest(device, bursts, False) + 17 if partial else 0
+    return read + _longest(device, bursts, True) + 19 + axi_refresh(device)
 
 
 @prediction(formula="transfers + 4, beyond the device + 8 more", source="this project")

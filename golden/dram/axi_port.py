@@ -87,14 +87,14 @@ class AxiBurst:
         """What it is answered with by a device of so many bytes."""
         if not self.legal:
             return AxiResponse.SLVERR
-        if max(each[-1] for each in self.transfers) >= device_bytes:
+        if max(transfer[-1] for transfer in self.transfers) >= device_bytes:
             return AxiResponse.DECERR
         return AxiResponse.OKAY
 
     @property
     def dram_bursts(self) -> range:
         """The numbers of the DRAM bursts that a legal burst touches: 64 bytes each."""
-        touched = sorted({each[0] // BURST_BYTES for each in self.transfers})
+        touched = sorted({transfer[0] // BURST_BYTES for transfer in self.transfers})
         return range(touched[0], touched[-1] + 1)
 
 

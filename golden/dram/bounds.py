@@ -60,9 +60,9 @@ def eq1(*, part: str | Part, cycles: int) -> int:
     The paper prints the share of the bus's time, nBURST / (nBW * nCCD_L); here it is multiplied by
     a time and rounded down: 1 in 32 for both parts of its Table 1.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_count("cycles", cycles, least=0)
-    return int(cycles * Fraction(known.nBURST, BURST_WORDS * known.nCCD_L))
+    return int(cycles * Fraction(device.nBURST, BURST_WORDS * device.nCCD_L))
 
 
 def _printed_access(part: Part, bursts: int) -> int:
@@ -96,9 +96,9 @@ def eq15(*, part: str | Part, bursts: int, write: int) -> int:
     With four bank groups it is neither safe (writes of 8 bursts reach 116, it says 112) nor tight
     (odd b from 9: 8 more than is reached): see `eq15_tool`. Never meant for other parts.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
-    return _with_floor(known, bursts, write, _printed_access(known, bursts))
+    return _with_floor(device, bursts, write, _printed_access(device, bursts))
 
 
 @bound(formula="Eq. 15 with AC(b) = nRCD + (b - 1) * nCCD_S where nBG > 2",
@@ -108,11 +108,11 @@ def eq15_tool(*, part: str | Part, bursts: int, write: int) -> int:
 
     Exceeded by a write of 5 bursts that runs over the end of the banks: see `tile_issue_delay`.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
-    access = (known.nRCD + (bursts - 1) * known.nCCD_S if known.bank_groups > 2
-              else _printed_access(known, bursts))
-    return _with_floor(known, bursts, write, access)
+    access = (device.nRCD + (bursts - 1) * device.nCCD_S if device.bank_groups > 2
+              else _printed_access(device, bursts))
+    return _with_floor(device, bursts, write, access)
 
 
 @bound(formula="IIAC(b, rows) + nRTP + nRP, beyond nB rows b * (nRAS + nRP); "
@@ -130,18 +130,18 @@ def eq16(*, part: str | Part, bursts: int, rows: int, write: int) -> int:
     active for nRAS, nor the four-activate window, and it takes for granted that a column command
     waits for no more than two activates.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
     check_count("rows", rows)
-    if rows > known.banks:
-        return bursts * (known.nRCD + recovery(known, 1) if write else known.nRAS + known.nRP)
+    if rows > device.banks:
+        return bursts * (device.nRCD + recovery(device, 1) if write else device.nRAS + device.nRP)
     if rows == 1:
-        access = (bursts - 1) * known.nCCD_L
-    elif rows <= known.bank_groups:
-        access = known.nRRD_S + (bursts - 2) * known.nCCD_L
+        access = (bursts - 1) * device.nCCD_L
+    elif rows <= device.bank_groups:
+        access = device.nRRD_S + (bursts - 2) * device.nCCD_L
     else:
-        access = known.nRRD_L + known.nRRD_S - 1 + (bursts - 3) * known.nCCD_L
-    return known.nRCD + access + recovery(known, write)
+        access = device.nRRD_L + device.nRRD_S - 1 + (bursts - 3) * device.nCCD_L
+    return device.nRCD + access + recovery(device, write)
 
 
 @bound(formula="c + ceil(c * rCK / (nREFI - nRFC)) * nRFC / rCK", source="Sim-D, Eq. 19",
@@ -152,12 +152,12 @@ def eq19(*, part: str | Part, cycles: int, compute_ps: int) -> int:
     rCK is the DRAM clock over the compute clock: 1.6 for 1 GHz and DDR4-3200. The sum is rounded
     up to whole compute clocks.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_count("cycles", cycles, least=0)
     check_count("compute_ps", compute_ps)
-    ratio = Fraction(compute_ps, known.tck_ps)
-    refreshes = -(-cycles * ratio // (known.nREFI - known.nRFC))
-    return cycles + int(-(-refreshes * known.nRFC // ratio))
+    ratio = Fraction(compute_ps, device.tck_ps)
+    refreshes = -(-cycles * ratio // (device.nREFI - device.nRFC))
+    return cycles + int(-(-refreshes * device.nRFC // ratio))
 
 
 # -- the project's own -----------------------------------------------------------------------------
@@ -186,10 +186,10 @@ def tile_issue_delay(*, part: str | Part, bursts: Bursts, write: Write) -> int:
     `tile_chains` says where the numbers come from for parts like those of Sim-D's Table 1, by a
     derivation of its own; the two agree wherever it speaks (``tests/dram/test_tile_chains.py``).
     """
-    known = _checked(part, write, {"bursts": bursts})
-    found = longest_run(known, bursts=bursts, write=bool(write))
+    device = _checked(part, write, {"bursts": bursts})
+    found = longest_run(device, bursts=bursts, write=bool(write))
     if found is None:
-        raise NotCovered(f"bursts must be at most {known.bursts}, those of {known.name}, "
+        raise NotCovered(f"bursts must be at most {device.bursts}, those of {device.name}, "
                          f"not {bursts}")
     return found.delay
 
@@ -212,25 +212,25 @@ def tile_2d_issue_delay(*, part: str | Part, words: Words, period: Period, count
     not covered that make a refresh late, whatever their address: more bursts than 8 nREFI have room
     for.
     """
-    known = _checked(part, write, {"words": words, "period": period, "count": count})
+    device = _checked(part, write, {"words": words, "period": period, "count": count})
     if period < words:
         raise NotCovered(f"period must be at least the words of a line ({words}), not {period}")
     total = (count - 1) * period + words
     if period == words or count == 1:
         fewest = -(-total // BURST_WORDS)
-        found = [longest_run(known, bursts=bursts, write=bool(write))
+        found = [longest_run(device, bursts=bursts, write=bool(write))
                  for bursts in range(fewest, most_bursts(words=total) + 1)]
-        if total <= known.bursts * BURST_WORDS and found[0] is not None:
-            return max(each.delay for each in found if each is not None)
+        if total <= device.bursts * BURST_WORDS and found[0] is not None:
+            return max(run.delay for run in found if run is not None)
     else:
         fewest = max(count * words // BURST_WORDS,
                      min(count, total // max(period, BURST_WORDS)))
-        if fewest * known.nCCD_S > MOST_OWED * known.nREFI:
-            raise NotCovered(f"a tile must take {MOST_OWED} nREFI ({MOST_OWED * known.nREFI} "
+        if fewest * device.nCCD_S > MOST_OWED * device.nREFI:
+            raise NotCovered(f"a tile must take {MOST_OWED} nREFI ({MOST_OWED * device.nREFI} "
                              "clocks) at most, or a refresh is late, not the "
-                             f"{fewest * known.nCCD_S} that {fewest} bursts take at least")
-        longest = longest_lines(known, words=words, period=period, count=count, write=bool(write))
+                             f"{fewest * device.nCCD_S} that {fewest} bursts take at least")
+        longest = longest_lines(device, words=words, period=period, count=count, write=bool(write))
         if longest is not None:
             return longest.delay
-    raise NotCovered(f"a tile must end by word {known.bursts * BURST_WORDS}, the end of "
-                     f"{known.name}, not {total}")
+    raise NotCovered(f"a tile must end by word {device.bursts * BURST_WORDS}, the end of "
+                     f"{device.name}, not {total}")

@@ -168,7 +168,7 @@ class BufferTableModel:
         for kind in self._turns:
             if ready[kind] and offers[kind] is not None:
                 self._job, self._wait = offers[kind], self._latency - 1
-                self._turns = [each for each in offers if each is not kind] + [kind]
+                self._turns = [offer for offer in offers if offer is not kind] + [kind]
                 break
         return Offered(ready[Mapping], ready[BufferRequest])
 

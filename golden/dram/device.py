@@ -227,7 +227,7 @@ class DramDevice:
                              issued)
             self._open[bank], self._last[bank] = row, issued
         elif command is Command.REF:
-            still = [each for each in range(self.part.banks) if self._open[each] is not None]
+            still = [bank for bank in range(self.part.banks) if self._open[bank] is not None]
             if still:
                 self._broken("banks are open", f"{issued} needs all banks closed, since "
                              f"{self._last[still[0]]}", self._last[still[0]], issued)

@@ -28,9 +28,9 @@ def buffer_rows(*, part: str | Part, words: int) -> int:
 
     The worst alignments begin with the last burst, or the last two, before a pair's row ends.
     """
-    known = part_named(part)
+    device = part_named(part)
     bursts = most_bursts(words=words)
-    pair = 2 * known.bursts_per_row
+    pair = 2 * device.bursts_per_row
 
     def covered(head: int) -> int:
         """With ``head`` bursts before the end of the first pair's row."""
@@ -70,15 +70,15 @@ def indexed_origin(*, part: str | Part, bursts: int, rows: int, write: int, refu
 def _bound_of(part: str | Part, bursts: int, rows: int, write: int, refused: int, starved: int
               ) -> tuple[int, bool]:
     """The bound, and whether the searched table decides it."""
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
     check_count("rows", rows)
     check_count("refused", refused, least=0)
     check_count("starved", starved, least=0)
-    derived = general_issue_delay(known, bursts, rows, write, refused + starved)
+    derived = general_issue_delay(device, bursts, rows, write, refused + starved)
     searched = None
-    if not refused + starved and rows <= known.banks:
-        searched = longest_known(known, bursts=bursts, rows=rows, write=write)
+    if not refused + starved and rows <= device.banks:
+        searched = longest_known(device, bursts=bursts, rows=rows, write=write)
     if searched is None or searched >= derived:
         return derived, False
     return searched, True

@@ -71,14 +71,14 @@ def latest_activates(part: Part, *, count: int, rows: int, single: bool, sticky:
                      ) -> tuple[int, ...]:
     """The latest times of the first ``count`` activates, of banks of ``rows`` rows.
 
-    All ways to go through the groups are tried: the next bank is of the last one's group (nRRD_L)
+    All orders of the groups are tried: the next bank is of the last one's group (nRRD_L)
     or of another, and no group has more than ceil(rows / nBG) banks. One of another group waits for
     nRRD_S, and nRRD_L after its own group's; as long as words come, its own may come later, if
     until then a bank of the last one's group waits. From activate number ``sticky`` on, all words
     have come: one follows its own group only if no other is left, and so do then all others.
     ``single``: each of these banks but the last has been asked for one word only, so that column
     commands follow activates by nRCD; else every activate that can meet a column command does,
-    and so it is taken to be where there would be too many ways.
+    and so it is taken to be where there would be too many orders.
     """
     in_group = -(-rows // part.bank_groups)
     states, latest = {_Opening((0,), 1, 0, False)}, [0]
@@ -190,7 +190,7 @@ class _Request:
             if words >= count:
                 gapless[count] = max(gapless[count],
                                      self._opens(count, single=False) - count * step)
-        lags = [max(each, self.gaps + 1 - step - part.nRCD) for each in gapless]
+        lags = [max(lag, self.gaps + 1 - step - part.nRCD) for lag in gapless]
         for opened in range(1, banks):
             came, start = self._came(opened)
             most = min(banks - opened, words - came + 1)
@@ -198,7 +198,7 @@ class _Request:
                 lags[opened + number + 1] = max(lags[opened + number + 1],
                                                 time - (came + number) * step)
         stalls = self._stalls(banks - 1, words)  # by banks, too
-        spent = [max(lag, each + self.gaps) for lag, each in zip(lags, gapless, strict=True)]
+        spent = [max(lag, lag + self.gaps) for lag, lag in zip(lags, gapless, strict=True)]
         held = [max(spent[1:number + 1]) + more
                 for number, more in zip(range(banks, 0, -1), stalls, strict=True)
                 if more or more_gaps]

@@ -46,8 +46,8 @@ class Element:
 def bursts_of(tile: IndexedTile, elements: Iterable[Element]) -> list[Burst]:
     """The bursts of a request, given its elements up to the end; those refused have none."""
     buffer = range(tile.address, tile.address + tile.limit)
-    legal = [(buffer[each.index], each.target) for each in elements
-             if not each.end and each.index < len(buffer)]
+    legal = [(buffer[element.index], element.target) for element in elements
+             if not element.end and element.index < len(buffer)]
     return [Burst(address=word // BURST_WORDS, mask=1 << word % BURST_WORDS,
                   targets=(target,) * BURST_WORDS, write=tile.write,
                   destination=Destination(tile.destination), transform=tile.transform,

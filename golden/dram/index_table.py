@@ -53,6 +53,6 @@ def longest_known(part: Part, *, bursts: int, rows: int, write: int) -> int | No
         recovers = recovery(part, write) - recovery(part, each.write)
         return each.delay + (bursts - each.bursts) * part.nCCD_L + recovers
 
-    return min((longer(each) for each in known_delays()
-                if each.write <= write and each.rows >= rows and PARTS[each.part] == part
-                and (each.bursts == bursts or 0 < each.settled <= bursts)), default=None)
+    return min((longer(request) for request in known_delays()
+                if request.write <= write and request.rows >= rows and PARTS[request.part] == part
+                and (request.bursts == bursts or 0 < request.settled <= bursts)), default=None)

@@ -55,9 +55,9 @@ def jedec_parts() -> dict[str, Part]:
         clock = Fraction(2_000_000) / (round(rate / _STEP) * _STEP)
         of_bin = f"{document}, {generation}-{rate}{row['bin']}"
         for width in (4, 8, 16):
-            numbers = {each["number"].replace("t", "n", 1): _number(document, each, clock)
-                       for each in timing if each["generation"] == generation
-                       and int(each["rate"]) == rate and each["width"] in ("any", str(width))}
+            numbers = {row["number"].replace("t", "n", 1): _number(document, row, clock)
+                       for row in timing if row["generation"] == generation
+                       and int(row["rate"]) == rate and row["width"] in ("any", str(width))}
             clocks = int(row["cl_rcd_rp"])
             numbers |= {name: Number(clocks=clocks, source=of_bin)
                         for name in ("nCAS", "nRCD", "nRP")}

@@ -32,8 +32,8 @@ class MultiPortFrontEndModel:
         self._limits = tuple(limits)
         self._waited = [0] * len(self._limits)
         self._starving = tuple(port for port, limit in enumerate(limits) if limit)
-        self._levels = [(level, tuple(port for port, each in enumerate(priorities)
-                                      if each == level))
+        self._levels = [(level, tuple(port for port, priority in enumerate(priorities)
+                                      if priority == level))
                         for level in sorted(set(priorities), reverse=True)]
         self._turns: dict[int | None, RoundRobinModel]
         self._turns = {level: RoundRobinModel(len(ports)) for level, ports in self._levels}

@@ -76,7 +76,7 @@ class PageControllerModel:
         falls = self._now > 0 and self._now % self.part.nREFI == 0
         urgent = len(self._timer.owed) + falls >= self._postpone
         done = closed = taken = False
-        known = request is not None and self._compared >= _COMPARE
+        compared = request is not None and self._compared >= _COMPARE
         if self._refreshing or (urgent and not self._begun):
             self._refreshing = True
             if self._rows:
@@ -88,7 +88,7 @@ class PageControllerModel:
                 self._send(Command.REF, None)
                 done, self._refreshing, closed = True, False, True
             self._compared = 0
-        elif known:
+        elif compared:
             command = self._next(request)
             if self._legal(command, request.bank):
                 self._send(command, request)

@@ -149,8 +149,8 @@ class Part:
         return bank & self.bank_groups - 1
 
 
-TIMINGS = tuple(each.name for each in fields(Part) if each.name.startswith("n")
-                and each.name not in ("name", "numbers"))
+TIMINGS = tuple(member.name for member in fields(Part) if member.name.startswith("n")
+                and member.name not in ("name", "numbers"))
 
 
 def part_of(*, name: str, generation: str, tck_ps: int, banks: int, bank_groups: int, rows: int,

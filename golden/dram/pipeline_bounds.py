@@ -114,8 +114,8 @@ def dq_deliver(*, part: Part | str) -> int:
     The part puts the first beat on the bus nCAS cycles after the command and the last one
     nBURST - 1 cycles after that; a register at the pins adds one cycle, and both ends count.
     """
-    known = part_named(part)
-    return known.nCAS + known.nBURST + 1
+    device = part_named(part)
+    return device.nCAS + device.nBURST + 1
 
 
 @bound(formula="nCWD + nBURST", source="this project", environment=_BUS)
@@ -125,8 +125,8 @@ def dq_drive(*, part: Part | str) -> int:
     The part demands the first beat nCWD cycles after the command, no sooner and no later, and
     the last one nBURST - 1 cycles after that.
     """
-    known = part_named(part)
-    return known.nCWD + known.nBURST
+    device = part_named(part)
+    return device.nCWD + device.nBURST
 
 
 @bound(formula="fetch_latency + 2", source="this project", environment=_BUS)
@@ -289,12 +289,12 @@ def arbiter_refresh_wait(*, part: Part | str, after: After) -> int:
     many cycles after the last of these commands: a read or write with precharge, whose activate was
     chosen nRCD before it or earlier, and asks for nRC; or a precharge, which only asks for nRP.
     """
-    known = part_named(part)
+    device = part_named(part)
     if after == 2:
-        return known.nRFC
+        return device.nRFC
     if after:
-        return known.nCWD + known.nBURST + known.nWR + known.nRP
-    return max(known.nRTP + known.nRP, known.nRC - known.nRCD)
+        return device.nCWD + device.nBURST + device.nWR + device.nRP
+    return max(device.nRTP + device.nRP, device.nRC - device.nRCD)
 
 
 @bound(formula="c + (owed + ceil((c + owed * nRFC) / (nREFI - nRFC))) * nRFC",
@@ -308,11 +308,11 @@ def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
     ceil((c + owed * nRFC) / (nREFI - nRFC)). For owed = 0 this is Eq. 19, which does not know that
     a controller that puts off refreshes leaves them to later requests.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_count("cycles", cycles, least=0)
     check_count("owed", owed, least=0)
-    due = -(-(cycles + owed * known.nRFC) // (known.nREFI - known.nRFC))
-    return cycles + (owed + due) * known.nRFC
+    due = -(-(cycles + owed * device.nRFC) // (device.nREFI - device.nRFC))
+    return cycles + (owed + due) * device.nRFC
 
 
 @bound(formula="with_refreshes(requests * tile_issue_delay(b))", source="this project",

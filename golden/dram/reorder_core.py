@@ -120,8 +120,8 @@ class ReorderCoreModel:
 
     def _issue(self, chosen: _Waiting, opens: bool) -> None:
         self.queue.remove(chosen)
-        for each in self.queue:
-            each.overtaken += 1
+        for waiting in self.queue:
+            waiting.overtaken += 1
         request = chosen.request
         if opens:
             self._opened[request.bank] = self._now

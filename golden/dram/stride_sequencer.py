@@ -23,7 +23,7 @@ def bursts_of(tile: TileRequest) -> list[Burst]:
     words of a burst that are no part of the tile have the target 0; for the CAM, where ``pitch`` is
     ``period``, they continue their neighbours' as they do in the buffer.
     """
-    line, column = (each.ravel() for each in np.indices((tile.count, tile.words), dtype=np.int64))
+    line, column = (index.ravel() for index in np.indices((tile.count, tile.words), dtype=np.int64))
     words = tile.address + line * tile.period + column
     targets = tile.base + line * tile.pitch + column
     # Lines do not overlap, so that addresses ascend in line and column.

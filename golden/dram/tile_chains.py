@@ -131,16 +131,16 @@ def tile_chains(*, part: str | Part, bursts: int, write: int) -> int:
     Others: `NotCovered`. Within these conditions formula and `tile_issue_delay` were compared:
     equal, for the named parts and for random ones.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
-    if bursts > tile_limit(known):
-        raise NotCovered(f"bursts must be at most {tile_limit(known)} for tile_chains, those of a "
+    if bursts > tile_limit(device):
+        raise NotCovered(f"bursts must be at most {tile_limit(device)} for tile_chains, those of a "
                          f"tile that comes back to no bank, not {bursts}")
-    chain = _regime(known)
+    chain = _regime(device)
     if chain is None:
-        raise NotCovered(f"{known.name}: tile_chains must have timing numbers of a kind that it "
+        raise NotCovered(f"{device.name}: tile_chains must have timing numbers of a kind that it "
                          "was derived for; tile_issue_delay covers any")
-    closing = recovery(known, write)
-    met = int(chain is _one and bursts > 4 and 3 * known.nRRD_S == known.nRCD + known.nCCD_S)
-    return max(known.nRCD + chain(known, bursts) + closing,
-               min(bursts - 1, 3) * known.nRRD_S + known.nRC + met)
+    closing = recovery(device, write)
+    met = int(chain is _one and bursts > 4 and 3 * device.nRRD_S == device.nRCD + device.nCCD_S)
+    return max(device.nRCD + chain(device, bursts) + closing,
+               min(bursts - 1, 3) * device.nRRD_S + device.nRC + met)

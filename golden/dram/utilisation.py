@@ -25,10 +25,10 @@ def least_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
     of them take nCCD_S each but for one, and the last one's bank has to recover and to precharge.
     To be faster, the next transfer's activates must come before this one's banks are closed.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
-    return max(known.nRC,
-               known.nRCD + (bursts - 1) * known.nCCD_S + recovery(known, write))
+    return max(device.nRC,
+               device.nRCD + (bursts - 1) * device.nCCD_S + recovery(device, write))
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Use:
 
 def use_of_bus(*, part: str | Part, words: int, write: int, aligned: bool) -> Use:
     """Of transfers of ``words`` words that begin with a burst (``aligned``), or at any word."""
-    known = part_named(part)
+    device = part_named(part)
     most = most_bursts(words=words)
     sizes = [-(-words // BURST_WORDS)] if aligned else range(-(-words // BURST_WORDS), most + 1)
-    delay, bursts = max((tile_issue_delay(part=known, bursts=each, write=write), each)
-                        for each in sizes)
-    least = least_issue_delay(part=known, bursts=bursts, write=write)
-    moved = Fraction(known.nBURST * words, BURST_WORDS)
+    delay, bursts = max((tile_issue_delay(part=device, bursts=size, write=write), size)
+                        for size in sizes)
+    least = least_issue_delay(part=device, bursts=bursts, write=write)
+    moved = Fraction(device.nBURST * words, BURST_WORDS)
     return Use(bursts, delay, least, moved / delay,
-               moved / delay * Fraction(known.nREFI - known.nRFC, known.nREFI), moved / least)
+               moved / delay * Fraction(device.nREFI - device.nRFC, device.nREFI), moved / least)

@@ -40,9 +40,9 @@ def alignments(part: str | Part, bursts: int) -> Iterator[int]:
       the current pair (rules 2 and 5) come out as before. So besides the first pair only those
       starts are tried from which the tile comes back to bank 0.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, 0)
-    pair, sweep = 2 * known.bursts_per_row, known.bursts_per_sweep
+    pair, sweep = 2 * device.bursts_per_row, device.bursts_per_sweep
     for start in range(sweep):
         within = start % pair
         if within > 1 and within + bursts <= pair:
@@ -60,18 +60,18 @@ def worst_issue_delay(*, part: str | Part, bursts: int, write: int,
     alignments are done, of how many. Raises `NotCovered` for an impossible request, `ValueError`
     for an unknown part, and `AssertionError` if states and model disagree.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
-    followed = _followed(known, bursts, write)
+    followed = _followed(device, bursts, write)
     if followed is not None:
         start = int(followed.argmax())
-        delay, = _delays(known, [start], bursts, write, report)
+        delay, = _delays(device, [start], bursts, write, report)
         if delay != followed[start]:
             raise AssertionError(f"{bursts} bursts from burst {start} take {followed[start]} "
                                  f"clocks by the arbiter's states, and {delay} by its model")
         return delay, start
-    starts = list(alignments(known, bursts))
-    found = _delays(known, starts, bursts, write, report)
+    starts = list(alignments(device, bursts))
+    found = _delays(device, starts, bursts, write, report)
     return max(zip(found, starts, strict=True), key=lambda found: (found[0], -found[1]))
 
 
@@ -81,11 +81,11 @@ def mean_issue_delay(*, part: str | Part, bursts: int, write: int,
 
     Reports and raises as `worst_issue_delay` does.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
-    found = _followed(known, bursts, write)
+    found = _followed(device, bursts, write)
     if found is None:
-        found = list(_delays(known, range(known.bursts_per_sweep), bursts, write, report))
+        found = list(_delays(device, range(device.bursts_per_sweep), bursts, write, report))
     return float(sum(found) / len(found))
 
 

@@ -126,7 +126,7 @@ def flow_of(kernel: Kernel, opcodes: Mapping[str, Opcode] | None = None) -> Flow
     opcodes : Mapping[str, Opcode], optional
         Of a user, besides those that are known.
     """
-    index = {each.address: number for number, each in enumerate(kernel.instructions)}
+    index = {instruction.address: number for number, instruction in enumerate(kernel.instructions)}
     problems: dict[int, str] = {}
     irreducible: list[str] = []
     functions: dict[int, Function] = {}
@@ -156,7 +156,7 @@ def flow_of(kernel: Kernel, opcodes: Mapping[str, Opcode] | None = None) -> Flow
             rest += step.follows - seen
             seen |= step.follows
         loops, cycles = _loops(graph, kernel, entry)
-        irreducible += [each for each in cycles if each not in irreducible]
+        irreducible += [cycle for cycle in cycles if cycle not in irreducible]
         functions[entry] = Function(entry, frozenset(graph), calls, loops)
         whole.add_nodes_from(graph)
         whole.add_edges_from(graph.edges)
@@ -164,10 +164,10 @@ def flow_of(kernel: Kernel, opcodes: Mapping[str, Opcode] | None = None) -> Flow
     calling = nx.DiGraph()
     calling.add_nodes_from(functions)
     for function in functions.values():
-        for number, entry in function.calls.items():
-            calling.add_edge(function.entry, entry)
-            whole.add_edge(number, entry)
-            whole.add_edges_from((last, number + 1) for last in functions[entry].body
+        for number, call in function.calls.items():
+            calling.add_edge(function.entry, call)
+            whole.add_edge(number, call)
+            whole.add_edges_from((last, number + 1) for last in functions[call].body
                                  if kernel.instructions[last].opcode == "RET")
     if nx.is_directed_acyclic_graph(calling):
         order = list(nx.lexicographical_topological_sort(calling))
@@ -177,8 +177,8 @@ def flow_of(kernel: Kernel, opcodes: Mapping[str, Opcode] | None = None) -> Flow
                         if len(part) > 1 or calling.has_edge(min(part), min(part)))
         irreducible.append(f"line {kernel.instructions[recursive].line}: a function that calls "
                            "itself")
-    diverges = frozenset(each for number in conditional for after in whole.successors(number)
-                         for each in (after, *nx.descendants(whole, after)))
+    diverges = frozenset(descendant for number in conditional for after in whole.successors(number)
+                         for descendant in (after, *nx.descendants(whole, after)))
     return Flow(tuple(functions[entry] for entry in order), diverges, tuple(
         problems[number] for number in sorted(problems)) + tuple(irreducible))
 
@@ -218,14 +218,15 @@ def _step(kernel: Kernel, number: int, instruction: Instruction, opcode: Opcode 
 
 def _has_predicate(instruction: Instruction) -> bool:
     """Whether a branch or an exit has a condition among its operands."""
-    return any(isinstance(each, Register) and each.name.lstrip("U").startswith("P")
-               and each.name.lstrip("U") != "PT" for each in instruction.operands)
+    return any(isinstance(operand, Register) and operand.name.lstrip("U").startswith("P")
+               and operand.name.lstrip("U") != "PT" for operand in instruction.operands)
 
 
 def _goals(kernel: Kernel, instruction: Instruction, index: Mapping[int, int]
            ) -> tuple[set[int], str]:
     """Indices of where a branch goes, or why that is not known."""
-    noted = next((each for each in instruction.operands if isinstance(each, Targets)), None)
+    noted = next((operand for operand in instruction.operands if isinstance(operand, Targets)),
+                 None)
     if noted is not None:
         addresses = [kernel.labels[name] if name in kernel.labels else _number(name)
                      for name in noted.names]
@@ -247,7 +248,8 @@ def _callee(kernel: Kernel, instruction: Instruction, following: int | None,
     """Index of a called function's first instruction, or why the call cannot be followed."""
     if instruction.opcode != "CALL":
         return None, f"{instruction.name}: calls and returns are not followed"
-    if any(isinstance(each, Register) and not _is_predicate(each) for each in instruction.operands):
+    if any(isinstance(operand, Register) and not _is_predicate(operand)
+           for operand in instruction.operands):
         return None, f"{instruction.name}: an indirect call has no known target"
     address = _target(kernel, instruction)
     if address is None or address not in index:
@@ -267,14 +269,14 @@ def _returns_to(kernel: Kernel, number: int) -> bool:
     """Whether an instruction loads this one's address: as a number, as a label, or as halves."""
     address = kernel.instructions[number].address
     labels = {name for name, where in kernel.labels.items() if where == address}
-    for each in kernel.instructions:
-        words = [operand.text for operand in each.operands if isinstance(operand, Word)]
+    for instruction in kernel.instructions:
+        words = [operand.text for operand in instruction.operands if isinstance(operand, Word)]
         if any(_number(word) == address for word in words):
             return True
         if any("@" in word and labels & set(word.replace("(", " ").replace("@", " ").split())
                for word in words):
             return True
-        if each.opcode == "HFMA2" and len(words) == 2 and _halves(words) == address:
+        if instruction.opcode == "HFMA2" and len(words) == 2 and _halves(words) == address:
             return True
     return False
 
@@ -330,7 +332,7 @@ def _loops(graph: nx.DiGraph, kernel: Kernel, entry: int
     loops = []
     for header, sources in back.items():
         body = {header, *sources}
-        rest = [each for each in sources if each != header]
+        rest = [source for source in sources if source != header]
         while rest:
             for before in graph.predecessors(rest.pop()):
                 if before not in body:

@@ -128,8 +128,9 @@ class CpuTile:
         """Instructions, each by its bound."""
         if layer.window > 1 or layer.shortcut:
             raise NotCovered(f"{layer.name}: the program neither pools nor adds a shortcut")
-        plain, read, write = (instruction(bypass=1, operation=each, links=self.links) for each in (
-            Operation.NONE, Operation.READ, Operation.WRITE))
+        plain, read, write = (
+            instruction(bypass=1, operation=operation, links=self.links)
+            for operation in (Operation.NONE, Operation.READ, Operation.WRITE))
         product = layer.convolution.product
         results = product.m * product.n * layer.convolution.groups
         return results * (product.k * (2 * read + 5 * plain) + 12 * plain + write)
@@ -225,12 +226,13 @@ def table_of(layers: Sequence[Layer], resources: Sequence[Resource]) -> list[lis
     rows = []
     for layer in layers:
         row = []
-        for each in resources:
+        for resource in resources:
             try:
-                cycles = each.cycles(layer)
-                row.append(Cell(layer.name, each.name, each.kind, cycles, cycles * each.clock_ps))
+                cycles = resource.cycles(layer)
+                row.append(Cell(layer.name, resource.name, resource.kind, cycles,
+                                cycles * resource.clock_ps))
             except NotCovered as error:
-                row.append(Cell(layer.name, each.name, each.kind, None, None, str(error)))
+                row.append(Cell(layer.name, resource.name, resource.kind, None, None, str(error)))
         rows.append(row)
     return rows
 
@@ -294,8 +296,8 @@ def best_mapping(rows: Sequence[Sequence[Cell]], transfers_ps: Sequence[int]) ->
     solver.parameters.num_workers, solver.parameters.random_seed = 1, 0
     if solver.solve(model) != cp_model.OPTIMAL:
         raise NotCovered("no best mapping was found")
-    picks = tuple(next(number for number, pick in each.items() if solver.value(pick))
-                  for each in chosen)
+    picks = tuple(next(number for number, pick in cell.items() if solver.value(pick))
+                  for cell in chosen)
     moves = tuple(transfers_ps[place] if place and picks[place] != picks[place - 1] else 0
                   for place in range(len(rows)))
     return Mapped(picks, sum(row[pick].time_ps for row, pick in zip(rows, picks, strict=True))

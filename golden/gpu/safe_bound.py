@@ -113,7 +113,8 @@ def machine_of(limits: ComputeCapability) -> Machine:
     cycles = {"fp64": WARP_THREADS * limits.partitions // limits.fp64_lanes,
               "tensor": limits.tensor_cycles}
     return replace(plain, interval={**plain.interval, **cycles}, latency={
-        **plain.latency, **{name: max(plain.latency[name], each) for name, each in cycles.items()}})
+        **plain.latency,
+        **{name: max(plain.latency[name], cycle) for name, cycle in cycles.items()}})
 
 
 @dataclass(frozen=True)
@@ -208,8 +209,8 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
 
 def _of_all_threads(barrier: Instruction) -> bool:
     """Whether every thread of the block waits at it: its number is the only operand."""
-    numbers = [each for each in barrier.operands
-               if not (isinstance(each, Register) and each.name.lstrip("U").startswith("P"))]
+    numbers = [operand for operand in barrier.operands
+               if not (isinstance(operand, Register) and operand.name.lstrip("U").startswith("P"))]
     return "ARV" not in barrier.modifiers and len(numbers) == 1 and isinstance(numbers[0], Word)
 
 
@@ -323,7 +324,7 @@ def _once(instruction: Instruction, opcode: Opcode, machine: Machine, active: in
     if opcode.pipeline in machine.latency:
         pipelines = [opcode.pipeline, *(["fp64"] if opcode.pipeline == "xu" and _WIDE & set(
             instruction.modifiers) else [])]  # 64-bit types are converted at the rate of fp64
-        latency, interval = (max(table[each] for each in pipelines)
+        latency, interval = (max(table[pipeline] for pipeline in pipelines)
                              for table in (machine.latency, machine.interval))
         if instruction.opcode == "DMMA" and machine.interval["fp64"] >= WARP_THREADS:
             # no 64-bit tensor core: 8 x 8 x 4 products are those of 8 instructions of a warp
@@ -336,7 +337,8 @@ def _bytes_of(instruction: Instruction) -> int:
     """Bytes that a thread's access moves: 4 but for .64 and .128; smaller ones count as 4."""
     if instruction.opcode in ("LDSM", "STSM"):  # up to four registers, told by .2 and .4
         return 16
-    return max([4, *(int(each) // 8 for each in instruction.modifiers if each in ("64", "128"))])
+    return max([4, *(int(modifier) // 8
+                     for modifier in instruction.modifiers if modifier in ("64", "128"))])
 
 
 def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: ComputeCapability,
@@ -349,8 +351,8 @@ def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: Comput
     code = len(kernel.instructions) * _INSTRUCTION_BYTES
     lines = -(-code // _LINE_BYTES)
     fetches = lines if code <= machine.instruction_cache else sum(
-        each.executions for each in work)
-    latency = sum(each.chain for each in work) + fetches * machine.global_latency
+        instruction.executions for instruction in work)
+    latency = sum(instruction.chain for instruction in work) + fetches * machine.global_latency
     share = resident * waves if balanced or waves == 1 else launch.blocks
     on_sm = min(share, launch.blocks) * block.warps
     split = limits.partitions if spread and waves == 1 and not barriers else 1
@@ -358,12 +360,12 @@ def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: Comput
     all_warps = launch.blocks * block.warps
     fetched = fetches * (all_warps if code > machine.instruction_cache else min(
         launch.sms, launch.blocks) * waves)
-    sectors = all_warps * sum(each.sectors for each in work) + (
+    sectors = all_warps * sum(instruction.sectors for instruction in work) + (
         fetched * _LINE_BYTES // _SECTOR_BYTES)
-    atomics = all_warps * sum(each.atomics for each in work)
+    atomics = all_warps * sum(instruction.atomics for instruction in work)
     chain = waves * latency
-    issue = on_scheduler * sum(each.issue for each in work)
-    unit = on_sm * sum(each.unit for each in work)
+    issue = on_scheduler * sum(instruction.issue for instruction in work)
+    unit = on_sm * sum(instruction.unit for instruction in work)
     memory = -(-sectors // machine.sectors_per_cycle) + atomics
     used = {"split": split > 1, "barriers": barriers, "balanced": balanced and waves > 1,
             "several": waves > 1, "coalesced": coalesced, "reconverges": reconverges,

@@ -62,8 +62,9 @@ def _assign(gpu: Gpu, stream: Stream, operation: Operation, streams: Sequence[St
     """
     if not operation.blocks:
         return 0
-    running = max((each.time for other in streams if other.name != stream.name
-                   for each in other.operations if each.blocks), default=0) if blocking else 0
+    running = max((operation.time for other in streams if other.name != stream.name
+                   for operation in other.operations if operation.blocks),
+                  default=0) if blocking else 0
     waves = -(-operation.blocks // (gpu.sms * operation.resident(gpu)))
     return running + (waves - 1) * operation.time
 
@@ -78,9 +79,9 @@ def stream_bounds(gpu: Gpu, streams: Sequence[Stream], *, blocking: bool = True)
         search for adversarial arrivals is tested with it.
     """
     check_streams(gpu, streams)
-    assign = {(stream.name, each.name, number): _assign(gpu, stream, each, streams,
-                                                        blocking=blocking)
-              for stream in streams for number, each in enumerate(stream.operations)}
+    assign = {(stream.name, operation.name, number): _assign(gpu, stream, operation, streams,
+                                                             blocking=blocking)
+              for stream in streams for number, operation in enumerate(stream.operations)}
 
     def of(stream: Stream, number: int) -> int:
         return assign[stream.name, stream.operations[number].name, number]
@@ -113,10 +114,10 @@ def _service(stream: Stream, number: int, operation: Operation, streams: Sequenc
     """From the head of its stream to the end."""
     others = [other for other in streams if other.name != stream.name]
     if not operation.blocks:  # the copy engine is one queue
-        return operation.time + sum(max((each.time for each in other.operations
-                                         if not each.blocks), default=0) for other in others)
-    ahead = sum(max((of(other, index) for index, each in enumerate(other.operations)
-                     if each.blocks), default=0)
+        return operation.time + sum(max((operation.time for operation in other.operations
+                                         if not operation.blocks), default=0) for other in others)
+    ahead = sum(max((of(other, index) for index, operation in enumerate(other.operations)
+                     if operation.blocks), default=0)
                 for other in others if other.high == stream.high)
     least = ahead + of(stream, number)
     if stream.high:
@@ -140,8 +141,8 @@ def _launches(stream: Stream, window: int) -> int:
 
 def _busy_period(streams: Sequence[Stream], of) -> StreamBounds:
     """With a null stream, every operation may wait for every other one of the busy period."""
-    demand = {stream.name: sum(of(stream, number) + each.time
-                               for number, each in enumerate(stream.operations))
+    demand = {stream.name: sum(of(stream, number) + operation.time
+                               for number, operation in enumerate(stream.operations))
               for stream in streams}
     length = sum(demand.values())
     for _ in range(_ROUNDS):
@@ -149,8 +150,8 @@ def _busy_period(streams: Sequence[Stream], of) -> StreamBounds:
             1 if stream.period is None else -(-length // stream.period)) for stream in streams)
         if longer == length:
             return StreamBounds("busy period", tuple(
-                OperationBound(stream.name, each.name, of(stream, number), None, length)
-                for stream in streams for number, each in enumerate(stream.operations)))
+                OperationBound(stream.name, operation.name, of(stream, number), None, length)
+                for stream in streams for number, operation in enumerate(stream.operations)))
         length = longer
     return StreamBounds("busy period", (), "the streams ask for more than the device has: a busy "
                         "period has no end")

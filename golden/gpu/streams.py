@@ -131,10 +131,11 @@ def check_streams(gpu: Gpu, streams: Sequence[Stream]) -> None:
     if sum(stream.null for stream in streams) > 1:
         raise ValueError("there must be at most one null stream")
     for stream in streams:
-        for each in stream.operations:
-            if each.blocks and not each.resident(gpu):
-                lacks = [thing for thing, need in each.needs.items() if need > getattr(gpu, thing)]
-                raise ValueError(f"a block of {each.name} does not fit into an SM: too many "
+        for operation in stream.operations:
+            if operation.blocks and not operation.resident(gpu):
+                lacks = [thing
+                         for thing, need in operation.needs.items() if need > getattr(gpu, thing)]
+                raise ValueError(f"a block of {operation.name} does not fit into an SM: too many "
                                  f"{' and '.join(lacks)}")
 
 
@@ -244,7 +245,7 @@ def _launches(streams: Sequence[Stream], releases: Mapping[str, Sequence[Sequenc
               ) -> list[OperationRun]:
     found = []
     for place, stream in enumerate(streams):
-        lists = ([[each.release for each in stream.operations]] if releases is None
+        lists = ([[operation.release for operation in stream.operations]] if releases is None
                  else releases.get(stream.name, []))
         last = 0
         for times in lists:

@@ -175,7 +175,7 @@ _CONVOLUTION = tuple(steps_of_counts((  # Table 6.6
     CountRow("LDS", None, 24, 0, "shared read"), CountRow("STS", None, 16, 0, "shared write"),
     CountRow("other", None, 72, 0))))
 
-THESIS_KERNELS = {each.name: each for each in (
+THESIS_KERNELS = {kernel.name: kernel for kernel in (
     ThesisKernel("add", "vector addition (introductory example)", Launch((216, 1, 1), 1024), 16,
                  _ADD, Options(), 5298, 5145),
     ThesisKernel("vectorized", "vectorized element-wise kernel", Launch((6, 1, 1), 128), 32,

@@ -19,7 +19,7 @@ Delta = Annotated[int, Range(1, says="delta_R, latency of a router in cycles")]
 Flits = Annotated[int, Range(1, says="length of the packet, in flits")]
 Side = Annotated[int, Range(1, says="rows, or columns, of the mesh")]
 Depth = Annotated[int, Range(1, says="flits that a router's input holds")]
-Routers = Annotated[int, Range(1, says="routers on the way, the first and the last included")]
+Routers = Annotated[int, Range(1, says="routers on the path, the first and the last included")]
 
 Words = Annotated[int, Range(1, says="length of the transaction, in words")]
 Payload = Annotated[int, Range(1, says="words in the longest packet")]
@@ -116,11 +116,11 @@ def traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth, flits: F
 
     Derivation: docs/noc.md, "What the traversal bound is made of", and
     `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets follow
-    others that go another way.
+    others that take another path.
     """
     found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
-        return min(each.bound(str(divmod(source, columns))) for each in found)
+        return min(network.bound(str(divmod(source, columns))) for network in found)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
 
@@ -233,12 +233,12 @@ def injection(*, words: Words, payload: Payload, period: Period, length: Length,
     """
     sizes = packet_sizes(words, payload)
     _check_window(sizes[0], period, length, crossing)
-    known = {"period": period, "length": length, "crossing": crossing}
+    parameters = {"period": period, "length": length, "crossing": crossing}
     ready = min(words, payload) + _READ_AHEAD
-    worst = ready + max(begins(sizes, at, **known)[-1] for at in range(period))
+    worst = ready + max(begins(sizes, at, **parameters)[-1] for at in range(period))
     first = _first_opens(offset, period, opened)
     if first > ready:
-        worst = max(worst, first + begins(sizes, 0, **known)[-1])
+        worst = max(worst, first + begins(sizes, 0, **parameters)[-1])
     return worst + sizes[-1]
 
 

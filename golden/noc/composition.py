@@ -139,7 +139,7 @@ class Transaction:
     Attributes
     ----------
     path : Path
-        The way.
+        The stages that a write passes.
     nbytes : int
         s_trans.
     requesters : int
@@ -230,7 +230,8 @@ class Transaction:
         return self.eq4(self.packets_per_window * self.path.requests_per_packet)
 
     def _in_noc(self, *durations: Duration) -> Duration:
-        return sum((each.to(self.path.noc) for each in durations), self.path.noc(Fraction(0)))
+        return sum((duration.to(self.path.noc) for duration in durations),
+                   self.path.noc(Fraction(0)))
 
     def case(self, ddr: Duration) -> int:
         """1 if DDR3 has written a window's data before the next window, else 2 (section V.A.4)."""

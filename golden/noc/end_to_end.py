@@ -162,7 +162,7 @@ def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Par
 
 def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
            part: Part | str) -> dict[str, float]:
-    """What each stage has of `written`, in cycles of the network, in the order of the way.
+    """What each stage has of `written`, in cycles of the network, from first to last.
 
     The last one, DDR3, has what is left: from the last packet's arrival to the last beat.
     """

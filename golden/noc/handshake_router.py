@@ -45,8 +45,8 @@ def fault(entrance: int, packet: ShmacPacket, here: Tile, connected: int,
         return "malformed"
     if master and (packet.initiator != here or (packet.answered and waited)):
         return "malformed"
-    way = dimension_order(here, packet.destination, response=packet.response)
-    return "unroutable" if way == entrance or not connected >> way & 1 else None
+    output = dimension_order(here, packet.destination, response=packet.response)
+    return "unroutable" if output == entrance or not connected >> output & 1 else None
 
 
 class HandshakeRouterModel:
@@ -76,21 +76,21 @@ class HandshakeRouterModel:
     @property
     def inside(self) -> int:
         """Packets in the router."""
-        return sum(each.packet is not None for each in self._inputs)
+        return sum(input_port.packet is not None for input_port in self._inputs)
 
     @property
     def offers(self) -> list[ShmacPacket | None]:
         """The packets on offer at the outputs."""
-        return [self._inputs[each.owner].packet if self._due(each) and not each.void else None
-                for each in self._outputs]
+        return [self._inputs[output.owner].packet if self._due(output) and not output.void else None
+                for output in self._outputs]
 
     def _due(self, each: _Output) -> bool:
         return each.owner is not None and self.cycle >= each.granted + OUT_CYCLES
 
     def _leaving(self, ready: Sequence[bool]) -> list[_Output]:
         """The outputs whose packet leaves in this cycle."""
-        return [each for each, taken in zip(self._outputs, ready, strict=True)
-                if self._due(each) and (taken or each.void)]
+        return [output for output, taken in zip(self._outputs, ready, strict=True)
+                if self._due(output) and (taken or output.void)]
 
     def link_ready(self, port: int) -> bool:
         """Whether a link's input takes a packet in this cycle, if one is offered."""
@@ -99,14 +99,14 @@ class HandshakeRouterModel:
     def acknowledges(self, ready: Sequence[bool]) -> list[bool]:
         """The acknowledge of each input in this cycle; outputs' offers are taken as in ``ready``.
         """
-        gone = {each.owner for each in self._leaving(ready)}
+        gone = {output.owner for output in self._leaving(ready)}
         found = []
-        for port, each in enumerate(self._inputs):
-            judged = each.packet is not None and self.cycle == each.taken + IN_CYCLES
+        for port, input_port in enumerate(self._inputs):
+            judged = input_port.packet is not None and self.cycle == input_port.taken + IN_CYCLES
             if port < ShmacPort.MASTER:
-                found.append(each.packet is None)
+                found.append(input_port.packet is None)
             elif port == ShmacPort.SLAVE and self._passed:
-                found.append(port in gone or (judged and each.output is None))
+                found.append(port in gone or (judged and input_port.output is None))
             else:
                 found.append(judged)
         return found
@@ -119,14 +119,14 @@ class HandshakeRouterModel:
         for output, each in enumerate(self._outputs):  # an output in use rests for this cycle
             if each.owner is None and not (output == ShmacPort.SLAVE and slave_busy):
                 self._grant(output, each, waited)
-        for port, each in enumerate(self._inputs):
-            if each.packet is None and port in offers:
+        for port, input_port in enumerate(self._inputs):
+            if input_port.packet is None and port in offers:
                 self._inputs[port] = _Input(offers[port], now)
-            elif each.packet is not None and now == each.taken + _CHECKED:
-                self._judge(port, each, waited)
-            elif (each.packet is not None and each.output is None
-                    and now == each.taken + IN_CYCLES):
-                each.packet = None
+            elif input_port.packet is not None and now == input_port.taken + _CHECKED:
+                self._judge(port, input_port, waited)
+            elif (input_port.packet is not None and input_port.output is None
+                    and now == input_port.taken + IN_CYCLES):
+                input_port.packet = None
         for each in leaving:
             self._inputs[each.owner] = _Input()
             each.owner, each.granted, each.void = None, _NEVER, False

@@ -4,7 +4,7 @@ A flit is ``data`` with two marks. ``first`` is on a packet's first flit, ``last
 a packet of one flit has both. Within a packet, both together mark an *abort*: the flit ends a
 packet whose sender broke the rules, and its receiver drops the packet.
 
-The first flit says the way. With source routing it holds two bits for each router, the first
+The first flit has the route. With source routing it holds two bits for each router, the first
 router's lowest; each router takes its own off. They name the direction to leave by; the direction
 from which the packet came stands for the local port, since no packet turns around. With XY routing
 it holds the destination: the column in bits 0 to 3, the row in bits 4 to 7.

@@ -1,4 +1,4 @@
-"""Meshes and routes: which way a packet goes, and what is wrong with a way.
+"""Meshes and routes: the path of a packet, and what is wrong with a route.
 
 A tile is (row, column); (0, 0) is in the north-west. A route is the tiles that a packet visits,
 from its source to its destination. A `Channel` is what two packets cannot use in one cycle: the
@@ -87,7 +87,7 @@ class Mesh:
 
 @dataclass(frozen=True, order=True)
 class Channel:
-    """The way out of the router at ``tile`` by ``port``; ``into``: from its interface into it."""
+    """The channel out of the router at ``tile`` by ``port``; ``into``: from its interface."""
 
     tile: Tile
     port: Port
@@ -125,7 +125,7 @@ def check_route(mesh: Mesh, route: Sequence[Tile], *, source: Tile | None = None
 
 
 def ports(route: Sequence[Tile]) -> tuple[Port, ...]:
-    """The output of each router on the way, ``LOCAL`` at the last: what a header says."""
+    """The output of each router on the path, ``LOCAL`` at the last: what a header says."""
     steps = [_PORT[there[0] - here[0], there[1] - here[1]] for here, there in pairwise(route)]
     return (*steps, Port.LOCAL)
 
@@ -149,7 +149,7 @@ def route_of(mesh: Mesh, source: Tile, outputs: Iterable[Port]) -> Route:
 
 
 def channels(route: Sequence[Tile]) -> list[Channel]:
-    """What a packet uses on its way, from its source's interface to its destination's."""
+    """What a packet uses on its path, from its source's interface to its destination's."""
     return [Channel(route[0], Port.LOCAL, into=True),
             *(Channel(tile, port) for tile, port in zip(route, ports(route), strict=True))]
 
@@ -158,8 +158,8 @@ def xy_route(mesh: Mesh, source: Tile, destination: Tile) -> Route:
     """Along the row first, then along the column. Raises `ValueError` outside the mesh."""
     (row, column), (to_row, to_column) = source, destination
     east, south = (1 if to_column > column else -1), (1 if to_row > row else -1)
-    across = [(row, each) for each in range(column, to_column + east, east)]
-    down = [(each, to_column) for each in range(row + south, to_row + south, south)]
+    across = [(row, place) for place in range(column, to_column + east, east)]
+    down = [(place, to_column) for place in range(row + south, to_row + south, south)]
     return check_route(mesh, across + (down if to_row != row else []))
 
 

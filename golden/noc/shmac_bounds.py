@@ -90,7 +90,7 @@ def _after_write() -> int:
 
 
 def _way(links: int) -> int:
-    """Cycles in the routers of one way."""
+    """Cycles in the routers of a path, in one direction."""
     return (IN_CYCLES + OUT_CYCLES) * (links + 1)
 
 
@@ -245,7 +245,7 @@ def pipelined_hop(*, contenders: Contenders) -> int:
 
 
 def _saved(links: int) -> int:
-    """Cycles that pipelined routers take less on one way."""
+    """Cycles that pipelined routers save on a path, in one direction."""
     return (IN_CYCLES + OUT_CYCLES - _PIPELINED) * (links + 1)
 
 

@@ -166,7 +166,7 @@ def solve(network: Network, flows: Iterable[Flow], *, detour: int = 0,
     Raises
     ------
     Infeasible
-        There is no table; the message says which flows are in each other's way: leave out any one
+        There is no table; the message says which flows exclude each other: leave out any one
         of them, and the rest has one.
     ValueError
         For two flows of one name, or a route that is none.
@@ -229,7 +229,7 @@ def _explain(network: Network, flows: list[Flow],
     """Take flows away while there still is no table; raise about those that are left."""
     left = list(flows)
     for flow in flows:
-        rest = [each for each in left if each is not flow]
+        rest = [other for other in left if other is not flow]
         if _solve(network, rest, choice) is None:
             left = rest
     names = [flow.name for flow in left]
@@ -245,6 +245,6 @@ def _explain(network: Network, flows: list[Flow],
         why = (f"all their routes use the {forced[0]}, for {total} cycles of a period of "
                f"{network.period}")
     else:
-        why = (f"windows of {', '.join(str(each) for each in needed.values())} cycles fit no "
+        why = (f"windows of {', '.join(str(window) for window in needed.values())} cycles fit no "
                f"choice of their routes in a period of {network.period}")
     raise Infeasible(names, f"no table exists for flows {', '.join(names)}: {why}")

@@ -106,23 +106,23 @@ class Traversal:
                                     ("stalls", stalls, 0)):
             if value < lowest:
                 raise ValueError(f"{name} must be at least {lowest}, not {value}")
-        for each in streams.values():
-            check_route(mesh, each.route)
-        ring = find_deadlock({name: each.route for name, each in streams.items()})
+        for stream in streams.values():
+            check_route(mesh, stream.route)
+        ring = find_deadlock({name: stream.route for name, stream in streams.items()})
         if ring is not None:
             raise ValueError(f"channel dependencies must have no cycle, but {ring}")
         self._streams, self._delta, self._depth = streams, delta, depth
         self._drain = stalls + 1  # cycles that a flit takes that leaves the network
-        self._ways = {name: channels(each.route) for name, each in streams.items()}
-        self._place = {name: {channel: place for place, channel in enumerate(way)}
-                       for name, way in self._ways.items()}
+        self._paths = {name: channels(stream.route) for name, stream in streams.items()}
+        self._place = {name: {channel: place for place, channel in enumerate(path)}
+                       for name, path in self._paths.items()}
         self._users: dict[Channel, list[str]] = {}      # by channel: the streams that use it,
         self._onward: dict[Channel, set[Channel]] = {}  # the channels after its FIFO,
         inputs: dict[Channel, dict[Channel, set[str]]] = {}  # and the flows from each
-        for name, way in self._ways.items():
-            for channel in way:
+        for name, path in self._paths.items():
+            for channel in path:
                 self._users.setdefault(channel, []).append(name)
-            for before, channel in pairwise(way):
+            for before, channel in pairwise(path):
                 self._onward.setdefault(before, set()).add(channel)
                 inputs.setdefault(channel, {}).setdefault(before, set()).add(name)
         self._inputs: dict[Channel, dict[Channel, Group]] = {
@@ -196,7 +196,7 @@ class Traversal:
         return self._once(self._first, name, channel, flits)
 
     def _first(self, name: str, channel: Channel, flits: int) -> int:
-        following = self._ways[name][self._place[name][channel] + 1]
+        following = self._paths[name][self._place[name][channel] + 1]
         among: dict[Group, int] = {}
         for group in self._others(channel, following):
             among[group] = among.get(group, 0) + 1
@@ -209,8 +209,8 @@ class Traversal:
         return self._once(self._later, name, channel, first, flits)
 
     def _later(self, name: str, channel: Channel, first: int, flits: int) -> int:
-        way, lag = self._ways[name], self._depth + 1
-        following = way[self._place[name][channel] + 1]
+        path, lag = self._paths[name], self._depth + 1
+        following = path[self._place[name][channel] + 1]
         if following not in self._onward:
             return flits * self._drain
         first -= lag
@@ -231,8 +231,8 @@ class Traversal:
                 worst = max(worst, self._any(channel, flits - length, cut - length)
                             if length <= cut else self._any(channel, flits - length)
                             + self._begun(name, channel, length - cut))
-            # Of longer ones, no header is met on the way: all are as the shortest of those.
-            far = flits + (len(self._ways[name]) - place) * (self._depth + 1)
+            # Of longer ones, no header is met on the path: all are as the shortest of those.
+            far = flits + (len(self._paths[name]) - place) * (self._depth + 1)
             least = max(stream.least, flits + 1)
             for length in range(least, min(stream.flits, max(far, least)) + 1):
                 worst = max(worst, self._rest(name, channel, length - flits, flits - cut))
@@ -294,9 +294,9 @@ class Traversal:
         """
         if name not in self._streams:
             raise ValueError(f"stream must be one of {', '.join(self._streams)}, not {name!r}")
-        entry, *way = self._ways[name]
+        entry, *path = self._paths[name]
         stream = self._streams[name]
         return (self._passes(name, entry, self._depth - 1, self._delta)
                 + sum(self._passes(name, channel, self._depth, self._delta + 1)
-                      for channel in way[:-1])
+                      for channel in path[:-1])
                 + stream.flits * self._drain + stream.pauses + 1)

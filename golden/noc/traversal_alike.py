@@ -2,16 +2,16 @@
 
 For what `golden.noc.traversal` is for, with routes whose channel dependencies have no cycle, and
 packets of F flits each. It is the closer one for packets that fit a FIFO, of which several are in
-each: that one lets each of them be unlucky in its own way; this one knows that they share what is
+each: that one lets each of them be unlucky by itself; this one knows that they share what is
 in front of them.
 
 Derivation. FIFO(c) is the one that channel c feeds, d its depth. Z(c, n, o) is the most that n
 flits take that leave FIFO(c) one after the other, from when the one before them left, if all are
 there; the last of them is number o of its packet. They hold k headers, which follow from n and o.
 
-*One way on.* Let all that leaves FIFO(c) go to channel c_2, which N inputs use. For each header,
-one packet of each other input goes first at most; c_2 is never idle while a header waits, and flits
-of a packet follow each other. So n flits of FIFO(c) are among
+*One channel on.* Let all that leaves FIFO(c) go to channel c_2, which N inputs use. For each
+header, one packet of each other input goes first at most; c_2 is never idle while a header waits,
+and flits of a packet follow each other. So n flits of FIFO(c) are among
 
     M = n + k (N - 1) F
 
@@ -29,7 +29,7 @@ parts and of the gap (the headers of the parts are among the whole's, and their 
 the whole's there); what a flit needs to get from one head to the next is delta + 1, and d is no
 less.
 
-*Several ways on.* Then the packets of FIFO(c) are taken one by one, each at its worst: its own
+*Several channels on.* Then the packets of FIFO(c) are taken one by one, each at its worst: its own
 flits and a packet of each other input of *its* channel. At its start, that channel may be within a
 packet of another input, which is that input's one; fewer flits, and no more headers, than of a
 whole one.
@@ -77,11 +77,11 @@ class AlikeTraversal:
         if ring is not None:
             raise ValueError(f"channel dependencies must have no cycle, but {ring}")
         self._flits, self._delta, self._depth = flits, delta, depth
-        self._ways = {name: channels(route) for name, route in routes.items()}
+        self._paths = {name: channels(route) for name, route in routes.items()}
         self._next: dict[Channel, set[Channel]] = {}    # by channel: those after its FIFO,
         self._inputs: dict[Channel, set[Channel]] = {}  # and those before it
-        for way in self._ways.values():
-            for before, channel in pairwise(way):
+        for path in self._paths.values():
+            for before, channel in pairwise(path):
                 self._next.setdefault(before, set()).add(channel)
                 self._inputs.setdefault(channel, set()).add(before)
         self._known: dict[tuple[Channel, int, int], int] = {}
@@ -96,16 +96,16 @@ class AlikeTraversal:
         return self._known[key]
 
     def _slowest(self, channel: Channel, count: int, number: int, last: Channel | None) -> int:
-        ways, flits = self._next.get(channel, set()), self._flits
-        if not ways:
+        following, flits = self._next.get(channel, set()), self._flits
+        if not following:
             return count
         whole, begun = divmod(count - number - 1, flits)  # packets before the last, and flits of
-        then = ways if last is None else {last}       # the oldest, which has begun
-        if len(ways) == 1 or whole < 0:
-            return max(self._onward(way, count, whole + 1, number) for way in then)
-        return (max(self._onward(way, begun, 0, flits - 1) for way in ways) * (begun > 0)
-                + max(self._onward(way, flits, 1, flits - 1) for way in ways) * whole
-                + max(self._onward(way, number + 1, 1, number) for way in then))
+        then = following if last is None else {last}       # the oldest, which has begun
+        if len(following) == 1 or whole < 0:
+            return max(self._onward(after, count, whole + 1, number) for after in then)
+        return (max(self._onward(after, begun, 0, flits - 1) for after in following) * (begun > 0)
+                + max(self._onward(after, flits, 1, flits - 1) for after in following) * whole
+                + max(self._onward(after, number + 1, 1, number) for after in then))
 
     def _onward(self, channel: Channel, count: int, headers: int, number: int) -> int:
         """Of flits that all go to this channel."""
@@ -124,9 +124,9 @@ class AlikeTraversal:
         Both included; all senders offer flits back to back, all receivers are ready. Raises
         `ValueError` for a stream that there is not.
         """
-        if name not in self._ways:
-            raise ValueError(f"stream must be one of {', '.join(self._ways)}, not {name!r}")
-        (entry, first), *links = pairwise(self._ways[name])
+        if name not in self._paths:
+            raise ValueError(f"stream must be one of {', '.join(self._paths)}, not {name!r}")
+        (entry, first), *links = pairwise(self._paths[name])
         return (self._passes(entry, first, self._depth - 1, self._delta)
                 + sum(self._passes(*link, self._depth, self._delta + 1) for link in links)
                 + self._flits + 1)

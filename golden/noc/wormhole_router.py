@@ -83,7 +83,7 @@ class _Input:
 
 
 class RouterModel:
-    """The router, as queues, a queue of turns for each output, and a rule for the way.
+    """The router, as queues, a queue of turns for each output, and a rule for the route.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class RouterModel:
         self.misrouted = 0
         self.cycle = 0
 
-    def way(self, entrance: int, header: int) -> int | None:
+    def output_of(self, entrance: int, header: int) -> int | None:
         """The output that a header asks for, or None if it may not go there."""
         if self._routing == "xy":
             column = header % (1 << COORDINATE_BITS)
@@ -162,20 +162,21 @@ class RouterModel:
         self.cycle += 1
 
     def _route(self) -> None:
-        """Headers at the head learn their way, once."""
-        for port, each in enumerate(self.inputs):
+        """The output of a header at the head is decided, once."""
+        for port, input_port in enumerate(self.inputs):
             head = self._head(port)
-            if head is not None and each.begins:
-                each.begins, each.waits = False, True
-                each.output = self.way(port, head.data)
+            if head is not None and input_port.begins:
+                input_port.begins, input_port.waits = False, True
+                input_port.output = self.output_of(port, head.data)
                 if self._routing == "source":
-                    each.queue[0] = each.queue[0][0], replace(head, data=head.data >> CODE_BITS)
+                    arrived, _ = input_port.queue[0]
+                    input_port.queue[0] = arrived, replace(head, data=head.data >> CODE_BITS)
 
     def _grant(self, output: int, left: Sequence[int]) -> int | None:
         """Whose packet goes from the next cycle on. Headers that are at the head take turns; if
         there are none, it is one that gets there now, because the flit before it has left."""
-        asking = [port for port, each in enumerate(self.inputs)
-                  if each.waits and each.output == output]
+        asking = [port for port, input_port in enumerate(self.inputs)
+                  if input_port.waits and input_port.output == output]
         waiting = sum(1 << port for port in asking if port not in left)
         granted = self._turns[output].step(waiting or sum(1 << port for port in asking[:1]),
                                            accept=True)
@@ -188,11 +189,11 @@ class RouterModel:
     def _leave(self, ready: Sequence[bool]) -> list[int]:
         """Heads that leave: to the output's register if it is free, or nowhere."""
         left = []
-        for port, each in enumerate(self.inputs):
-            if self._head(port) is not None and each.output is None:
+        for port, input_port in enumerate(self.inputs):
+            if self._head(port) is not None and input_port.output is None:
                 left.append(port)
-                self.misrouted += each.waits
-                each.waits = False
+                self.misrouted += input_port.waits
+                input_port.waits = False
         for output, (offer, who) in enumerate(zip(self.offers, self.owners, strict=True)):
             if offer is not None and not ready[output]:
                 continue

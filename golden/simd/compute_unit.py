@@ -159,7 +159,7 @@ class Planner:
         """Nothing happens from the cycle on in which the fault is shown."""
         plan, machine = self.plan, self.plan.grid.machine
         depth = machine.decode_stages + machine.execute_stages
-        plan.issues = [each for each in plan.issues if each[0] + depth < when]
+        plan.issues = [issue for issue in plan.issues if issue[0] + depth < when]
         for kept in (plan.launches, plan.phases, plan.completions):
             for cycle in [cycle for cycle in kept if cycle >= when]:
                 del kept[cycle]

@@ -1,8 +1,8 @@
 """What the control stack can hold before each instruction: the rule that programs must keep.
 
 A control stack's entry names a mask and the instruction at which to go on. Hardware pops one for
-`cpop`, and whenever no lane is active. The assembler refuses a program in which, on some way
-through it, an empty stack is popped by `cpop` or more than sixteen entries are pushed. Ways are
+`cpop`, and whenever no lane is active. The assembler refuses a program in which, on some path
+through it, an empty stack is popped by `cpop` or more than sixteen entries are pushed. Paths are
 followed without regard to values, so that a program which is accepted keeps the rule whatever its
 data.
 
@@ -82,7 +82,7 @@ def _pushed(index: int, stack: Stack, entry: Entry) -> Stack:
 def stacks_of(instructions: Sequence[Instruction]) -> list[set[Stack]]:
     """The stacks that each instruction may find; none for one that is never reached.
 
-    Every way through the program is followed with its own stack, so that a function may be called
+    Every path through the program is followed with its own stack, so that a function may be called
     from several places. Raises `Flaw` where a stack overflows or an empty one is popped, where
     execution runs on after the last instruction, and for a program with more than `STATES` pairs
     of an instruction and a stack.
@@ -97,7 +97,7 @@ def stacks_of(instructions: Sequence[Instruction]) -> list[set[Stack]]:
         found[index].add(stack)
         count += 1
         if count > STATES:
-            raise Flaw(index, f"more than {STATES} ways lead through the program")
+            raise Flaw(index, f"more than {STATES} paths lead through the program")
         for following, after in successors(index, instructions[index], stack):
             if following >= len(instructions):
                 raise Flaw(index, "execution runs on after the last instruction; end with exit")

@@ -163,7 +163,7 @@ class Operation:
         return self.access and self.name.startswith("st")
 
     def slot(self, field: str) -> Slot | None:
-        return next((each for each in self.slots if each.field == field), None)
+        return next((slot for slot in self.slots if slot.field == field), None)
 
 
 VECTOR_SPECIAL = ("ctrl_run", "ctrl_break", "ctrl_ret", "ctrl_exit", "tid_x", "tid_y", "lid_x",
@@ -194,7 +194,7 @@ def _slots(text: str) -> tuple[Slot, ...]:
     for word in text.split():
         match = _SLOT.fullmatch(word)
         assert match is not None, word  # a misprint in the table below
-        found.append(Slot(match["field"], tuple(_KINDS[each] for each in match["kinds"].split("/")),
+        found.append(Slot(match["field"], tuple(_KINDS[kind] for kind in match["kinds"].split("/")),
                           _NUMBERS[match["number"] or ""],
                           bool(match["optional"] or match["default"]),
                           None if match["default"] is None else int(match["default"]),
@@ -336,7 +336,7 @@ TABLE: tuple[Operation, ...] = (
 )
 """All operations; an operation's opcode is its position."""
 
-OPCODES: Mapping[str, int] = {each.name: code for code, each in enumerate(TABLE)}
+OPCODES: Mapping[str, int] = {operation.name: code for code, operation in enumerate(TABLE)}
 
 
 @dataclass(frozen=True)
@@ -429,7 +429,7 @@ def encode(instruction: Instruction) -> int:
             operand = Operand(Kind.IMMEDIATE, slot.default)
         if operand.kind not in slot.kinds:
             raise ValueError(f"{instruction.name}: operand {slot.field} must be one of "
-                             f"{', '.join(each.value for each in slot.kinds)}, "
+                             f"{', '.join(kind.value for kind in slot.kinds)}, "
                              f"not {operand.kind.value}")
         low, width = FIELDS[slot.field]
         signed = slot.number is Number.OFFSET and operand.kind is Kind.IMMEDIATE

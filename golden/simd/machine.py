@@ -101,7 +101,7 @@ class Machine:
     def widths(self) -> list[int]:
         """Lines that a work-group may be folded into, in items."""
         narrowest = max(1, self.items // NARROWEST)
-        return [width for width in (1 << each for each in range(self.items.bit_length()))
+        return [width for width in (1 << exponent for exponent in range(self.items.bit_length()))
                 if width >= narrowest]
 
 
@@ -191,7 +191,7 @@ class Grid:
                                  f"not {value!r}")
         widths = self.machine.widths
         if self.width == 0:
-            fitting = [each for each in widths if each <= self.x] or widths[:1]
+            fitting = [width for width in widths if width <= self.x] or widths[:1]
             object.__setattr__(self, "width", fitting[-1])
         if self.width not in widths:
             raise ValueError(f"a work-group's width must be one of {', '.join(map(str, widths))}, "

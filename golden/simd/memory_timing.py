@@ -120,7 +120,7 @@ class DramTimeline:
         key = (access.address % sweep, access.words, access.period, access.count, access.write)
         if key not in self._delays:
             tile = TileRequest(*key[:4])
-            self._delays[key] = schedule(self.part, [each.address for each in bursts_of(tile)],
+            self._delays[key] = schedule(self.part, [burst.address for burst in bursts_of(tile)],
                                          write=access.write).issue_delay
         return self._delays[key]
 

@@ -77,7 +77,7 @@ class Pipeline:
 
     def __init__(self, program: Program, machine: Machine) -> None:
         self._machine = machine
-        self.shapes = [self._shape(each) for each in program.instructions]
+        self.shapes = [self._shape(instruction) for instruction in program.instructions]
         self._lengths: dict[tuple[int, ...], int] = {}
 
     def _shape(self, instruction) -> Shape:

@@ -117,7 +117,8 @@ def _cnn_convolution(memory: Memory, grid: Grid) -> Results:
 def _fft(memory: Memory, grid: Grid) -> Results:
     first, second = (_f(memory[number]).reshape(grid.y, grid.x, 2) for number in (0, 1))
     angle = np.arange(grid.x).astype(np.float32) * _f(memory[3])[0, 0]
-    cosine, sine = (_unit(each, angle) for each in (special_functions.cos, special_functions.sin))
+    cosine, sine = (_unit(function, angle)
+                    for function in (special_functions.cos, special_functions.sin))
     real = second[..., 1] * -sine + second[..., 0] * cosine
     imaginary = second[..., 1] * cosine + second[..., 0] * sine
     turned = np.stack([real, imaginary], axis=-1)
@@ -159,7 +160,7 @@ def _vertex2normal(memory: Memory, grid: Grid) -> Results:
         squares = normal[..., axis] * normal[..., axis] + squares
     found = np.zeros((grid.y, grid.x, 4), np.float32)
     found[..., :3] = normal * _unit(special_functions.rsqrt, squares)[..., None]
-    missing = np.any([each[..., 2] == 0 for each in (right, left, down, up)], axis=0)
+    missing = np.any([neighbour[..., 2] == 0 for neighbour in (right, left, down, up)], axis=0)
     found[missing] = (2, 0, 0, 0)
     return {1: _w(found.reshape(grid.y, -1))}
 
@@ -194,7 +195,7 @@ def _track(memory: Memory, grid: Grid) -> Results:
     x, y = seen[..., 0] * near + np.float32(0.5), seen[..., 1] * near + np.float32(0.5)
     outside = ((x < 0) | (y < 0) | (x - np.float32(grid.x - 1) > 0)
                | (y - np.float32(grid.y - 1) > 0))
-    column, line = (np.where(outside, 0, each).astype(np.int64) for each in (x, y))
+    column, line = (np.where(outside, 0, coordinate).astype(np.int64) for coordinate in (x, y))
     there, its_normal = reference[line, column], reference_normal[line, column]
     apart = there - moved
     turned = np.stack([_chain([(normal[..., axis], row[axis]) for axis in range(3)])
@@ -242,16 +243,17 @@ def _neighbours(values: np.ndarray) -> list[np.ndarray]:
 
 def _srad(memory: Memory, grid: Grid) -> Results:
     image, (q, scale) = _f(memory[0]), _f(memory[6])[0]
-    apart = [each - image for each in _neighbours(image)]
+    apart = [neighbour - image for neighbour in _neighbours(image)]
     inverse = _unit(special_functions.rcp, image)
-    gradient = _chain([(each, each) for each in apart]) * (inverse * inverse)
+    gradient = _chain([(difference, difference) for difference in apart]) * (inverse * inverse)
     laplacian = (((apart[0] + apart[1]) + apart[2]) + apart[3]) * inverse
     top = gradient * np.float32(0.5) - laplacian * laplacian * np.float32(0.0625)
     below = laplacian * np.float32(0.25) + np.float32(1)
     squared = top * _unit(special_functions.rcp, below * below)
     spread = (squared - q) * scale + np.float32(1)
     coefficient = np.clip(_unit(special_functions.rcp, spread), np.float32(0), np.float32(1))
-    return {**{number: _w(each) for number, each in enumerate(apart, 1)}, 5: _w(coefficient)}
+    return {**{number: _w(difference) for number, difference in enumerate(apart, 1)},
+            5: _w(coefficient)}
 
 
 def _srad2(memory: Memory, grid: Grid) -> Results:

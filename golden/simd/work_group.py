@@ -57,8 +57,8 @@ Memory = dict[int, np.ndarray]
 
 def memory_of(program: Program) -> Memory:
     """Zeros in all buffers of a program."""
-    return {number: np.zeros((each.y, each.x), np.uint32)
-            for number, each in program.buffers.items()}
+    return {number: np.zeros((buffer.y, buffer.x), np.uint32)
+            for number, buffer in program.buffers.items()}
 
 
 class KernelFault(Exception):
@@ -121,8 +121,8 @@ class WorkGroup:
         self.sc = [self.grid.x, self.grid.y, self.place.x, self.place.y, self.grid.width, 1, 1, 1]
         self.masks = {name: np.ones(items, bool) for name in MASKS}
         self.masks["exit"] = (tid_x < self.grid.x) & (tid_y < self.grid.y)
-        self.scratchpad = {number: np.zeros((each.y, each.x), np.uint32)
-                           for number, each in self.code.program.scratchpad_buffers.items()}
+        self.scratchpad = {number: np.zeros((buffer.y, buffer.x), np.uint32)
+                           for number, buffer in self.code.program.scratchpad_buffers.items()}
         self.masks_changed()
 
     def masks_changed(self) -> None:
@@ -215,9 +215,10 @@ class Code:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.functions = [self._function(each) for each in program.instructions]
-        self.vector = [each.operation.vector and each.operation.unit is not Unit.CONTROL
-                       for each in program.instructions]
+        self.functions = [self._function(instruction) for instruction in program.instructions]
+        self.vector = [instruction.operation.vector
+                       and instruction.operation.unit is not Unit.CONTROL
+                       for instruction in program.instructions]
 
     def _function(self, instruction: Instruction) -> Function:
         made = getattr(self, f"_{instruction.operation.unit.value}_{instruction.name}", None)

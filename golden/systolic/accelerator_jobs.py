@@ -202,11 +202,11 @@ class Cut:
         shape, device, window = self.shape, self.shape.device, self.shape.layer.window
         cut_rows, cut_strips = self.rows < shape.whole_rows, self.strips < shape.strips
         sliced = len(self.slices) > 1
-        images = {self._image(each) for each in self.slices}
+        images = {self._image(part) for part in self.slices}
         a = max(planes.count * shape.most_loaded(self.rows, taps) * shape.pitch
                 for planes, taps in images)
         halves_a = 2 if cut_rows or len(images) > 1 or not shape.alike else 1
-        most = shape.words if self.weights_stay else max(each.words for each in self.slices)
+        most = shape.words if self.weights_stay else max(part.words for part in self.slices)
         halves_b = 2 if cut_strips or (sliced and not self.weights_stay) else 1
         pixels = self.rows * shape.wide * window
         return {
@@ -217,8 +217,8 @@ class Cut:
                   device.c_depth // (2 if cut_rows or cut_strips else 1)),
             "the sums": (pixels * (self.strips if sliced else 1), device.sums_depth),
             "the pooling": (shape.wide if window > 1 else 0, device.pool_depth),
-            "a command": (max(pixels, max(self.tiles(each) for each in self.slices), self.strips
-                              * max(each.planes.count * each.rows.count for each in self.slices)),
+            "a command": (max(pixels, max(self.tiles(part) for part in self.slices), self.strips
+                              * max(part.planes.count * part.rows.count for part in self.slices)),
                           _FIELD),
         }
 
@@ -243,7 +243,7 @@ class Cut:
         biases: object = None
         for group, (rows, strips) in enumerate(order):
             c_base = group % 2 * (device.c_depth // 2)
-            for number, each in enumerate(self.slices):
+            for number, part in enumerate(self.slices):
                 loads: list[Move] = []
                 if strips != biases:
                     biases, bias_half = strips, bias_half ^ 1
@@ -251,8 +251,8 @@ class Cut:
                 key = strips, None if self.weights_stay else number
                 if key != weights:
                     weights, weight_half = key, weight_half ^ 1
-                    loads += self._weights(strips, each, weight_half * (device.b_depth // 2))
-                seen, taps = self._image(each)
+                    loads += self._weights(strips, part, weight_half * (device.b_depth // 2))
+                seen, taps = self._image(part)
                 planes = Part(shape.firsts[strips.start] + seen.start, seen.count)
                 loaded = shape.loaded(rows, taps)
                 if (loaded, planes) != image:
@@ -260,9 +260,9 @@ class Cut:
                     loads += self._rows(loaded, planes, image_half * (device.a_depth // 2))
                 if number == last and shape.layer.shortcut:
                     loads += self.results(rows, strips, c_base)
-                yield Job(rows, strips, each, number == 0, number == last, loaded, planes,
+                yield Job(rows, strips, part, number == 0, number == last, loaded, planes,
                           image_half * (device.a_depth // 2), weight_half * (device.b_depth // 2)
-                          + (strips.count * each.offset if self.weights_stay else 0),
+                          + (strips.count * part.offset if self.weights_stay else 0),
                           bias_half * (device.bias_depth // 2), c_base, tuple(loads))
 
     def _biases(self, strips: Part, base: int) -> list[Move]:
@@ -319,7 +319,7 @@ def cuts_of(layer: Layer, device, *, sliced: bool) -> Iterator[Cut]:
             continue
         kinds = (False, True) if len(slices) > 1 else (True,)
         for rows, strips in itertools.product(
-                (each * layer.window for each in _even(shape.high)),
+                (rows * layer.window for rows in _even(shape.high)),
                 _even(shape.strips) if shape.alike else [1]):
             for image_stays, weights_stay in itertools.product(kinds, repeat=2):
                 cut = Cut(shape, rows, strips, slices, image_stays, weights_stay, False)

@@ -138,7 +138,7 @@ def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list
     """
     steps: list[Step] = []
     made: Tensor | None = None
-    in_memory = chained([each.layer for each in layers], size)
+    in_memory = chained([layer.layer for layer in layers], size)
     for number, (each, stored) in enumerate(zip(layers, in_memory, strict=True)):
         layer, weights, conv = each.layer, each.weights, each.layer.convolution
         shape = conv.channels, conv.height, conv.width

@@ -69,10 +69,10 @@ class Device:
 
     def __post_init__(self) -> None:
         least = {"size": 2, "pool_depth": 2, "memory_width": 1, "address_width": 1}
-        for each in fields(self):
-            thing = each.name.replace("_", " ")
-            object.__setattr__(self, each.name, whole(thing, getattr(self, each.name),
-                                                      least.get(each.name, 4)))
+        for member in fields(self):
+            thing = member.name.replace("_", " ")
+            object.__setattr__(self, member.name, whole(thing, getattr(self, member.name),
+                                                        least.get(member.name, 4)))
         if self.size & (self.size - 1):
             raise ValueError(f"size must be a power of two, not {self.size}")
         if self.a_depth % 2:
@@ -284,10 +284,10 @@ def _computing(cut: Cut) -> int:
     """Cycles of all computations of a cut."""
     shape, across = cut.shape, cut.shape.wide * cut.shape.layer.window
     return sum(pieces * chunks * compute_cycles(size=shape.device.size, pixels=across * rows,
-                                                tiles=cut.tiles(each), strips=strips)
+                                                tiles=cut.tiles(part), strips=strips)
                for rows, pieces in _kinds(shape.whole_rows, cut.rows)
                for strips, chunks in _kinds(shape.strips, cut.strips)
-               for each in cut.slices)
+               for part in cut.slices)
 
 
 def _least(cut: Cut, memory: Memory) -> int:
@@ -330,7 +330,7 @@ def _best(layer: Layer, device: Device, memory: Memory) -> Cut:
         size, shape = device.size, best.shape
         pixels = shape.whole_rows * shape.wide * layer.window
         beats = shape.strips * (shape.words + shape.wide * shape.high)
-        tiles = shape.strips * sum(best.tiles(each) for each in best.slices)
+        tiles = shape.strips * sum(best.tiles(part) for part in best.slices)
         if most <= _ENOUGH * max(tiles * max(pixels, size), beats * memory.interval):
             return best
     try:

@@ -41,10 +41,10 @@ def dram_clocks(part: Part | str, *, count: int, beat_bytes: int, bursts: int = 
     Tiles of ``bursts`` bursts, each an issue delay after the one before; the first one passes
     the controller; ``OWED`` refreshes come first, and others when they fall due.
     """
-    known = part_named(part)
-    last = max(controller_completion(part=known, bursts=bursts, write=write) for write in (0, 1))
-    others = (_tiles(count, beat_bytes, bursts) - 1) * _issue_delay(known, bursts)
-    return with_refreshes(part=known, cycles=last + others, owed=OWED)
+    device = part_named(part)
+    last = max(controller_completion(part=device, bursts=bursts, write=write) for write in (0, 1))
+    others = (_tiles(count, beat_bytes, bursts) - 1) * _issue_delay(device, bursts)
+    return with_refreshes(part=device, cycles=last + others, owed=OWED)
 
 
 def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int = 16) -> Memory:
@@ -67,17 +67,17 @@ def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int =
     tile is b of them: the interval is x L / b, rounded up to cycles, and the delay what is left
     for t = 1.
     """
-    known = part_named(part)
+    device = part_named(part)
     for thing, value in (("beat bytes", beat_bytes), ("clocks", clocks), ("bursts", bursts)):
         check_count(thing, value)
     if _BURST_BYTES % beat_bytes:
         raise ValueError(f"beat bytes must divide {_BURST_BYTES}, not {beat_bytes}")
-    inflation = Fraction(known.nREFI, known.nREFI - known.nRFC)
+    inflation = Fraction(device.nREFI, device.nREFI - device.nRFC)
     beats = bursts * _BURST_BYTES // beat_bytes
-    first = max(controller_completion(part=known, bursts=bursts, write=write) for write in (0, 1))
-    refreshes = (inflation * OWED + 1) * known.nRFC
+    first = max(controller_completion(part=device, bursts=bursts, write=write) for write in (0, 1))
+    refreshes = (inflation * OWED + 1) * device.nRFC
     return Memory(ceil((inflation * first + refreshes) / clocks),
-                  ceil(inflation * _issue_delay(known, bursts) / (beats * clocks)))
+                  ceil(inflation * _issue_delay(device, bursts) / (beats * clocks)))
 
 
 @bound(formula="transfer_cycles with the delay and interval of behind_dram", source="this project",

@@ -57,7 +57,7 @@ class NoLocalReuseModel:
         if shown is not None:
             self._sums.popleft()
         if operands is not None:
-            left, weights, sums = (np.array(each, dtype=np.int64) for each in operands)
+            left, weights, sums = (np.array(operand, dtype=np.int64) for operand in operands)
             total = wrap(left @ weights + sums, self._width).tolist()
             self._sums.append((self._now + self._latency, total))
         self._now += 1

@@ -12,30 +12,18 @@ from amaranth.utils import ceil_log2
 from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
+from cyclebound.hdl.axi import AxiLiteSignature
 from cyclebound.hdl.dram.layouts import Mapping
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.access_setup import ScratchpadBuffer
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout
 
-__all__ = ["HostInterface", "axi_lite_members"]
+__all__ = ["AXI_LITE", "HostInterface"]
 
 _ADDRESS_BITS = 8
+AXI_LITE = AxiLiteSignature(address_width=_ADDRESS_BITS)  # ports by the prefix s_axil
 _DIMENSION_BITS, _CHIP_BITS = 20, 14
 _CHIP = 8  # bit of MAP
-
-
-def axi_lite_members(*, prefix="s_axil"):
-    """The signals of an AXI4-Lite subordinate, each a member ``prefix_name``."""
-    address = {"addr": In(_ADDRESS_BITS), "prot": In(3), "valid": In(1), "ready": Out(1)}
-    channels = {
-        "aw": address,
-        "w": {"data": In(32), "strb": In(4), "valid": In(1), "ready": Out(1)},
-        "b": {"resp": Out(2), "valid": Out(1), "ready": In(1)},
-        "ar": address,
-        "r": {"data": Out(32), "resp": Out(2), "valid": Out(1), "ready": In(1)},
-    }
-    return {f"{prefix}_{channel}{name}": member for channel, members in channels.items()
-            for name, member in members.items()}
 
 
 class HostInterface(wiring.Component):
@@ -52,7 +40,7 @@ class HostInterface(wiring.Component):
     Members
     -------
     s_axil_aw*, s_axil_w*, s_axil_b*, s_axil_ar*, s_axil_r*
-        See `axi_lite_members`.
+        Subordinate of `AXI_LITE`.
     mapping, chip, start, idle, loaded, cycles, fault
         Of the accelerator, in its directions.
     """
@@ -60,7 +48,7 @@ class HostInterface(wiring.Component):
     def __init__(self, *, machine):
         self.machine = machine_named(machine)
         super().__init__({
-            **axi_lite_members(),
+            **AXI_LITE.subordinate_ports("s_axil"),
             "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
             "chip": Out(Strobe(data.StructLayout({
                 "number": ceil_log2(BUFFERS), "buffer": data.Layout.cast(ScratchpadBuffer)}))),
@@ -70,6 +58,7 @@ class HostInterface(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        axi = AXI_LITE.of(self, "s_axil")
         kept = {register: Signal(bits, name=register.name.lower()) for register, bits in (
             (Register.PROGRAM, 30), (Register.INSTRUCTIONS, 32), (Register.GRID_X, 32),
             (Register.GRID_Y, 32), (Register.WIDTH, 4), (Register.POLICY, 3),
@@ -80,15 +69,15 @@ class HostInterface(wiring.Component):
         address, word, whole = Signal(_ADDRESS_BITS), Signal(32), Signal()
         acts, offers = Signal(), Signal()  # a write is carried out; a mapping waits
         answers = Signal()
-        free = ~acts & ~offers & (~answers | self.s_axil_bready)
-        both = self.s_axil_awvalid & self.s_axil_wvalid & free
-        m.d.comb += [self.s_axil_awready.eq(both), self.s_axil_wready.eq(both),
-                     self.s_axil_bvalid.eq(answers)]
+        free = ~acts & ~offers & (~answers | axi.b.ready)
+        both = axi.aw.valid & axi.w.valid & free
+        m.d.comb += [axi.aw.ready.eq(both), axi.w.ready.eq(both),
+                     axi.b.valid.eq(answers)]
         m.d.sync += acts.eq(both)
         with m.If(both):
-            m.d.sync += [address.eq(self.s_axil_awaddr), word.eq(self.s_axil_wdata),
-                         whole.eq(self.s_axil_wstrb.all())]
-        with m.If(answers & self.s_axil_bready):
+            m.d.sync += [address.eq(axi.aw.addr), word.eq(axi.w.data),
+                         whole.eq(axi.w.strb.all())]
+        with m.If(answers & axi.b.ready):
             m.d.sync += answers.eq(0)
 
         def large(register, bits):
@@ -146,20 +135,20 @@ class HostInterface(wiring.Component):
 
         # -- reads -----------------------------------------------------------------------------
         wanted, looks, shows = Signal(_ADDRESS_BITS), Signal(), Signal()
-        idle = ~looks & (~shows | self.s_axil_rready)
-        m.d.comb += [self.s_axil_arready.eq(idle & self.s_axil_arvalid),
-                     self.s_axil_rvalid.eq(shows)]
-        m.d.sync += looks.eq(self.s_axil_arvalid & self.s_axil_arready)
-        with m.If(self.s_axil_arvalid & self.s_axil_arready):
-            m.d.sync += wanted.eq(self.s_axil_araddr)
+        idle = ~looks & (~shows | axi.r.ready)
+        m.d.comb += [axi.ar.ready.eq(idle & axi.ar.valid),
+                     axi.r.valid.eq(shows)]
+        m.d.sync += looks.eq(axi.ar.valid & axi.ar.ready)
+        with m.If(axi.ar.valid & axi.ar.ready):
+            m.d.sync += wanted.eq(axi.ar.addr)
         with m.If(looks):
             m.d.sync += shows.eq(1)
-        with m.Elif(self.s_axil_rready):
+        with m.Elif(axi.r.ready):
             m.d.sync += shows.eq(0)
         fault = self.fault.payload
         status = Cat(self.idle, self.fault.valid, self.loaded, refused)
         with m.If(looks):
-            m.d.sync += self.s_axil_rdata.eq(0)
+            m.d.sync += axi.r.data.eq(0)
             with m.Switch(wanted):
                 for register, value in {
                         **kept, Register.STATUS: status, Register.CYCLES_LOW: self.cycles[:32],
@@ -169,5 +158,5 @@ class HostInterface(wiring.Component):
                         Register.GROUP_LOW: fault.number[:32],
                         Register.GROUP_HIGH: fault.number[32:]}.items():
                     with m.Case(register.value):
-                        m.d.sync += self.s_axil_rdata.eq(value)
+                        m.d.sync += axi.r.data.eq(value)
         return m

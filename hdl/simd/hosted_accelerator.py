@@ -14,7 +14,7 @@ from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.layouts import DriveLayout
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.accelerator import Accelerator
-from cyclebound.hdl.simd.host import HostInterface, axi_lite_members
+from cyclebound.hdl.simd.host import AXI_LITE, HostInterface
 
 __all__ = ["HostedAccelerator"]
 
@@ -32,7 +32,7 @@ class HostedAccelerator(wiring.Component):
     Members
     -------
     s_axil_aw*, s_axil_w*, s_axil_b*, s_axil_ar*, s_axil_r*
-        See `axi_lite_members`.
+        Subordinate of `AXI_LITE` of the host interface.
     done : Out(1)
         No kernel runs; an interrupt's source.
     command, dq_in, dq_out
@@ -46,7 +46,7 @@ class HostedAccelerator(wiring.Component):
         self.machine, self.part = self.accelerator.machine, self.accelerator.part
         self.host = HostInterface(machine=self.machine)
         super().__init__({
-            **axi_lite_members(), "done": Out(1),
+            **AXI_LITE.subordinate_ports("s_axil"), "done": Out(1),
             "command": Out(CommandLayout(part=self.part)),
             "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
             "dq_out": Out(Strobe(DriveLayout)), "late": Out(1),
@@ -56,9 +56,8 @@ class HostedAccelerator(wiring.Component):
         m = Module()
         m.submodules.host = host = self.host
         m.submodules.accelerator = accelerator = self.accelerator
-        for name, member in axi_lite_members().items():
-            mine, its = getattr(self, name), getattr(host, name)
-            m.d.comb += its.eq(mine) if member.flow is In else mine.eq(its)
+        wiring.connect(m, AXI_LITE.of(host, "s_axil"),
+                       wiring.flipped(AXI_LITE.of(self, "s_axil")))
         for name in ("mapping", "chip", "start"):
             wiring.connect(m, getattr(host, name), getattr(accelerator, name))
         wiring.connect(m, accelerator.fault, host.fault)

@@ -21,16 +21,16 @@ from cyclebound.sim.block import (
 from cyclebound.tb.probe import Probe, taken
 
 
-def _way(known: Mapping[str, int]) -> tuple[str, ...]:
-    """A packet's way: in each router, which output its header asks for, whose packet that output
+def _path(parameters: Mapping[str, int]) -> tuple[str, ...]:
+    """A packet's path: in each router, which output its header asks for, whose packet that output
     sends, and what is on the link."""
-    shape = Shape(known["rows"], known["columns"])
-    source = divmod(known["source"], shape.columns)
-    if "pattern" in known:
-        hot = divmod(known.get("hot", 0), shape.columns)
-        target = pattern(shape, known["pattern"], hot)[source]
+    shape = Shape(parameters["rows"], parameters["columns"])
+    source = divmod(parameters["source"], shape.columns)
+    if "pattern" in parameters:
+        hot = divmod(parameters.get("hot", 0), shape.columns)
+        target = pattern(shape, parameters["pattern"], hot)[source]
     else:
-        target = divmod(known["target"], shape.columns)
+        target = divmod(parameters["target"], shape.columns)
     route, came, found = xy_route(shape, source, target), Port.LOCAL, []
     for (row, column), port in zip(route, ports(route), strict=True):
         router = f"router_{row}_{column}"
@@ -41,11 +41,11 @@ def _way(known: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _through_interfaces(known: Mapping[str, int]) -> tuple[str, ...]:
+def _through_interfaces(parameters: Mapping[str, int]) -> tuple[str, ...]:
     """Signals of a transaction between two interfaces: request, words, and the packet's path."""
-    return (f"top.dut.transactions__{known['source']}__valid",
-            *(f"top.dut.words__{known['source']}__{name}" for name in ("valid", "ready")),
-            *_way(known), f"top.dut.received__{known['target']}__valid")
+    return (f"top.dut.transactions__{parameters['source']}__valid",
+            *(f"top.dut.words__{parameters['source']}__{name}" for name in ("valid", "ready")),
+            *_path(parameters), f"top.dut.received__{parameters['target']}__valid")
 
 
 # A packet, from its header's transfer to its last flit's. In testbenches the highest bits of a
@@ -93,8 +93,8 @@ BLOCKS = (
                       thorough=True, max_cycles=10_000_000),
         ),
         bounds=(
-            BoundBinding("alone", bounds.t_noc, signals=_way, probe=_BY_SOURCE),
-            BoundBinding("traversal", bounds.traversal, signals=_way, probe=_BY_SOURCE),
+            BoundBinding("alone", bounds.t_noc, signals=_path, probe=_BY_SOURCE),
+            BoundBinding("traversal", bounds.traversal, signals=_path, probe=_BY_SOURCE),
             BoundBinding("crowd", bounds.crowd_traversal,
                          configurations=("square", "oblong", "four"), probe=_BY_STREAM),
         ),

@@ -12,12 +12,12 @@ _COLOURS = ("#4477aa", "#cc6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#
 
 def figure(gpu: Gpu, run: Run) -> Figure:
     """The dispatch of all blocks; triangles mark launches, bars below the copies."""
-    end = max(each.end for each in run.operations)
+    end = max(ran.end for ran in run.operations)
     drawn = Figure(figsize=(11, 1.2 + 1.5 * gpu.sms), layout="constrained")
     axes = drawn.subplots()
-    names = list(dict.fromkeys(each.operation.name for each in run.operations))
+    names = list(dict.fromkeys(ran.operation.name for ran in run.operations))
     colour = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
-    threads = {each.operation.name: each.operation.threads for each in run.operations}
+    threads = {ran.operation.name: ran.operation.threads for ran in run.operations}
     placed: list[tuple[int, int, int, int, int]] = []  # SM, start, end, bottom, top
     for block in run.blocks:
         # an end counts before a start at the same time
@@ -36,13 +36,13 @@ def figure(gpu: Gpu, run: Run) -> Figure:
                                  facecolor=colour[block.operation], edgecolor="white"))
         axes.text((block.start + block.end) / 2, low + height / 2,
                   f"{block.operation}:{block.number}", ha="center", va="center", fontsize=6)
-    for each in run.operations:
-        if not each.operation.blocks:
-            axes.add_patch(Rectangle((each.start, -0.35), each.end - each.start, 0.25,
-                                     facecolor=colour[each.operation.name], edgecolor="white"))
-            axes.text((each.start + each.end) / 2, -0.22, each.operation.name, ha="center",
+    for ran in run.operations:
+        if not ran.operation.blocks:
+            axes.add_patch(Rectangle((ran.start, -0.35), ran.end - ran.start, 0.25,
+                                     facecolor=colour[ran.operation.name], edgecolor="white"))
+            axes.text((ran.start + ran.end) / 2, -0.22, ran.operation.name, ha="center",
                       va="center", fontsize=6)
-        axes.plot([each.launched], [-0.5], marker="^", color=colour[each.operation.name],
+        axes.plot([ran.launched], [-0.5], marker="^", color=colour[ran.operation.name],
                   markersize=5, clip_on=False)
     axes.set_xlim(0, max(1, end))
     axes.set_ylim(-0.55, gpu.sms)

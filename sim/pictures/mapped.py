@@ -132,7 +132,7 @@ class Took:
     cycles: int
 
 
-_COLUMNS = [each.name for each in fields(Took)]
+_COLUMNS = [member.name for member in fields(Took)]
 _LOGGED = re.compile(r"(\w+): (\d+) threads, (\d+) cycles, \[([\d, ]+)\]")
 
 
@@ -164,7 +164,7 @@ def write_depths(took: Iterable[Took], file: TextIO) -> None:
     """A line for each kernel and depth."""
     lines = csv.writer(file, lineterminator="\n")
     lines.writerow(_COLUMNS)
-    lines.writerows(astuple(each) for each in took)
+    lines.writerows(astuple(transfer) for transfer in took)
 
 
 def read_depths(path: Path) -> dict[str, dict[int, Took]]:

@@ -18,7 +18,8 @@ def composable(kept: Mapping[str, Sequence]) -> Figure:
                                  (panels[1], "none", "without")):
         for others, colour, side in (("silent", _SILENT, 0.17), ("saturate", _SATURATE, -0.17)):
             run = kept[f"{tables} {others}"]
-            panel.eventplot([[each - asked for each in arrivals] for asked, _, arrivals in run],
+            panel.eventplot([[arrival - asked for arrival in arrivals]
+                             for asked, _, arrivals in run],
                             lineoffsets=[number + 1 + side for number in range(len(run))],
                             linelengths=0.3, linewidths=1.5, colors=colour,
                             label=f"others {others}")
@@ -39,7 +40,7 @@ def curves(kept: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
     for name, points in kept.items():
         offered, delivered, queued, network = zip(*points, strict=True)
         [line] = through.plot(offered, delivered, marker=".", label=name)
-        sane = [number for number, each in enumerate(delivered) if each > 0.9 * offered[number]]
+        sane = [number for number, rate in enumerate(delivered) if rate > 0.9 * offered[number]]
         last = (sane[-1] if sane else 0) + 2
         late.plot(offered[:last], queued[:last], marker=".", color=line.get_color(), label=name)
         late.plot(offered[:last], network[:last], linestyle=":", color=line.get_color())

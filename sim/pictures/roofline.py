@@ -44,7 +44,7 @@ class Point:
 def points(device: Device, memory: Memory) -> list[Point]:
     """All layers of all networks, and of the attention head."""
     found = []
-    networks = {**NETWORKS, "attention": tuple(product_layer(each) for each in ATTENTION)}
+    networks = {**NETWORKS, "attention": tuple(product_layer(product) for product in ATTENTION)}
     for network, layers in networks.items():
         for layer in (layers if network == "attention" else chained(layers, device.size)):
             found.append(point_of(network, plan_layer(layer, device, memory), memory))

@@ -23,8 +23,9 @@ def figure(phases: Sequence[Phase], cycles: int, title: str) -> Figure:
 
 def policies(kept: Mapping) -> Figure:
     """A kernel under each policy, one above the other, over the same time."""
-    runs = {policy: [Phase(*each) for each in phases] for policy, phases in kept["phases"].items()}
-    ends = {policy: max(each.end for each in phases) for policy, phases in runs.items()}
+    runs = {policy: [Phase(*phase) for phase in phases]
+            for policy, phases in kept["phases"].items()}
+    ends = {policy: max(phase.end for phase in phases) for policy, phases in runs.items()}
     drawn = Figure(figsize=(11, 2.9 * len(runs)), layout="constrained")
     for axes, (policy, phases) in zip(drawn.subplots(len(runs), squeeze=False)[:, 0],
                                       runs.items(), strict=True):

@@ -17,7 +17,7 @@ from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.run import Layout
-from cyclebound.golden.dataflow.wcet import estimate, longest_way
+from cyclebound.golden.dataflow.wcet import estimate, longest_path
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.dataflow.run import map_graphs
@@ -118,7 +118,8 @@ class Holding:
         if not self._left:
             return self._cache.step(requests)
         self._left -= 1
-        taken = self._cache.step([None if each and each.write else each for each in requests])
+        taken = self._cache.step([None if request and request.write else request
+                                  for request in requests])
         self.loads += sum(taken)
         return taken
 
@@ -212,8 +213,8 @@ def prepared(bench: Bench, name: str, threads: int, *, size: int | None = None,
     parts = map_graphs(graphs, grid, depth=bench.parameters["depth"])
     arrays = random_arrays(bench, kernel, size or threads)
     after, _ = interpret_all(graphs, arrays, threads)
-    wanted = {each: after[each] for each in arrays}
-    arrays = with_spills([each for part in parts for each in part.arrays], arrays, threads)
+    wanted = {array: after[array] for array in arrays}
+    arrays = with_spills([array for part in parts for array in part.arrays], arrays, threads)
     return parts, arrays, Layout.of(arrays), wanted
 
 
@@ -240,7 +241,7 @@ async def streams(bench: Bench, lengths: Iterable[int]) -> None:
     graph.ends = [graph.add(Task(Operation.ADD, [graph.add(Task(NUMBER)), 5]))]
     mapped = map_graph(graph, Grid(tuple(bench.parameters["rows"])))
     for threads in lengths:
-        bench.declare("stream", threads=threads, way=longest_way(mapped))
+        bench.declare("stream", threads=threads, path=longest_path(mapped))
         await play(bench, mapped, [], Layout({}), threads)
     bench.undeclare("stream")
 

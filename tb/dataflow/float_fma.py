@@ -61,7 +61,7 @@ def hard_items(bench: Bench, count: int) -> Iterator[Fused]:
 @testbench
 async def every_three_special_numbers(bench: Bench) -> None:
     bench.declare("result", stages=PIPELINE_STAGES)
-    await play(bench, (Fused(*each) for each in special_triples()))
+    await play(bench, (Fused(*triple) for triple in special_triples()))
 
 
 @testbench

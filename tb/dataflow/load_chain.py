@@ -27,7 +27,7 @@ async def run(bench: Bench, late: int) -> None:
         values = {"sums.ready": 1, "enables.0.ready": 1, "enables.1.ready": 1}
         for unit in range(2):
             values[f"memory.{unit}.request.ready"] = 1
-            ripe = min((each for each in due[unit] if each[0] <= now), default=None)
+            ripe = min((response for response in due[unit] if response[0] <= now), default=None)
             if ripe is not None:
                 due[unit].remove(ripe)
                 values |= {f"memory.{unit}.response.valid": 1,

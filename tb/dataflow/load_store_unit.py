@@ -54,7 +54,7 @@ class Scene:
                 values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
                            f"operands.{k}.payload.data": self.held[k][1]}
         response = None
-        ripe = [each for each in self.due if each[0] <= now]
+        ripe = [response for response in self.due if response[0] <= now]
         if ripe:
             self.due.remove(ripe[0])
             response = ripe[0][1:]

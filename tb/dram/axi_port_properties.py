@@ -70,7 +70,7 @@ class AxiRules(wiring.Component):
         of = self.of
         taken = {name: of(name, "valid") & of(name, "ready") for name in _SENT}
         for name, payload in _SENT.items():
-            offer = Cat(of(name, each) for each in payload)
+            offer = Cat(of(name, field) for field in payload)
             before, waits = Signal(len(offer), name=f"before_{name}"), self.waits[name]
             m.d.sync += [waits.eq(of(name, "valid") & ~of(name, "ready")), before.eq(offer)]
             rule = Assert if name in "rb" else Assume

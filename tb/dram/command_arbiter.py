@@ -51,7 +51,7 @@ class Scene:
         self._wanted_since: int | None = None
         i, o = bench.inputs, bench.outputs
         self._heads = [{name: i[f"heads.{bank}.{name}"] for name in (
-            "valid", "waiting", *(f"entry.{each}" for each in (
+            "valid", "waiting", *(f"entry.{field}" for field in (
                 "row", "column", "write", "conflict", "activate", "close", "alone")))}
             for bank in banks]
         self._kept: list[tuple[tuple[Entry, int] | None, int]] = [(None, 0)] * self.part.banks

@@ -41,7 +41,7 @@ class Scene:
             "mask", "destination", "transform", "bank", "slot")}
         self._targets = [o[f"describe.payload.targets.{word}"] for word in range(BURST_WORDS)]
         self._heads = [{name: o[f"heads.{bank}.{name}"] for name in (
-            "valid", "waiting", *(f"entry.{each}" for each in (
+            "valid", "waiting", *(f"entry.{field}" for field in (
                 "row", "column", "write", "conflict", "activate", "close", "alone")))}
             for bank in range(self.part.banks)]
         self._care = sum(o[name].mask for name in ("bursts.ready", "describe.valid", "busy"))

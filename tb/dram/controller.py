@@ -118,7 +118,7 @@ def _varied(scene: Scene) -> None:
     refused = (Refusal.UNMAPPED, Refusal.EMPTY, Refusal.SNOOP, Refusal.WIDTH, Refusal.HEIGHT,
                Refusal.INDEX)
     for what in ("read tile", "write tile", "read indexed", "write indexed", "delivered", "driven",
-                 "refreshes", *(f"refused {int(each)}" for each in (Refusal.NONE, *refused))):
+                 "refreshes", *(f"refused {int(refusal)}" for refusal in (Refusal.NONE, *refused))):
         assert counts[what], (what, counts)
     assert counts["refused 0"] > _REQUESTS // 2, counts
 
@@ -169,11 +169,11 @@ async def ends_of_banks(bench: Bench) -> None:
     bench.rng.shuffle(requests)
     scene.requests.extend(requests)
     await scene.drain()
-    longest = {(len(each.bursts), each.request.write): each for each in sorted(
+    longest = {(len(request.bursts), request.request.write): request for request in sorted(
         requests, key=lambda each: schedule(part, [burst.address for burst in each.bursts],
                                             write=each.request.write).issue_delay)}
     assert len(longest) == 24
-    await _one_by_one(scene, [Wanted(each.request) for each in longest.values()])
+    await _one_by_one(scene, [Wanted(request.request) for request in longest.values()])
     scene.finish()
     assert scene.counts["refused 0"] == len(requests) + len(longest)
     assert scene.counts["follower at once"] > len(requests) * 0.9
@@ -229,7 +229,8 @@ async def banks_and_rows(bench: Bench) -> None:
     nothing = Wanted(BufferRequest(0, indexed=True), [Element(end=True)])
     scene.requests.extend(requests)
     await scene.drain()
-    await _one_by_one(scene, [Wanted(each.request, each.elements) for each in (*requests, nothing)])
+    await _one_by_one(scene, [Wanted(request.request, request.elements)
+                              for request in (*requests, nothing)])
     scene.finish()
     assert scene.counts["refused 0"] == 2 * len(requests) + 1
 

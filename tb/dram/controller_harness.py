@@ -53,7 +53,7 @@ async def check_histogram(bench: Bench, outputs: dict[str, int]) -> None:
 
 
 async def sizes(bench: Bench, part: Part, ranges: dict[int, list[tuple[int, int]]]) -> None:
-    """Measure tiles of all sizes, both ways, at ranges of alignments (first burst, how many).
+    """Measure reads and writes of tiles of all sizes, at ranges of alignments (first, how many).
 
     And with all sixteen alignments of words, at the worst alignment of bursts.
     """

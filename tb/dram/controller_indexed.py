@@ -25,7 +25,7 @@ def wanted(bench: Bench, bursts: Sequence[int], *, write: int) -> Wanted:
     """A request for some word of each burst."""
     elements = [Element(BURST_WORDS * burst + bench.rng.randrange(BURST_WORDS), number)
                 for number, burst in enumerate(bursts)]
-    assert all(each.index <= _MOST for each in elements)
+    assert all(element.index <= _MOST for element in elements)
     return Wanted(BufferRequest(0, indexed=True, write=bool(write)), [*elements, Element(end=True)])
 
 
@@ -42,23 +42,25 @@ async def replay(bench: Bench, requests: Sequence[tuple[Sequence[int], int]]) ->
     scene.requests.append(Wanted(BufferRequest(0, words=1)))  # a follower for the last one
     await scene.drain()
     scene.finish()
-    for each, (bursts, write) in zip(offered, requests, strict=True):
-        assert not each.starved
+    for request, (bursts, write) in zip(offered, requests, strict=True):
+        assert not request.starved
         expected = schedule(scene.part, bursts, write=bool(write), indexed=True).issue_delay
-        assert each.delay == expected, f"{bursts}: {each.delay} clocks, the model says {expected}"
-    return [each.delay for each in offered]
+        assert request.delay == expected, (
+            f"{bursts}: {request.delay} clocks, the model says {expected}")
+    return [request.delay for request in offered]
 
 
 @testbench
 async def longest_known(bench: Bench) -> None:
     """The witnesses of this part: as long on the RTL as they are said to be."""
-    known = witnesses(bench.parameters["part"])
-    if not known:
+    kept = witnesses(bench.parameters["part"])
+    if not kept:
         return  # a user's part, of which only an adversary's are known
     part = Scene(bench).part
-    delays = await replay(bench, [(bursts_in(part, each.order), each.write) for each in known])
-    assert delays == [each.found for each in known]
-    assert sum(each.found == each.bound for each in known) > 4
+    delays = await replay(
+        bench, [(bursts_in(part, witness.order), witness.write) for witness in kept])
+    assert delays == [witness.found for witness in kept]
+    assert sum(witness.found == witness.bound for witness in kept) > 4
 
 
 @testbench
@@ -115,15 +117,15 @@ async def refused_and_late_indexes(bench: Bench) -> None:
     scene = Scene(bench)
     offered = with_gaps(bench, scene)
     await scene.drain()
-    for each in offered:
-        scene.requests.extend([each, Wanted(BufferRequest(0, words=1))])
+    for request in offered:
+        scene.requests.extend([request, Wanted(BufferRequest(0, words=1))])
     await scene.drain()
     scene.finish()
-    for each in offered:
-        assert not each.starved, each
-        assert each.delay is not None, each
-    assert scene.counts["refused 6"] == sum(len(each.elements) - 1 > len(each.bursts)
-                                            for each in offered)
+    for request in offered:
+        assert not request.starved, request
+        assert request.delay is not None, request
+    assert scene.counts["refused 6"] == sum(len(request.elements) - 1 > len(request.bursts)
+                                            for request in offered)
 
 
 @testbench
@@ -132,13 +134,13 @@ async def completions_with_gaps(bench: Bench) -> None:
     scene = Scene(bench)
     offered = with_gaps(bench, scene)
     await scene.drain()
-    for each in offered:
-        scene.requests.append(each)
+    for request in offered:
+        scene.requests.append(request)
         await scene.drain()
     scene.finish()
-    assert not any(each.starved for each in offered)
+    assert not any(request.starved for request in offered)
     # a refresh may have fallen into one
-    assert sum(each.alone for each in offered) > len(offered) * 3 // 4
+    assert sum(request.alone for request in offered) > len(offered) * 3 // 4
 
 
 @testbench

@@ -276,7 +276,7 @@ class Scene:
             current.first = now
             self._announce_delay(current)
         if shown.started:
-            self._current = next(each for each in self._accepted if not each.started)
+            self._current = next(request for request in self._accepted if not request.started)
             self._current.started = True
         if shown.completion is not None:
             done = self._accepted.popleft()
@@ -301,8 +301,8 @@ class Scene:
         if not answer.refusal:
             wanted.period = mapping.x
             wanted.bursts = bursts_moved(answer, request, wanted.elements)
-            if request.indexed and any(each.index >= answer.limit for each in wanted.elements
-                                       if not each.end):
+            if request.indexed and any(element.index >= answer.limit for element in wanted.elements
+                                       if not element.end):
                 wanted.refusal = Refusal.INDEX
         return answer
 

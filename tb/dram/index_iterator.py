@@ -114,8 +114,8 @@ class Scene:
         or the end.
         """
         self.bench.declare("request", indexes=len(elements) - 1)
-        legal = [number for number, each in enumerate(elements)
-                 if each.end or each.index < tile.limit]
+        legal = [number for number, element in enumerate(elements)
+                 if element.end or element.index < tile.limit]
         return [next(after for after in legal if after > number) - number - 1
                 for number in range(len(elements) - 1)]
 

@@ -84,7 +84,7 @@ class FrontEndCheck(Watcher):
         """Among equals that do not starve, no port has two turns while this one waits."""
         ahead, equals = self.ahead[port], Signal(len(self.priorities), name=f"equals_{port}")
         m.d.comb += equals.eq(granted & ~self.starved & Cat(
-            each == self.priorities[port] for each in self.priorities))
+            priority == self.priorities[port] for priority in self.priorities))
         m.d.sync += [
             ahead.eq(Mux(waits[port], ahead | equals, 0)),
             Assert(~(waits[port] & (ahead & equals).any()), f"port {port} overtaken twice"),

@@ -56,7 +56,7 @@ class PageCheck(Watcher):
         asked = Signal(sink.payload.shape())
         writes = (pins.op == Command.WR) | (pins.op == Command.WRA)
         moves = Signal()
-        m.d.comb += [asked.eq(offer), moves.eq(sum(pins.op == each for each in CAS))]
+        m.d.comb += [asked.eq(offer), moves.eq(sum(pins.op == command for command in CAS))]
         m.d.sync += [
             Assert(moves == taken, "a read or write for each request that is taken"),
             Assert(~moves | ((pins.bank == asked.bank) & (pins.column == asked.column)
@@ -105,7 +105,7 @@ class PageProof(PageCheck):
                 Assert(window.ready == (window.within < window.most), "invariant: window ready")]
 
         c = target.counters
-        prea, ref = (Cat(each.ready for name in names for each in c[name]).all()
+        prea, ref = (Cat(countdown.ready for name in names for countdown in c[name]).all()
                      for names in (("ras", "rtp", "wr"),
                                    ("rp", "rc", *(["rda", "wra"] if target.close else []))))
         is_open = target.is_open
@@ -143,7 +143,7 @@ class PageProof(PageCheck):
             for n, age in enumerate(ages):
                 of = [counters[n]] if level == "bank" and len(counters) > 1 else counters
                 for when, lacks in ((record[n], delay - 2), (age < delay - 1, delay - 2 - age)):
-                    left = Cat(~each.ready & (each.left >= lacks) for each in of)
+                    left = Cat(~countdown.ready & (countdown.left >= lacks) for countdown in of)
                     # what closes all banks is waited for in each, anything else in one of them
                     some = left.all() if before == (Command.PREA,) else left.any()
                     m.d.sync += Assert(~when | some, f"invariant: {level} {name}")

@@ -77,9 +77,9 @@ class Scene:
     def keep(self) -> None:
         """Write the requests beside the job, for a picture: bank, row, first cycle and the one in
         which it left, if it did."""
-        waiting = [[each.request.bank, each.request.row,
-                    self._since[each.request.tag] - self._begin, None]
-                   for each in self.model.queue]
+        waiting = [[queued.request.bank, queued.request.row,
+                    self._since[queued.request.tag] - self._begin, None]
+                   for queued in self.model.queue]
         Path(os.environ["CYCLEBOUND_JOB"]).with_name(STAYS).write_text(json.dumps(
             {"cap": self.cap, "stays": sorted(self._left + waiting, key=lambda stay: stay[2])}))
 
@@ -112,7 +112,7 @@ async def a_stream_of_row_hits(bench: Bench) -> None:
         last = await hold_back(scene)
         for _ in range(2 * scene.cap + 3 * scene.entries):
             scene.request(0, 0, write=bench.rng.random() < 0.5)
-        while last in [each.request for each in scene.model.queue]:
+        while last in [queued.request for queued in scene.model.queue]:
             await scene.cycle()
         await scene.drain()
         if not number:
@@ -126,7 +126,7 @@ async def a_stream_of_priorities(bench: Bench) -> None:
     last = await hold_back(scene)
     for _ in range(2 * scene.cap + 3 * scene.entries):
         scene.request(0, 0, priority=HIGHEST)
-    while last in [each.request for each in scene.model.queue]:
+    while last in [queued.request for queued in scene.model.queue]:
         await scene.cycle(ready=bench.rng.random() < 0.3)
     await scene.drain()
 
@@ -166,8 +166,8 @@ async def row_hits_starve_a_miss(bench: Bench) -> None:
     while scene.issued < _STARVING:
         scene.request(0, 0)
         await scene.cycle()
-        assert last in [each.request for each in scene.model.queue]
-    waited = next(each for each in scene.model.queue if each.request == last)
+        assert last in [queued.request for queued in scene.model.queue]
+    waited = next(queued for queued in scene.model.queue if queued.request == last)
     assert waited.overtaken > _STARVING - 2 * scene.entries
     scene.keep()
     await scene.drain()

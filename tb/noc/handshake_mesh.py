@@ -203,10 +203,10 @@ async def single_master(bench: Bench) -> None:
 # down linearly up to 4 writers, then not.
 _SATURATED = (4, 5.6, 8, 600 / 70, 10)  # services in a round, by 4 to 8 masters
 SHARED = {
-    "read": (75, 75, 75, *(20 * each for each in _SATURATED)),
-    "write": (38, 38, 38, *(10 * each for each in _SATURATED)),
-    "dual_read": (55, 55, 60, *(20 * each for each in _SATURATED)),
-    "dual_write": (14, 20, 30, *(10 * each for each in _SATURATED)),
+    "read": (75, 75, 75, *(20 * masters for masters in _SATURATED)),
+    "write": (38, 38, 38, *(10 * masters for masters in _SATURATED)),
+    "dual_read": (55, 55, 60, *(20 * masters for masters in _SATURATED)),
+    "dual_write": (14, 20, 30, *(10 * masters for masters in _SATURATED)),
     "fetch_among_writers": (38, 40, 50, 60, 60, 60, 60, 60),
     "fetch_among_readers": (37.256, 43.515, 80, 100, 100, 100, 100, 100),
 }

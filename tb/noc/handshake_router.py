@@ -27,7 +27,9 @@ MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
 
 
 def packet_to(entrance: int, output: int, rng: random.Random) -> ShmacPacket:
-    """A well-formed packet for that way through the router at `PLACE`; the master's is a write.
+    """A well-formed packet from that input to that output of the router at `PLACE`.
+
+    The master's is a write.
 
     The lowest bits of its data say by which input it comes.
     """
@@ -185,7 +187,7 @@ async def _contend(scene: Scene, victim: int, rivals: Sequence[int], output: int
 
 
 async def at_random(scene_of: Callable[..., Scene], bench: Bench) -> None:
-    """Packets of all kinds in all ways, well-formed or not, with stalls on every stream."""
+    """Packets of all kinds between all ports, well-formed or not, with stalls on every stream."""
     rng = bench.rng
     seen = {"unroutable": 0, "malformed": 0, "handed": 0}
     for nonsense, load, flow, busy in ((0.0, 1.0, 1.0, 0.0), (0.1, 0.5, 0.9, 0.3),

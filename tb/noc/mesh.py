@@ -201,10 +201,10 @@ async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
     """All tiles send ``packets`` packets of a pattern without a pause; measures all of them."""
     scene = await MeshScene.fresh(bench, modelled=modelled)
     for source, destination in pattern(scene.shape, number).items():
-        known = {"flits": flits, "pattern": number, "source": scene.tiles.index(source)}
+        parameters = {"flits": flits, "pattern": number, "source": scene.tiles.index(source)}
         for _ in range(packets):
             scene.send(xy_route(scene.shape, source, destination), flits,
-                       claim=("traversal", known))
+                       claim=("traversal", parameters))
     await scene.finish()
     assert not scene.pending, f"{scene.pending} packets are stuck"
 
@@ -356,8 +356,8 @@ async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: M
                 left = most
             while left:
                 flits = min(left, most)
-                known = {"flits": flits, **scene.ends(slot.route)}
-                scene.send(slot.route, flits, number, claim=("alone", known) if as_planned
+                parameters = {"flits": flits, **scene.ends(slot.route)}
+                scene.send(slot.route, flits, number, claim=("alone", parameters) if as_planned
                            else None)
                 left -= flits
         await scene.cycle()

@@ -108,9 +108,9 @@ class Table:
 
     def _worst(self, slot: Slot, words: int) -> int:
         """Place of the period in which the first packet should be ready."""
-        known = {"period": self.network.period, "length": slot.length, "crossing": 0}
+        parameters = {"period": self.network.period, "length": slot.length, "crossing": 0}
         sizes = packet_sizes(words, self.payload)
-        return max(range(known["period"]), key=lambda at: begins(sizes, at, **known)[-1])
+        return max(range(parameters["period"]), key=lambda at: begins(sizes, at, **parameters)[-1])
 
 
 async def play(bench: Bench, table: Table, victim: int, demands: list[Demand], *, tables: bool,

@@ -54,8 +54,9 @@ async def every_place_of_the_period(bench: Bench) -> None:
         for words in (1, payload, 2 * payload + 1) if short else (payload, 16 * payload):
             sizes = packet_sizes(words, payload)
             own = (window.length - sizes[0] - window.crossing + 1) % window.period
-            known = {"period": window.period, "length": window.length, "crossing": window.crossing}
-            worst = max(range(window.period), key=lambda at: begins(sizes, at, **known)[-1])
+            parameters = {"period": window.period, "length": window.length,
+                          "crossing": window.crossing}
+            worst = max(range(window.period), key=lambda at: begins(sizes, at, **parameters)[-1])
             for at in {*places, own, worst}:
                 await measure(bench, window, words, at, opened=1)
             for at in (None, *{own, worst}):  # of the class in which none may have opened
@@ -112,7 +113,7 @@ async def received_without_a_pause(bench: Bench) -> None:
 
 @testbench
 async def random_traffic(bench: Bench) -> None:
-    """Both ways at random, with stalls on every stream, in windows of all kinds."""
+    """Both directions at random, with stalls on every stream, in windows of all kinds."""
     rng, payload = bench.rng, bench.parameters["payload"]
     full = payload + HEADER_FLITS
     top = (1 << bench.parameters["width"] - 1) - 1

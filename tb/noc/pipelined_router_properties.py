@@ -101,8 +101,8 @@ class PipelinedKeptProof(_Inside):
         with m.If(goes):
             m.d.sync += first.eq(other)
         with m.If(comes):
-            head = reduce(or_, (Mux(bit, each, 0)
-                                for bit, each in zip(output.grant, heads, strict=True)))
+            head = reduce(or_, (Mux(bit, head, 0)
+                                for bit, head in zip(output.grant, heads, strict=True)))
             with m.If(count == goes):
                 m.d.sync += first.eq(head)
             with m.Else():

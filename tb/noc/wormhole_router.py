@@ -38,7 +38,7 @@ class Scene:
         self.begins: Callable[[int], None] = lambda entrance: None  # a header is on offer there
 
     def header(self, entrance: int, output: int) -> int:
-        """A header's data for that way through the router, tagged with its entrance."""
+        """A header's data from that input to that output, tagged with its entrance."""
         local = self.ports - 1
         if self.routing == "source":
             return (entrance if output == local else output) | entrance << _TAG + CODE_BITS
@@ -94,7 +94,7 @@ class Scene:
         idle = 0
         while idle < 4 + self.delta:
             quiet = all(sender.done for sender in self.senders) and not any(
-                each.queue for each in self.model.inputs)
+                input_port.queue for input_port in self.model.inputs)
             idle = idle + 1 if quiet else 0
             await self.cycle([True] * self.ports)
 
@@ -147,7 +147,7 @@ def _nonsense(scene: Scene, length: int) -> list[Flit]:
 
 
 def _fill(scene: Scene, *, packets: int, everywhere: bool) -> None:
-    """Random packets at every input; ``everywhere``: to ways that lead nowhere as well."""
+    """Random packets at every input; ``everywhere``: to outputs that lead nowhere as well."""
     rng, local = scene.bench.rng, scene.ports - 1
     for entrance, sender in enumerate(scene.senders):
         for _ in range(packets):
@@ -163,7 +163,7 @@ def _fill(scene: Scene, *, packets: int, everywhere: bool) -> None:
 
 @testbench
 async def random_traffic(bench: Bench) -> None:
-    """Packets of all lengths in all ways, with stalls on every stream; bounds are kept if outputs
+    """Packets of all lengths between all ports, all streams stalling; bounds are kept if outputs
     are ready."""
     for load, flow in ((1.0, 1.0), (0.6, 1.0), (0.3, 0.8), (1.0, 0.4)):
         scene = Scene(bench)
@@ -195,7 +195,7 @@ async def to_one_output_at_random(bench: Bench) -> None:
 
 @testbench
 async def malformed_packets(bench: Bench) -> None:
-    """At the edge of a mesh: ways that lead nowhere, and anything at all from the local sender;
+    """At the edge of a mesh: outputs that lead nowhere, and anything at all from the local sender;
     what is well-formed still comes through."""
     seen = {"misrouted": 0, "overlong": 0, "misplaced": 0}
     for flow in (1.0, 0.5):

@@ -71,7 +71,7 @@ def filled(program: Program, bench: Bench) -> Memory:
 async def an_illegal_instruction(bench: Bench) -> None:
     scene = Scene(bench)
     program = faulty("nop\nnop\nexit\n", scene.machine.items)
-    words = [encode(each) for each in program.instructions]
+    words = [encode(instruction) for instruction in program.instructions]
     words[FIRST + 1] = _ILLEGAL
     for policy in Policy:
         await stopped(scene, program, filled(program, bench), policy, cause=Cause.ILLEGAL,
@@ -83,7 +83,7 @@ async def no_end(bench: Bench) -> None:
     """The last instruction runs on."""
     scene = Scene(bench)
     program = faulty("j over\nover:\nexit\n", scene.machine.items)
-    words = [encode(each) for each in program.instructions]
+    words = [encode(instruction) for instruction in program.instructions]
     end = len(words)
     jump = assemble(_HEAD + "nop\n" * FIRST + "j over\n" + "nop\n" * (end - FIRST - 1)
                     + "over:\nexit\n")
@@ -96,7 +96,7 @@ async def no_end(bench: Bench) -> None:
 async def a_stack_that_overflows(bench: Bench) -> None:
     scene = Scene(bench)
     program = faulty("cpush.if out\n" * 16 + "nop\nout: exit\n", scene.machine.items)
-    words = [encode(each) for each in program.instructions]
+    words = [encode(instruction) for instruction in program.instructions]
     words[FIRST + 16] = words[FIRST]  # one more
     await stopped(scene, program, filled(program, bench), Policy.PAIRWISE, cause=Cause.OVERFLOW,
                   index=FIRST + 16, words=words)
@@ -106,7 +106,7 @@ async def a_stack_that_overflows(bench: Bench) -> None:
 async def a_stack_that_is_empty(bench: Bench) -> None:
     scene = Scene(bench)
     program = faulty("nop\nl: cpush.if l\ncpop\nexit\n", scene.machine.items)
-    words = [encode(each) for each in program.instructions]
+    words = [encode(instruction) for instruction in program.instructions]
     words[FIRST + 1] = words[FIRST]  # no push
     await stopped(scene, program, filled(program, bench), Policy.UNCONSTRAINED,
                   cause=Cause.EMPTY, index=FIRST + 2, words=words)

@@ -198,7 +198,8 @@ class DeviceSide:
             self.put(buffer.address, memory[number].astype("<u4").tobytes())
             end = max(end, buffer.end)
         address = -(-end // _ROW) * _ROW if address is None else address
-        encoded = [encode(each) for each in program.instructions] if words is None else words
+        encoded = [encode(instruction)
+                   for instruction in program.instructions] if words is None else words
         self.put(address, np.array(encoded, dtype="<u8").tobytes())
         return address
 
@@ -229,7 +230,7 @@ class Scene(DeviceSide):
         self._stall, self._begins, self._idle = o["stall"], o["begins"], o["idle"]
         self._flags = {name: o[name] for name in ("launch.valid", "access.valid", "ended.valid",
                                                   "over", "first")}
-        self._any = sum(each.mask for each in self._flags.values())
+        self._any = sum(flag.mask for flag in self._flags.values())
 
     async def load(self, program: Program, memory: Memory, **more) -> int:
         """Buffers' content and the program into DRAM, all buffers mapped; the program's address.

@@ -51,7 +51,7 @@ class Scene:
     async def load(self, plan: Plan) -> None:
         """Program memory, a word in each cycle; its length from then on."""
         inputs, program = self.bench.inputs, plan.program
-        self._dims = {number: (each.x, each.y) for number, each in program.buffers.items()}
+        self._dims = {number: (buffer.x, buffer.y) for number, buffer in program.buffers.items()}
         for index, instruction in enumerate(program.instructions):
             await self.load_word(index, plan.patches.get(index, encode(instruction)))
         length = len(program.instructions) if plan.length is None else plan.length
@@ -339,7 +339,8 @@ def flawed_plan(scene: "Scene", what: str, rng: random.Random) -> Plan:
         instructions[16] = instructions[0]
     elif cause is Cause.EMPTY:
         instructions[1] = Instruction("nop")
-    marks = [index for index, each in enumerate(instructions) if each.name == "printtrace"]
+    marks = [index
+             for index, instruction in enumerate(instructions) if instruction.name == "printtrace"]
     program = replace(program, instructions=tuple(instructions))
     grid = Grid(scene.machine.items * rng.choice((2, 3)), 1, scene.machine)
     planner = Planner(program, grid, memory_of(program), rng, words=scene.words,

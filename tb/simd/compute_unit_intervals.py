@@ -94,18 +94,18 @@ async def _run(scene: Scene, text: str, groups: int, **more: bool) -> None:
 @testbench
 async def each_class(bench: Bench) -> None:
     scene = Scene(bench)
-    for each in INTERVALS:
-        text = _kernel(each.lines)
+    for interval in INTERVALS:
+        text = _kernel(interval.lines)
         program = assemble(text)
         assert program.instructions[_BEGIN - 1].name == "j"
-        second = _BEGIN + each.second if each.second >= 0 else len(program.instructions) - 2
-        bench.declare(each.what, first=_BEGIN + each.first + 1, second=second + 1,
-                      **each.parameters)
+        second = _BEGIN + interval.second if interval.second >= 0 else len(program.instructions) - 2
+        bench.declare(interval.what, first=_BEGIN + interval.first + 1, second=second + 1,
+                      **interval.parameters)
         try:
             await _run(scene, text, 3)
         except AssertionError as wrong:
-            raise AssertionError(f"{each}: {wrong}") from None
-        bench.undeclare(each.what)
+            raise AssertionError(f"{interval}: {wrong}") from None
+        bench.undeclare(interval.what)
 
 
 @testbench
@@ -135,8 +135,8 @@ async def turns(bench: Bench) -> None:
             ("end_turn", "exit"), ("end_turn", "nop\nexit"), ("end_turn", "mov v1, vc.one\nexit")):
         text = f"{HEAD}{lines}\n"
         program = assemble(text)
-        ends = next(index for index, each in enumerate(program.instructions)
-                    if each.operation.access or each.name == "exit")
+        ends = next(index for index, instruction in enumerate(program.instructions)
+                    if instruction.operation.access or instruction.name == "exit")
         bench.declare(what, first=ends + 1, second=1)
         await _run(scene, text, 2, prompt=True)
         bench.undeclare(what)

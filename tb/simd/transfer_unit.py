@@ -497,7 +497,7 @@ async def _alone(scene: Scene, number: int, access: tuple[Committed, dict[str, i
 
 @testbench
 async def one_after_the_other(bench: Bench) -> None:
-    """Each access alone, with nothing in its way: what its clocks are is known."""
+    """Each access by itself: how many clocks it takes is known."""
     scene = Scene(bench)
     scene.dram.eager = True
     await scene.tables()

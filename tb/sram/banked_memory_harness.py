@@ -48,13 +48,13 @@ async def _measure(bench: Bench, requesters: int, threshold: int, *, worst: bool
     assert outputs["served"] >= least, f"{outputs['served']} accesses, at least {least} are due"
     # one access in two reads, at random; a quarter of them is 20 standard deviations below
     assert outputs["checked"] >= least // 4, f"only {outputs['checked']} answers were compared"
-    known = 0
+    counted = 0
     last = 2 ** bench.inputs["histogram_address"].width - 1  # the bin of all longer ones too
     for latency in range(min(outputs["minimum"], last), min(outputs["maximum"], last) + 1):
         word = bench.inputs.pack({**settings, "histogram_address": latency})
         await bench.step(word)
-        known += bench.outputs["histogram_count"].of(await bench.step(word))
-    assert known == TRANSACTIONS, f"the histogram holds {known} of {TRANSACTIONS} transactions"
+        counted += bench.outputs["histogram_count"].of(await bench.step(word))
+    assert counted == TRANSACTIONS, f"the histogram holds {counted} of {TRANSACTIONS} transactions"
     if worst:
         assert outputs["maximum"] == bound, f"worst {outputs['maximum']}, bound {bound}"
 

@@ -27,8 +27,8 @@ class Scene(FloatScene):
         steps = [list(fold.steps()) for fold in folds(a, b, self.rows, self.columns)]
         zeros = [([0] * self.rows, number == k - 1, [0] * self.columns) for number in range(k)]
         steps += [zeros] * (-len(steps) % STAGES)
-        turns = [each[number] for start in range(0, len(steps), STAGES) for number in range(k)
-                 for each in steps[start:start + STAGES]]
+        turns = [step[number] for start in range(0, len(steps), STAGES) for number in range(k)
+                 for step in steps[start:start + STAGES]]
         return ([[turn[:2] for turn in turns], [turn[2] for turn in turns]],
                 self.rows * len(steps))
 

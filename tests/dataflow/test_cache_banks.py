@@ -123,7 +123,7 @@ def test_misses_are_drawn_at_their_rate():
 
 
 def ask(simulate, dut, *, tags=4):
-    """Everybody stores and loads words 0 and 1, as often as it is answered."""
+    """All ports store and load words 0 and 1, as often as it is answered."""
     async def bench(ctx):
         rng = random.Random(3)
         held, free = [None] * 3, [set(range(tags)) for _ in range(3)]

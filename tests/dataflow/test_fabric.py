@@ -21,7 +21,7 @@ from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapped import utilisation
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.run import Layout, run_mapped
-from cyclebound.golden.dataflow.wcet import estimate, longest_way
+from cyclebound.golden.dataflow.wcet import estimate, longest_path
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.fabric_unit import make_unit
 from cyclebound.tools.dataflow.balance import missing
@@ -197,9 +197,9 @@ def test_an_operation_is_no_delay():
     graph.ends = [graph.add(Task(Operation.ADD, [masked, number]))]
     assert missing(graph, depth=2) == {(2, 1): 2 + 9 + 2 - 2 + 2}
     mapped = map_graph(graph, FIVE_BY_FIVE)
-    assert longest_way(mapped) > 2 * (2 + 9)
+    assert longest_path(mapped) > 2 * (2 + 9)
     cycles = run_mapped(mapped, [], Layout({}), threads=1, depth=2).cycles
-    assert cycles == longest_way(mapped) + 2 <= estimate(mapped, threads=1, depth=2).cycles
+    assert cycles == longest_path(mapped) + 2 <= estimate(mapped, threads=1, depth=2).cycles
 
 
 def test_a_balanced_graph_completes_a_thread_in_each_cycle():
@@ -245,12 +245,12 @@ def test_where_no_memory_is_involved_the_bound_is_exact(threads):
     graph.ends = [graph.add(Task(Operation.MUL, [first, 3]))]
     mapped = map_graph(graph, FIVE_BY_FIVE)
     cycles = run_mapped(mapped, [], Layout({}), threads=threads, depth=4).cycles
-    assert cycles == fabric_bounds.fabric_stream(threads=threads, way=longest_way(mapped))
+    assert cycles == fabric_bounds.fabric_stream(threads=threads, path=longest_path(mapped))
     found = estimate(mapped, threads=threads, depth=4)
     assert cycles == found.cycles == fabric_bounds.fabric_completion(
         threads=threads, depth=4, **found.parameters)
     with pytest.raises(ValueError, match=r"^load x has no fixed time$"):
-        longest_way(map_graph(compile_kernel(KERNELS["vector_add"]), FIVE_BY_FIVE))
+        longest_path(map_graph(compile_kernel(KERNELS["vector_add"]), FIVE_BY_FIVE))
 
 
 def test_accesses_outside_their_arrays_are_suppressed_and_reported():

@@ -29,7 +29,8 @@ def play(simulate, late, *, epochs, checkers=(), cycles=130):
         for cycle in range(cycles):
             for number, memory in enumerate(dut.memory):
                 ctx.set(memory.request.ready, 1)
-                ripe = min((each for each in due[number] if each[0] <= cycle), default=None)
+                ripe = min((response for response in due[number] if response[0] <= cycle),
+                           default=None)
                 ctx.set(memory.response.valid, ripe is not None)
                 if ripe is not None:
                     due[number].remove(ripe)
@@ -44,7 +45,7 @@ def play(simulate, late, *, epochs, checkers=(), cycles=130):
                 sums.append((cycle, ctx.get(dut.sums.payload.tid),
                              ctx.get(dut.sums.payload.data)))
             await ctx.tick()
-    simulate(dut, bench, *(each(dut) for each in checkers))
+    simulate(dut, bench, *(checker(dut) for checker in checkers))
     return sums
 
 

@@ -1,4 +1,4 @@
-"""The page about traces and testbenches of anybody: its files run, on cocotb's own runner."""
+"""The page about traces and testbenches of others: its files run, on cocotb's own runner."""
 
 import os
 import re

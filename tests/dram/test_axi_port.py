@@ -48,7 +48,7 @@ FIXED, INCR, WRAP = AxiType
 ])
 def test_addresses_of_transfers(burst, firsts, last):
     assert burst.legal
-    assert [each[0] for each in burst.transfers] == firsts
+    assert [transfer[0] for transfer in burst.transfers] == firsts
     assert burst.transfers[-1][-1] == last
 
 
@@ -103,10 +103,10 @@ def test_what_is_written_is_read(address, length, size, kind, rng):
         return
     data = [rng.getrandbits(128) for _ in burst.transfers]
     apply_write(memory, burst, data, [0xFFFF] * len(data))
-    assert set(memory) == {byte for each in burst.transfers for byte in each}
+    assert set(memory) == {byte for transfer in burst.transfers for byte in transfer}
     found = read_lanes(memory, burst)
-    assert all(mask.bit_count() == 8 * len(each)
-               for (_, mask), each in zip(found, burst.transfers, strict=True))
+    assert all(mask.bit_count() == 8 * len(transfer)
+               for (_, mask), transfer in zip(found, burst.transfers, strict=True))
     if kind == FIXED:
         found, data = found[-1:], data[-1:]
     assert [word for word, _ in found] == [
@@ -172,8 +172,8 @@ def test_bounds_are_those_of_tiles_at_most(part):
             assert writes[1] - writes[0] <= read + 17
             known = {"part": part, "transfers": transfers, "size": 4}
             assert alone + refresh <= axi_read(**known)
-            assert all(each + refresh <= axi_write(partial=partial, **known)
-                       for partial, each in enumerate(writes))
+            assert all(write + refresh <= axi_write(partial=partial, **known)
+                       for partial, write in enumerate(writes))
 
 
 @unit

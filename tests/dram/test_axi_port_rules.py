@@ -109,7 +109,8 @@ def test_every_assertion_has_a_fault():
     text = rtlil.convert(check)
     assert rtlil.convert(check) == text
     said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
-    assert {each for each in said if not each.startswith(("AR w", "AW w", "W w"))} == set(FAULTS)
+    assert {message
+            for message in said if not message.startswith(("AR w", "AW w", "W w"))} == set(FAULTS)
 
 
 @unit

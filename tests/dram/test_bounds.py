@@ -207,9 +207,9 @@ def rows_from(part, first, rows):
 
 def worst_indexed(part, places, bursts, write):
     """Of all requests over these rows."""
-    known = PARTS[part]
-    found = [burst_at(known, bank=bank, row=row, column=0) for bank, row in places]
-    return max(schedule(known, request, write=bool(write), indexed=True).issue_delay
+    device = PARTS[part]
+    found = [burst_at(device, bank=bank, row=row, column=0) for bank, row in places]
+    return max(schedule(device, request, write=bool(write), indexed=True).issue_delay
                for request in itertools.product(found, repeat=bursts))
 
 
@@ -228,32 +228,32 @@ def test_indexed_exhaustively(part, write):
 @directions
 @parts
 def test_indexed_over_any_rows_is_exact_and_reached_in_one_bank(part, write):
-    known = PARTS[part]
+    device = PARTS[part]
     for bursts in (1, 2, 7, 40):
-        request = [burst_at(known, bank=0, row=row, column=0) for row in range(bursts)]
-        assert schedule(known, request, write=bool(write), indexed=True).issue_delay == (
-            indexed_issue_delay(part=part, bursts=bursts, rows=known.banks + 1, write=write))
+        request = [burst_at(device, bank=0, row=row, column=0) for row in range(bursts)]
+        assert schedule(device, request, write=bool(write), indexed=True).issue_delay == (
+            indexed_issue_delay(part=part, bursts=bursts, rows=device.banks + 1, write=write))
 
 
 @parts
 def test_indexed_at_random(part):
-    known, rng = PARTS[part], random.Random(part)
+    device, rng = PARTS[part], random.Random(part)
     for bursts in [*range(1, 25)] * 6 + [64, 64, 256, 1024]:
-        rows, write = rng.choice([1, 2, 3, 4, 5, known.banks, 3 * known.banks]), rng.randrange(2)
-        places = rows_from(part, rng.randrange(known.banks) if rows < known.banks else 0, rows)
-        request = [burst_at(known, bank=bank, row=row, column=8 * rng.randrange(128))
+        rows, write = rng.choice([1, 2, 3, 4, 5, device.banks, 3 * device.banks]), rng.randrange(2)
+        places = rows_from(part, rng.randrange(device.banks) if rows < device.banks else 0, rows)
+        request = [burst_at(device, bank=bank, row=row, column=8 * rng.randrange(128))
                    for bank, row in rng.choices(places, k=bursts)]
-        taken = schedule(known, request, write=bool(write), indexed=True).issue_delay
+        taken = schedule(device, request, write=bool(write), indexed=True).issue_delay
         assert taken <= indexed_issue_delay(part=part, bursts=bursts, rows=rows, write=write)
 
 
 def test_rows_of_a_buffer():
     def counted(words):
-        known = PARTS[X16]
+        device = PARTS[X16]
         firsts = [*range(16), *range(250 * 16, 257 * 16), *range(1015 * 16, 1025 * 16)]
         return max(len({(burst // 256, burst % 2)
                         for burst in range(first // 16, (first + words - 1) // 16 + 1)})
-                   for first in firsts if known.banks == 8)
+                   for first in firsts if device.banks == 8)
 
     for words in (1, 2, 17, 18, 33, 34, 100, 2048, 4096, 4113, 4114, 4130, 12305, 12306):
         assert buffer_rows(part=X16, words=words) == counted(words), words

@@ -108,7 +108,8 @@ def test_generator_and_arbiter_keep_the_model_s_schedule(part):
     assert len(found) == len(requests)
     for (bursts, write, indexed), (commands, delay) in zip(requests, found, strict=True):
         expected = schedule(part, bursts, write=write, indexed=indexed)
-        assert commands == [(each.cycle, each.op, each.bank) for each in expected.commands]
+        assert commands == [(command.cycle, command.op, command.bank)
+                            for command in expected.commands]
         assert delay == expected.issue_delay
 
 
@@ -206,7 +207,7 @@ def test_every_assertion_has_a_fault():
     own = rtlil.convert(properties.DramTimingCheck(part=SMALLEST, refreshed=False))
     said = set(re.findall(r'parameter \\FORMAT "(.*)"', text)) - set(
         re.findall(r'parameter \\FORMAT "(.*)"', own))
-    assumed = {each for each in said if each.startswith(("head ", "a head", "a request"))}
+    assumed = {message for message in said if message.startswith(("head ", "a head", "a request"))}
     assert len(assumed) == SMALLEST.banks + 2
     assert said - assumed == set(FAULTS)
 

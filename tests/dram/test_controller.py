@@ -133,8 +133,8 @@ def test_requests_that_wait_follow_in_the_first_legal_cycle(name, write):
     first = started[0] + 11  # on the pins
     for size, (completed, refusal) in zip(sizes, completions, strict=True):
         expected = schedule(part, list(range(size)), write=write)
-        mine = [(first + each.cycle, each.op, each.bank) for each in expected.commands]
-        assert [each for each in commands if first <= each[0] <= completed] == mine
+        mine = [(first + command.cycle, command.op, command.bank) for command in expected.commands]
+        assert [command for command in commands if first <= command[0] <= completed] == mine
         first += expected.issue_delay
         assert (completed, refusal) == (first - 1, Refusal.NONE)
 

@@ -102,7 +102,7 @@ def test_full_queues_delay_no_command():
                "destination": Destination.SCRATCHPAD}
     expected = schedule(part, range(first, first + bursts), write=True)
     assert [(cycle, op, bank) for cycle, op, bank, *_ in pins(part, LINE, request, [])] == [
-        (each.cycle, each.op.name, each.bank) for each in expected.commands]
+        (command.cycle, command.op.name, command.bank) for command in expected.commands]
 
 
 @pytest.mark.thorough

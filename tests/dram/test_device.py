@@ -137,23 +137,23 @@ def test_more_than_eight_postponed():
 
 def test_refreshes_ahead_count_eight_at_most():
     device = DramDevice(X16)
-    for each in range(12):
-        device.command(1000 * each, REF)  # 4 of them for nothing
+    for number in range(12):
+        device.command(1000 * number, REF)  # 4 of them for nothing
     last = 11000 + 9 * X16.nREFI
     device.command(last, REF)
     device.command(last + X16.nRFC, REF)
     device.finish(17 * X16.nREFI)
     plain = DramDevice(X16, strict=False)
-    for each in range(12):
-        plain.command(1000 * each, REF)
+    for number in range(12):
+        plain.command(1000 * number, REF)
     plain.command(last + 1, REF)
     assert [(found.rule, found.missing) for found in plain.violations] == [("refresh interval", 1)]
 
 
 def test_what_was_ahead_of_the_eight_is_not_paid_back():
     device, interval = DramDevice(X16), X16.nREFI
-    for each in range(12):
-        device.command(1000 * each, REF)  # 4 of them for nothing
+    for number in range(12):
+        device.command(1000 * number, REF)  # 4 of them for nothing
     device.command(9 * interval, REF)
     device.command(18 * interval, REF)    # 8 still owed
     device.command(19 * interval, PRE)
@@ -164,15 +164,15 @@ def test_what_was_ahead_of_the_eight_is_not_paid_back():
 
 def test_sixteen_refreshes_in_two_intervals():
     device = DramDevice(X16)
-    for each in range(16):
-        device.command(600 * each, REF)
+    for number in range(16):
+        device.command(600 * number, REF)
     with pytest.raises(DramViolation, match=r"^refreshes in two intervals: REF in cycle 24959 is 1 "
                        r"cycle too early after REF in cycle 0: 16 at most within 2 \* nREFI = "
                        r"24960$"):
         device.command(24959, REF)
     again = DramDevice(X16)
-    for each in range(16):
-        again.command(600 * each, REF)
+    for number in range(16):
+        again.command(600 * number, REF)
     again.command(24960, REF)
     assert again.commands[REF] == 17
 
@@ -186,15 +186,15 @@ def test_bursts_overlap():
         for gap in range(1, 14):
             found = play(part, [(0, ACT, 0), (20, ACT, 1), (100, before, 0),
                                 (100 + gap, after, 1)])
-            clashes = [each for each in found if each.rule == "data bus"]
+            clashes = [violation for violation in found if violation.rule == "data bus"]
             assert len(clashes) == (gap < free and (before is not RD or after is RD
                                                     or gap > 2)), (before, after, gap)
             if clashes:
                 cycles = free - gap if gap > free - 4 else 8 - (free - gap)
                 assert clashes[0].missing == cycles
     assert str(clashes or found) == "[]"
-    clash = next(each for each in play(part, [(0, ACT, 0), (20, ACT, 1), (100, RD, 0),
-                                              (107, WR, 1)]) if each.rule == "data bus")
+    script = [(0, ACT, 0), (20, ACT, 1), (100, RD, 0), (107, WR, 1)]
+    clash = next(violation for violation in play(part, script) if violation.rule == "data bus")
     assert str(clash) == ("data bus: WR bank 1 in cycle 107 and RD bank 0 in cycle 100 both use "
                           "it for 3 cycles")
 

@@ -160,4 +160,5 @@ def test_checker_fires(only, fault, says):
 def test_every_assertion_has_a_fault():
     text = rtlil.convert(properties.DqSchedulerCheck(DqScheduler(part=SMALL)))
     said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
-    assert {each for each in said if "overlap others" not in each} == {says for _, says in FAULTS}
+    assert {message
+            for message in said if "overlap others" not in message} == {says for _, says in FAULTS}

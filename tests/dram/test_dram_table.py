@@ -8,7 +8,7 @@ from cyclebound.sim.dram_table import search_all, write_table
 
 pytestmark = pytest.mark.unit
 
-FEW = [each for each in known_delays() if each.rows < 5 and each.bursts < 7]
+FEW = [request for request in known_delays() if request.rows < 5 and request.bursts < 7]
 
 
 @pytest.fixture
@@ -20,14 +20,14 @@ def own_cache(tmp_path, monkeypatch):
 
 def test_short_entries(own_cache):
     found = list(search_all(FEW))
-    assert {each.known for each in found} == set(FEW)
-    assert not any(each.problem or each.cached for each in found)
+    assert {search.known for search in found} == set(FEW)
+    assert not any(search.problem or search.cached for search in found)
 
 
 @pytest.mark.thorough
 def test_all_entries():
     """Hours; what was done before, by this test or by the command, is not done again."""
-    assert not [each for each in search_all(known_delays()) if each.problem]
+    assert not [search for search in search_all(known_delays()) if search.problem]
 
 
 def test_it_goes_on_where_it_was_stopped(own_cache, monkeypatch):
@@ -44,15 +44,17 @@ def test_it_goes_on_where_it_was_stopped(own_cache, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         list(search_all(FEW))
     monkeypatch.setattr(dram_table, "longest_request", search)
-    assert [each.cached for each in search_all(FEW)] == [number < 3 for number in range(len(FEW))]
+    assert [search.cached for search in search_all(FEW)] == [
+        number < 3 for number in range(len(FEW))]
 
 
 def test_wrong_entries(own_cache, tmp_path):
     """Too little, too much, and a number of words from which on it is not the same."""
-    right = next(each for each in FEW if each.rows == 3 and each.bursts == 4 and not each.write)
+    right = next(request for request in FEW
+                 if request.rows == 3 and request.bursts == 4 and not request.write)
     low, high, early = (right._replace(delay=right.delay - 1),
                         right._replace(delay=right.delay + 1), right._replace(settled=1))
-    found = {each.known: each for each in search_all([low, high, early])}
+    found = {search.known: search for search in search_all([low, high, early])}
     assert found[low].problem == f"a request takes {right.delay} cycles, the table says {low.delay}"
     assert found[high].problem == (
         f"the longest witness takes {right.delay} cycles, the table says {high.delay}")

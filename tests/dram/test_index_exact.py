@@ -64,7 +64,7 @@ def test_nine_words(write, delay):
 
 def test_nothing_at_random_is_longer():
     rng = random.Random(1)
-    for each in rng.sample([each for each in known_delays() if each.rows > 5], 12):
+    for each in rng.sample([request for request in known_delays() if request.rows > 5], 12):
         part = PARTS[each.part]
         for _ in range(40):
             first = rng.randrange(part.banks)
@@ -77,16 +77,18 @@ def test_nothing_at_random_is_longer():
 def test_table():
     """All of it is reached by a witness, and is the bound, where the derivation is not less."""
     reached = {}
-    for each in witnesses():
-        kind = each.part, each.write, each.bursts
-        for rows in range(each.rows, PARTS[each.part].banks + 1):
-            reached[*kind, rows] = max(each.found, reached.get((*kind, rows), 0))
-    for each in known_delays():
-        part = PARTS[each.part]
-        kind = {"bursts": each.bursts, "rows": each.rows, "write": each.write}
-        assert reached[each.part, each.write, each.bursts, each.rows] == each.delay
-        assert longest_known(part, **kind) == each.delay == indexed_issue_delay(part=part, **kind)
-        assert general_issue_delay(part, each.bursts, each.rows, each.write) >= each.delay
+    for witness in witnesses():
+        kind = witness.part, witness.write, witness.bursts
+        for rows in range(witness.rows, PARTS[witness.part].banks + 1):
+            reached[*kind, rows] = max(witness.found, reached.get((*kind, rows), 0))
+    for request in known_delays():
+        part = PARTS[request.part]
+        kind = {"bursts": request.bursts, "rows": request.rows, "write": request.write}
+        assert reached[request.part, request.write, request.bursts, request.rows] == request.delay
+        assert longest_known(part, **kind) == request.delay
+        assert indexed_issue_delay(part=part, **kind) == request.delay
+        assert general_issue_delay(part, request.bursts, request.rows,
+                                   request.write) >= request.delay
 
 
 def test_what_is_written_takes_as_much_longer_as_it_recovers():
@@ -98,7 +100,8 @@ def test_what_is_written_takes_as_much_longer_as_it_recovers():
             order = Order(0, tuple(rng.choices(places, k=rng.randint(1, 50))))
             read, write = (schedule(part, bursts_in(part, order), write=bool(each), indexed=True)
                            for each in (0, 1))
-            times = [[(each.cycle, each.bank) for each in way.commands if each.op != Command.PRE]
+            times = [[(command.cycle, command.bank)
+                      for command in way.commands if command.op != Command.PRE]
                      for way in (read, write)]
             assert times[0] == times[1]
             assert write.issue_delay <= read.issue_delay + recovery(part, 1) - recovery(part, 0)

@@ -29,14 +29,14 @@ def rows_covered(part, bursts):
 
 def test_witnesses_are_what_they_say():
     known = witnesses()
-    assert {(each.part, each.write) for each in known} == {(part, write) for part in (X16, X8)
-                                                           for write in (0, 1)}
-    for each in known:
-        part = PARTS[each.part]
-        assert each.order.delay(part, write=each.write) == each.found <= each.bound
-        assert rows_covered(part, bursts_in(part, each.order)) <= each.rows
-    assert witnesses(X8) == [each for each in known if each.part == X8]
-    assert max(each.bursts for each in known) == 64
+    assert {(witness.part, witness.write) for witness in known} == {
+        (part, write) for part in (X16, X8) for write in (0, 1)}
+    for witness in known:
+        part = PARTS[witness.part]
+        assert witness.order.delay(part, write=witness.write) == witness.found <= witness.bound
+        assert rows_covered(part, bursts_in(part, witness.order)) <= witness.rows
+    assert witnesses(X8) == [witness for witness in known if witness.part == X8]
+    assert max(witness.bursts for witness in known) == 64
 
 
 @pytest.mark.parametrize(("part", "write", "rows", "banks", "found"), [
@@ -80,14 +80,14 @@ def test_a_bank_left_for_last(write):
 @pytest.mark.parametrize(("part", "rows"), [(X16, 8), (X16, 7), (X8, 16), (X8, 9)])
 def test_tails_at_random_keep_the_bound(part, rows):
     """One word or a few for most banks, the rest in one bank, by itself at the end or not."""
-    known, rng = PARTS[part], random.Random(f"{part} {rows}")
+    device, rng = PARTS[part], random.Random(f"{part} {rows}")
     for _ in range(60):
         places = rng.sample(range(rows), rng.randint(4, rows))
         banks = places + rng.choices(places, k=rng.randrange(4))
         rng.shuffle(banks)
         banks += [rng.choice(places)] * rng.randrange(14)
         write = rng.randrange(2)
-        assert Order(0, tuple(banks)).delay(known, write=write) <= indexed_issue_delay(
+        assert Order(0, tuple(banks)).delay(device, write=write) <= indexed_issue_delay(
             part=part, bursts=len(banks), rows=rows, write=write)
 
 
@@ -143,13 +143,13 @@ LOOSE = {(X8, 0, 15, 17): 4, (X8, 0, 16, 17): 13, (X8, 0, 16, 18): 7}
 def test_a_request_takes_as_long_as_the_bound(part, write):
     """Of 1 to 48 words over any number of rows: a witness, or one with more words in its last bank.
     """
-    known, loose = PARTS[part], {}
-    delay = cache(lambda order: order.delay(known, write=write))
-    for rows in range(1, known.banks + 1):
+    device, loose = PARTS[part], {}
+    delay = cache(lambda order: order.delay(device, write=write))
+    for rows in range(1, device.banks + 1):
         longest = Order(0, ())
         for bursts in range(1, 49):
-            orders = [each.order for each in witnesses(part) if each.write == write
-                      and each.rows <= rows and each.bursts == bursts]
+            orders = [witness.order for witness in witnesses(part) if witness.write == write
+                      and witness.rows <= rows and witness.bursts == bursts]
             more = (*longest.banks, *(longest.banks[-1:] or (0,)))
             longest = max((*orders, Order(longest.first, more)), key=delay)
             missing = indexed_issue_delay(part=part, bursts=bursts, rows=rows,
@@ -163,9 +163,9 @@ def test_a_request_takes_as_long_as_the_bound(part, write):
 def test_table_in_the_documents():
     """Bound and longest found, for each part, direction and number of rows."""
     best = {}
-    for each in witnesses():
-        key = each.part, each.write, each.rows, each.bursts
-        best[key] = max(best.get(key, 0), each.found)
+    for witness in witnesses():
+        key = witness.part, witness.write, witness.rows, witness.bursts
+        best[key] = max(best.get(key, 0), witness.found)
     lines = re.findall(r"^\| (x16|x8) \| (read|write) \| (\d+) \|(.*)\|$", TABLE.read_text(),
                        flags=re.MULTILINE)
     assert len(lines) == 2 * (7 + 8)

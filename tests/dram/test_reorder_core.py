@@ -86,8 +86,8 @@ def test_the_four_rules_do_not_bound_the_residence():
     model.step(miss, ready=True)
     for _ in range(5000):
         model.step(hit, ready=True)
-    assert miss in [each.request for each in model.queue]
-    assert max(each.overtaken for each in model.queue) > 1000
+    assert miss in [waiting.request for waiting in model.queue]
+    assert max(waiting.overtaken for waiting in model.queue) > 1000
 
 
 @unit
@@ -235,7 +235,7 @@ def test_picture_of_who_waits(tmp_path, cap, says):
 @unit
 def test_every_configuration_is_to_be_proved():
     block = catalogue.load().find("dram.reorder_core")
-    proved = {(each["entries"], each["cap"]) for each in block.properties[0].instances}
+    proved = {(instance["entries"], instance["cap"]) for instance in block.properties[0].instances}
     assert proved >= {(c.parameters["entries"], c.parameters["cap"])
                       for c in block.configurations.values()}
 

@@ -262,7 +262,7 @@ def test_first_violation_is_the_device_s(part):
         assert found is not None, device.violations
         assert found[0] == script[-1][0], (found, device.violations)
         name = found[1].partition(":")[0]
-        assert name in {each.rule for each in device.violations}
+        assert name in {violation.rule for violation in device.violations}
         objections[name] += 1
     assert commands > 150
     assert len(objections) > 1, objections

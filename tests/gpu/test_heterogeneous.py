@@ -102,7 +102,7 @@ def test_the_best_mapping_is_the_best_of_all(seed):
 
 
 def test_moving_costs_what_it_gains():
-    """The second layer is faster elsewhere, but not by as much as the way there takes."""
+    """The second layer is faster elsewhere, but not by as much as the transfer takes."""
     rows = [[Cell("a", "x", "model", 1, 10), Cell("a", "y", "model", 1, 100)],
             [Cell("b", "x", "model", 1, 50), Cell("b", "y", "model", 1, 20)]]
     assert best_mapping(rows, [0, 29]).resources == (0, 1)

@@ -23,8 +23,8 @@ A100 = CAPABILITIES["8.0"]
 
 def kernel_of(*lines):
     """A kernel with these instructions: texts, or `Line`."""
-    return parse_sass(listing({"f": [Line(each) if isinstance(each, str) else each
-                                     for each in lines]}))[0]
+    return parse_sass(listing({"f": [Line(line) if isinstance(line, str) else line
+                                     for line in lines]}))[0]
 
 
 def bound(kernel, blocks=1, threads=32, registers=32, sms=2, **options):
@@ -71,7 +71,7 @@ def test_loops_come_from_the_control_flow():
     line = kernel.instructions[1].line
     assert [(loop.line, sorted(loop.body)) for loop in flow_of(kernel).loops] == [(line, [1, 2])]
     once, ten = (bound(kernel, loops={line: count}) for count in (1, 10))
-    assert [each.executions for each in ten.work] == [1, 10, 10, 1]
+    assert [instruction.executions for instruction in ten.work] == [1, 10, 10, 1]
     assert ten.cycles - once.cycles == 9 * (6 + 20 + 2 + 2)
     with pytest.raises(NotSafe, match=rf"^line {line}: a loop without a bound; .* --loop {line}=N"):
         bound(kernel)
@@ -82,7 +82,7 @@ def test_loops_inside_each_other_multiply():
                        Line("BRA `(.B)", "@P0"), Line("BRA `(.A)", "@!P1"), "EXIT")
     outer, inner = flow_of(kernel).loops
     found = bound(kernel, loops={outer.line: 3, inner.line: 5})
-    assert [each.executions for each in found.work] == [3, 15, 15, 3, 1]
+    assert [instruction.executions for instruction in found.work] == [3, 15, 15, 3, 1]
 
 
 @pytest.mark.parametrize(("lines", "loops", "says"), [
@@ -129,7 +129,7 @@ def test_calls_are_followed():
     assert (sorted(main.body), main.calls) == ([0, 1, 2, 3, 4], {1: 6, 3: 6})
     assert sorted(function.body) == [6, 7, 8]
     found = bound(kernel)
-    assert [each.executions for each in found.work] == [1] * 5 + [2] * 3
+    assert [instruction.executions for instruction in found.work] == [1] * 5 + [2] * 3
     assert any("A call returns to the instruction after it" in says for says in found.assumptions)
 
 
@@ -142,7 +142,8 @@ def test_a_function_in_a_loop_with_a_loop_of_its_own():
         Line("MUFU.RCP R1, R1", label=".deep"), "RET.REL.NODEC R12 0x0")
     outer, inner = kernel.instructions[0].line, kernel.instructions[4].line
     found = bound(kernel, loops={outer: 3, inner: 5})
-    assert [each.executions for each in found.work] == [3, 3, 3, 1, 15, 15, 3, 3, 3, 3, 3]
+    assert [instruction.executions
+            for instruction in found.work] == [3, 3, 3, 1, 15, 15, 3, 3, 3, 3, 3]
     with pytest.raises(NotSafe) as caught:
         bound(kernel)
     assert len(caught.value.reasons) == 2
@@ -151,7 +152,7 @@ def test_a_function_in_a_loop_with_a_loop_of_its_own():
 def test_threads_that_part_in_a_function_stay_apart_after_it():
     kernel = kernel_of("MOV R10, 0x20", "CALL.REL.NOINC 0x40", "FFMA R1, R1, R1, R1", "EXIT",
                        Line("BRA 0x60", "@P0"), "NOP", "RET.REL.NODEC R10 0x0")
-    assert [each.executions for each in bound(kernel, reconverges=False).work] == [
+    assert [instruction.executions for instruction in bound(kernel, reconverges=False).work] == [
         1, 1, 32, 32, 1, 32, 32]
 
 
@@ -166,7 +167,8 @@ def test_branches_in_a_register_with_noted_targets():
 
 def test_collective_regions_go_on_at_their_target_too():
     kernel = kernel_of("WARPSYNC.COLLECTIVE R0, 0x30", "NOP", "ENDCOLLECTIVE", "EXIT")
-    assert {each.number: each.executions for each in bound(kernel, reconverges=False).work} == {
+    assert {instruction.number: instruction.executions
+            for instruction in bound(kernel, reconverges=False).work} == {
         1: 1, 2: 32, 3: 32, 4: 32}
     plain = kernel_of("BRA.DIV UR4, 0x20", "EXIT", "BRA 0x10")
     assert sorted(flow_of(plain).reached) == [0, 1, 2]
@@ -187,7 +189,8 @@ def test_pipelines_have_the_rates_of_the_capability(name, cycles, tensor, wide):
                                    "EXIT"),
                          Launch((1, 1, 1), 32, 1), BlockResources(32, 32), limits,
                          machine=machine_of(limits))
-    assert [each.issue for each in found.work] == [cycles, max(8, cycles), 8, tensor, wide, 2]
+    assert [instruction.issue
+            for instruction in found.work] == [cycles, max(8, cycles), 8, tensor, wide, 2]
 
 
 def test_shared_memory_that_may_hold_the_runtimes_own():
@@ -209,8 +212,10 @@ def test_all_reasons_at_once():
 
 def test_threads_that_never_come_together():
     kernel = kernel_of("MOV R1, RZ", Line("BRA 0x30", "@P0"), "IADD3 R1, R1, 1, RZ", "EXIT")
-    assert [each.executions for each in bound(kernel, reconverges=False).work] == [1, 1, 32, 32]
-    assert [each.executions for each in bound(kernel, threads=3, reconverges=False).work] == [
+    assert [instruction.executions
+            for instruction in bound(kernel, reconverges=False).work] == [1, 1, 32, 32]
+    assert [instruction.executions
+            for instruction in bound(kernel, threads=3, reconverges=False).work] == [
         1, 1, 3, 3]
 
 
@@ -310,8 +315,8 @@ def simulated(work, *, blocks, warps, sms, resident, schedulers, dice, policy, s
 
 def bare(found, latencies):
     """The work of a bound's instructions, for the simulation."""
-    return [(latency, each.issue, "p", each.unit, each.sectors)
-            for each, latency in zip(found.work, latencies, strict=True)]
+    return [(latency, instruction.issue, "p", instruction.unit, instruction.sectors)
+            for instruction, latency in zip(found.work, latencies, strict=True)]
 
 
 TEXTS = {"FFMA R1, R1, R1, R1": 6, "MUFU.RCP R1, R1": 24, "LDG.E R1, [R2.64]": 290,
@@ -333,11 +338,10 @@ def test_no_schedule_exceeds_the_bound(seed):
         found = bound(kernel, spread=spread, blocks=blocks, threads=32 * warps,
                       registers=registers, sms=sms, machine=machine,
                       coalesced=dice.random() < 0.5, carve_out=65536)
-        latencies = [max(machine.latency.get(pipe, 9), each.issue) for each, pipe in zip(
-            found.work, [{"FFMA": "fma", "MUFU": "xu"}.get(text.split(".")[0].split()[0], "")
-                         for text in texts] + ["cbu"], strict=True)]
-        latencies = [min(latency, each.chain) for latency, each in zip(latencies, found.work,
-                                                                       strict=True)]
+        pipes = [{"FFMA": "fma", "MUFU": "xu"}.get(text.split(".")[0].split()[0], "")
+                 for text in texts] + ["cbu"]
+        latencies = [min(max(machine.latency.get(pipe, 9), instruction.issue), instruction.chain)
+                     for instruction, pipe in zip(found.work, pipes, strict=True)]
         took = simulated(bare(found, latencies), blocks=blocks, warps=warps, sms=sms,
                          resident=found.resident, schedulers=4, dice=dice, policy=policy,
                          spread=spread)

@@ -121,7 +121,7 @@ def test_lines_labels_and_several_functions():
     text = listing({"first": [Line("NOP", label=".L_x_1"), Line("BRA `(.L_x_1)")],
                     "second": [Line("EXIT")]}, "sm_75")
     first, second = parse_sass(text)
-    assert [each.line for each in first.instructions] == [
+    assert [instruction.line for instruction in first.instructions] == [
         number for number, line in enumerate(text.split("\n"), 1) if "/*00" in line][:2]
     assert (first.labels, first.architecture, second.name) == ({".L_x_1": 0}, "sm_75", "second")
 
@@ -247,8 +247,8 @@ empty:
 
 
 def test_several_architectures_in_one_file():
-    assert [(each.name, each.architecture, len(each.instructions))
-            for each in parse_sass(SEVERAL)] == [("scale", "sm_75", 3), ("scale", "sm_90a", 1)]
+    assert [(kernel.name, kernel.architecture, len(kernel.instructions))
+            for kernel in parse_sass(SEVERAL)] == [("scale", "sm_75", 3), ("scale", "sm_90a", 1)]
     with pytest.raises(SassError, match=r"^line \d+: function scale is there 2 times$"):
         parse_sass(SEVERAL.replace("sm_90a", "sm_75"))
     with pytest.raises(SassError, match=r"not sm_100; cuobjdump -arch NAME writes one of several$"):
@@ -282,7 +282,7 @@ def test_opcodes_of_the_published_tables(name):
 
 def test_a_listing_without_machine_words_and_header():
     found = parse_sass("Function : f\n/*0000*/ NOP;\r\n/*0010*/ EXIT ; // end\n")
-    assert [each.name for each in found[0].instructions] == ["NOP", "EXIT"]
+    assert [instruction.name for instruction in found[0].instructions] == ["NOP", "EXIT"]
 
 
 @pytest.mark.parametrize(("text", "says"), [
@@ -372,8 +372,8 @@ def test_fuzz_of_toml(parse, text):
 
 
 @pytest.mark.parametrize(("name", "architecture"), [
-    (name, each) for name in THESIS_KERNELS for each in SYNTAXES
-    if name != "convolution" or each in ("sm_70", "sm_90")])  # it is large
+    (name, syntax) for name in THESIS_KERNELS for syntax in SYNTAXES
+    if name != "convolution" or syntax in ("sm_70", "sm_90")])  # it is large
 def test_listings_of_our_own_give_the_recomputed_totals(name, architecture):
     kernel = THESIS_KERNELS[name]
     found, = parse_sass(listing_of_steps(name, kernel.steps, architecture))
@@ -394,7 +394,7 @@ def test_listings_of_our_own_give_the_recomputed_totals(name, architecture):
 def test_unknown_opcodes_are_listed_all_at_once():
     kernel, = parse_sass(function("FOO R1", "BAR.FOO R1", "QUX R1, R2", "FOO.X R2", "LOP3 R1, R2"))
     found = missing_opcodes(kernel, LatencyFile())
-    assert [(each.name, each.lacks, len(each.lines)) for each in found] == [
+    assert [(item.name, item.lacks, len(item.lines)) for item in found] == [
         ("FOO", "opcode", 2), ("LOP3", "delay", 1), ("QUX", "opcode", 1)]
     own = parse_latencies("[opcode.FOO]\ndelay = 3\nkind = 'data'\npipeline = 'alu'\n"
                           "[opcode.QUX]\ndelay = 1\nkind = 'data'\n[opcode.LOP3]\ndelay = 7")
@@ -459,11 +459,11 @@ Resource usage:
 
 def test_resource_usage():
     found = parse_usage(USAGE)
-    assert [(each.name, each.registers, each.shared, each.architecture) for each in found] == [
+    assert [(item.name, item.registers, item.shared, item.architecture) for item in found] == [
         ("add", 12, 4096, "sm_80"), ("f(int*, int)", 40, 0, "sm_80")]
     for end in range(0, USAGE.index("REG:40") + 3, 5):
         found, said = attempt(parse_usage, USAGE[:end])
-        assert found is None or "f(int*, int)" not in [each.name for each in found]
+        assert found is None or "f(int*, int)" not in [item.name for item in found]
         assert "\n" not in said
     with pytest.raises(ValueError, match=r"^line \d+: function add has no REG$"):
         parse_usage(USAGE.replace("REG:12", "RAG:12"))
@@ -472,7 +472,7 @@ def test_resource_usage():
 def test_resource_usage_of_several_architectures():
     ptx = "\nFatbin ptx code:\n================\narch = sm_90\ncompressed\n"
     found = parse_usage(USAGE + USAGE.replace("sm_80", "sm_90").replace("REG:12", "REG:14") + ptx)
-    assert [(each.name, each.architecture, each.registers) for each in found] == [
+    assert [(item.name, item.architecture, item.registers) for item in found] == [
         ("add", "sm_80", 12), ("f(int*, int)", "sm_80", 40), ("add", "sm_90", 14),
         ("f(int*, int)", "sm_90", 40)]
 
@@ -492,8 +492,8 @@ ptxas info    : Used 40 registers
 
 
 def test_resource_usage_of_the_compiler():
-    assert [(each.name, each.architecture, each.registers, each.shared)
-            for each in parse_usage(COMPILED)] == [
+    assert [(usage.name, usage.architecture, usage.registers, usage.shared)
+            for usage in parse_usage(COMPILED)] == [
         ("add", "sm_80", 12, 4096), ("_Z3subPf", "sm_90a", 40, 0)]
     for end in range(0, len(COMPILED), 3):
         assert "\n" not in attempt(parse_usage, COMPILED[:end])[1]

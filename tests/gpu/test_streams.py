@@ -16,7 +16,7 @@ pytestmark = pytest.mark.unit
 
 def times(run):
     """First start and end of every operation."""
-    return {each.operation.name: (each.start, each.end) for each in run.operations}
+    return {ran.operation.name: (ran.start, ran.end) for ran in run.operations}
 
 
 def test_figure_4_7():
@@ -76,13 +76,13 @@ def check_run(gpu, run):
         for sm in range(gpu.sms):
             inside = [block for block in run.blocks if block.sm == sm
                       and block.start <= moment < block.end]
-            need = {each.operation.name: each.operation for each in run.operations}
+            need = {ran.operation.name: ran.operation for ran in run.operations}
             for thing in ("threads", "blocks", "shared", "registers"):
                 assert sum(need[block.operation].needs[thing] for block in inside) <= getattr(
                     gpu, thing)
-    assert all(each.launched <= each.head <= each.queued <= each.start < each.end
-               for each in run.operations)
-    assert len(run.blocks) == sum(each.operation.blocks for each in run.operations)
+    assert all(ran.launched <= ran.head <= ran.queued <= ran.start < ran.end
+               for ran in run.operations)
+    assert len(run.blocks) == sum(ran.operation.blocks for ran in run.operations)
 
 
 def random_streams(dice):
@@ -132,10 +132,10 @@ def test_the_rest_of_what_runs_is_needed():
                Stream("b", (Operation("K2", 1, 1, 1024),))]
     gpu = Gpu(sms=1)
     run = attack_run(gpu, streams, Attack({"a": ((0,),), "b": ((1,),)}))
-    response = next(each.response for each in run.operations if each.operation.name == "K2")
-    loose, right = (next(each.response for each in stream_bounds(gpu, streams, blocking=blocking
-                                                                  ).operations
-                         if each.operation == "K2") for blocking in (False, True))
+    response = next(ran.response for ran in run.operations if ran.operation.name == "K2")
+    bounds = (stream_bounds(gpu, streams, blocking=blocking) for blocking in (False, True))
+    loose, right = (next(operation.response for operation in bound.operations
+                         if operation.operation == "K2") for bound in bounds)
     assert (loose, response, right) == (1, 10, 12)
 
 
@@ -204,13 +204,13 @@ def test_trace():
     """Blocks in a lane of an SM do not overlap, and all of them are there."""
     run = simulate(*parse_streams(EXAMPLES["figure-4.7"]))
     events = trace_of(run)["traceEvents"]
-    blocks = [each for each in events if each.get("cat") == "block"]
+    blocks = [event for event in events if event.get("cat") == "block"]
     assert len(blocks) == len(run.blocks) == 20
     for one in blocks:
         assert not [other for other in blocks if other is not one and (one["pid"], one["tid"]) == (
             other["pid"], other["tid"]) and one["ts"] <= other["ts"] < one["ts"] + one["dur"]]
-    assert {"SM 0", "SM 1"} <= {each["args"]["name"] for each in events
-                                if each["name"] == "process_name"}
+    assert {"SM 0", "SM 1"} <= {event["args"]["name"] for event in events
+                                if event["name"] == "process_name"}
 
 
 def test_command(call, tmp_path):

@@ -130,8 +130,8 @@ def test_table_iv(requesters):
 
 def test_table_iv_between_its_columns():
     found = [Transaction(PAPER, requesters=n) for n in range(1, 12)]
-    assert [each.packets_per_window for each in found] == [7, 7, 5, 4, 3, 2, 2, 2, 1, 1, 1]
-    assert [each.windows for each in found] == [3, 3, 4, 4, 6, 8, 8, 8, 16, 16, 16]
+    assert [composed.packets_per_window for composed in found] == [7, 7, 5, 4, 3, 2, 2, 2, 1, 1, 1]
+    assert [composed.windows for composed in found] == [3, 3, 4, 4, 6, 8, 8, 8, 16, 16, 16]
 
 
 def test_table_iv_does_not_see_the_header_or_the_routers_alone():

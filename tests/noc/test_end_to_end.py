@@ -122,12 +122,12 @@ def test_span_is_the_longest_that_so_many_cycles_take(quarters):
 @pytest.mark.parametrize("competitors", [1, 8])
 def test_stages_add_up_to_the_whole(competitors):
     path = bounds.transaction(requesters=3, competitors=competitors)
-    known = {"quarters": 3, "cap": 9, "part": "ddr3-1600-module"}
-    found = bounds.stages(path, 600, **known)
+    parameters = {"quarters": 3, "cap": 9, "part": "ddr3-1600-module"}
+    found = bounds.stages(path, 600, **parameters)
     assert list(found) == ["fill", "first_packet", "flow", "dram"]
     assert found["fill"] == 3 * 512 + 1
     assert found["flow"] == bounds.arrivals(path, 600)[-1]
-    assert sum(found.values()) * 4 / 3 == bounds.written(path, 600, **known)
+    assert sum(found.values()) * 4 / 3 == bounds.written(path, 600, **parameters)
 
 
 # The picture
@@ -254,7 +254,7 @@ def test_the_search_finds_the_longest_start(requesters, competitors):
     At most 4 % of the starts are within 32 cycles of the longest: no luck finds it.
     """
     took = written_from(requesters, competitors)
-    assert sum(each > max(took) - 32 for each in took) < 64
+    assert sum(cycles > max(took) - 32 for cycles in took) < 64
     for seed in range(5):
         place, seen = searched(took, seed)
         assert took[place] == max(took) == seen[place]
@@ -273,5 +273,5 @@ def test_the_search_finds_planted_looseness():
         late[worst - 1] = late[worst] + 1  # the first that does not fit is one sooner
         place, _ = searched(late, requesters)
         assert (late[place], place) == (allowed + 1, (worst - 1) % 1024)
-        late = [each + 3 * ((place - worst) % 1024 < 3) for place, each in enumerate(took)]
+        late = [cycles + 3 * ((place - worst) % 1024 < 3) for place, cycles in enumerate(took)]
         assert late[searched(late, requesters)[0]] == allowed + 3

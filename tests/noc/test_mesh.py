@@ -121,10 +121,10 @@ def test_streams_that_are_none(flits, least, kind, says):
 
 
 def test_who_is_not_there_has_no_bound():
-    known = {"rows": 2, "columns": 2, "delta": 1, "depth": 4, "flits": 3, "pattern": HOTSPOT}
-    assert bounds.traversal(**known, source=3) > bounds.traversal(**known, source=1)
+    parameters = {"rows": 2, "columns": 2, "delta": 1, "depth": 4, "flits": 3, "pattern": HOTSPOT}
+    assert bounds.traversal(**parameters, source=3) > bounds.traversal(**parameters, source=1)
     with pytest.raises(NotCovered, match=r"^tile 0 does not send in pattern 0$"):
-        bounds.traversal(**known, source=0)
+        bounds.traversal(**parameters, source=0)
     found = Traversal(Mesh(1, 2), {"a": Stream(((0, 0), (0, 1)), 2)}, delta=1, depth=2)
     with pytest.raises(ValueError, match=r"^stream must be one of a, not 'b'$"):
         found.bound("b")
@@ -219,7 +219,7 @@ def test_no_packet_takes_longer_if_all_are_alike(seed):
 
 @pytest.mark.parametrize("flits", [2, 3, 4, 5, 9, 16])
 def test_a_hotspot_reaches_the_bound(flits):
-    """Everybody to one corner: every worst case is met, however packets fit a FIFO."""
+    """All tiles send to one corner: every worst case is met, however packets fit a FIFO."""
     mesh = Mesh(2, 2)
     routes = {str(n): xy_route(mesh, tile, (0, 0)) for n, tile in enumerate(mesh.tiles) if n}
     run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=2, depth=4, cycles=400, seed=1)

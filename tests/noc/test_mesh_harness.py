@@ -114,15 +114,15 @@ def test_pictures(tmp_path):
 
 def of_square(what, test, folder="", *, of="noc.mesh", **parameters):
     block = catalogue.load().find(of)
-    bound = next(entry.bound.name for entry in block.bounds if entry.what == what)
+    bound = next(binding.bound.name for binding in block.bounds if binding.what == what)
     found = witness.Witness(of, "square", bound, what, parameters, "cycle", 1, test, 0,
                             30, str(folder), "verilator", key_of(str(folder)), ())
     return found, block
 
 
 @unit
-@pytest.mark.parametrize(("what", "known", "way"), [
-    # everybody to the corner: west along the row, then north
+@pytest.mark.parametrize(("what", "known", "path"), [
+    # all tiles send to the corner: west along the row, then north
     ("traversal", {"pattern": 0, "source": 3},
      ["router_1_1.input_4.want", "router_1_1.output_3.owner", "router_1_0.input_1.want",
       "router_1_0.output_0.owner", "router_0_0.input_2.want", "router_0_0.output_4.owner"]),
@@ -132,11 +132,11 @@ def of_square(what, test, folder="", *, of="noc.mesh", **parameters):
     ("alone", {"source": 0, "target": 1},
      ["router_0_0.input_4.want", "router_0_0.output_1.owner", "router_0_1.input_3.want",
       "router_0_1.output_4.owner"])])
-def test_a_waveform_follows_the_way(what, known, way):
+def test_a_waveform_follows_the_path(what, known, path):
     shown = witness.signals_for(*of_square(what, "", **known))
     assert [name for name in shown if name.endswith((".want", ".owner"))] == [
-        *way]
-    assert len(shown) == len(way) // 2 * 5
+        *path]
+    assert len(shown) == len(path) // 2 * 5
 
 
 @unit

@@ -26,9 +26,9 @@ def test_converts_alone():
 
 @unit
 def test_transfer_is_made_of_its_parts():
-    known = {"payload": 5, "period": 40, "length": 14, "offset": 0}
-    alone = transfer(words=5, routers=3, delta=1, **known)
-    assert alone == bounds.injection(words=5, crossing=0, **known) + 6 + 8 - 1
-    assert transfer(words=6, routers=3, delta=1, **known) > alone
+    parameters = {"payload": 5, "period": 40, "length": 14, "offset": 0}
+    alone = transfer(words=5, routers=3, delta=1, **parameters)
+    assert alone == bounds.injection(words=5, crossing=0, **parameters) + 6 + 8 - 1
+    assert transfer(words=6, routers=3, delta=1, **parameters) > alone
     with pytest.raises(NotCovered, match=r"^delta must be a whole number of at least 1, not 0$"):
-        transfer(words=5, routers=3, delta=0, **known)
+        transfer(words=5, routers=3, delta=0, **parameters)

@@ -82,19 +82,19 @@ def test_a_window_that_is_all_of_the_period_is_none():
     assert bounds.window_wait(flits=66, period=100, length=100, crossing=40, offset=0) == 0
     assert wait(99, 66, period=100, length=100) == 0
     assert wait(99, 66, period=101, length=100) == 2
-    known = {"period": 9, "length": 9, "crossing": 0, "offset": 0}
-    assert bounds.injection(words=5, payload=4, **known) == 4 + 5 + 6 + 3
+    parameters = {"period": 9, "length": 9, "crossing": 0, "offset": 0}
+    assert bounds.injection(words=5, payload=4, **parameters) == 4 + 5 + 6 + 3
 
 
 @unit
 def test_before_the_first_window():
     """No window is open until offset + 2 cycles after reset, not even one that is all of the
     period; once it is, it is as if it had always been."""
-    known = {"period": 59, "length": 59, "crossing": 1, "offset": 54}
-    assert bounds.window_wait(flits=4, **known) == 49
-    assert bounds.injection(words=2, payload=4, **known) == 60
-    assert bounds.window_wait(flits=4, opened=1, **known) == 0
-    assert bounds.injection(words=2, payload=4, opened=1, **known) == 11
+    parameters = {"period": 59, "length": 59, "crossing": 1, "offset": 54}
+    assert bounds.window_wait(flits=4, **parameters) == 49
+    assert bounds.injection(words=2, payload=4, **parameters) == 60
+    assert bounds.window_wait(flits=4, opened=1, **parameters) == 0
+    assert bounds.injection(words=2, payload=4, opened=1, **parameters) == 11
     assert bounds.window_wait(flits=66, offset=1023, **PAPER) == 1025 - 69
     first = transfer(words=2, payload=4, period=59, length=59, offset=54, routers=1, delta=2)
     assert first == 60 + 3 + 5 - 1
@@ -109,7 +109,7 @@ def test_the_model_keeps_the_bounds_from_reset_on(seed):
     length, crossing = rng.choice([period, rng.randint(6, period)]), rng.randint(0, 3)
     window = Window(period, rng.randrange(period), length, crossing)
     words = rng.randint(1, 3 * payload)
-    known = {"period": period, "length": length, "crossing": crossing, "offset": window.offset}
+    parameters = {"period": period, "length": length, "crossing": crossing, "offset": window.offset}
     if not window.takes(min(words, payload) + 2):
         return
     for start in (0, rng.randint(1, 10), rng.randint(0, 3 * period)):
@@ -123,7 +123,7 @@ def test_the_model_keeps_the_bounds_from_reset_on(seed):
             left -= reads and left > 0
         opened = int(start + min(words, payload) + 5 > window.offset + 2)
         for flag in {0, opened}:
-            bound = bounds.injection(words=words, payload=payload, opened=flag, **known)
+            bound = bounds.injection(words=words, payload=payload, opened=flag, **parameters)
             assert ended - start + 1 <= bound, (start, flag)
 
 
@@ -154,13 +154,13 @@ def test_windows_without_a_bound(wrong, says):
 
 @unit
 def test_first_header():
-    known = {"period": 100, "length": 50, "crossing": 0, "offset": 20}
-    assert bounds.first_header(words=4, payload=4, **known) == 10 + bounds.window_wait(
-        flits=6, **known)
-    assert bounds.first_header(words=9, payload=4, **known) == bounds.first_header(
-        words=4, payload=4, **known)
+    parameters = {"period": 100, "length": 50, "crossing": 0, "offset": 20}
+    assert bounds.first_header(words=4, payload=4, **parameters) == 10 + bounds.window_wait(
+        flits=6, **parameters)
+    assert bounds.first_header(words=9, payload=4, **parameters) == bounds.first_header(
+        words=4, payload=4, **parameters)
     with pytest.raises(NotCovered, match="a packet of 6 flits never fits"):
-        bounds.first_header(words=4, payload=4, **{**known, "length": 5})
+        bounds.first_header(words=4, payload=4, **{**parameters, "length": 5})
 
 
 @unit

@@ -95,9 +95,9 @@ def verdicts(name, **given):
     """Of the lifetimes, and of the instructions."""
     block, groups = load().find(name), measured(name, **given)
     configuration = block.configurations[CONFIGURATION[name]]
-    entries = {entry.what.removesuffix("_given"): entry for entry in block.bounds}
+    entries = {binding.what.removesuffix("_given"): binding for binding in block.bounds}
     return {what: judge_bound(block, CONFIGURATION[name], configuration, entries[what],
-                              [each for each in groups if each[1].what == what], ())
+                              [group for group in groups if group[1].what == what], ())
             for what in (*LIVES.values(), "instruction")}
 
 
@@ -128,7 +128,7 @@ def test_what_the_rtl_takes():
     *(("noc.handshake_mesh", given) for given in GIVEN), ("noc.pipelined_mesh", "to_core_cycles")])
 def test_the_rtls_constant_alone_is_a_violation(name, given):
     """The configuration says one cycle more, and no formula follows it; a write has no part in the
-    cycles after its way to the memory."""
+    cycles after its path to the memory."""
     found = verdicts(name, **{given: GIVEN[given] + 1})
     right = {"write"} if given != "to_memory_cycles" else set()
     assert as_said(found) == right

@@ -1,4 +1,4 @@
-"""SHMAC's packets and their ways: against the hardware's layout, and against XY routes."""
+"""SHMAC's packets and their routes: against the hardware's layout, and against XY routes."""
 
 import pytest
 from amaranth.hdl import Const

@@ -165,9 +165,10 @@ def _by_search(flows):
         channels(xy_route(SMALL.mesh, flow.source, flow.destination)))} for flow in flows]
 
     def apart(a, b, offsets):
-        return all(not {(offsets[a] + used[a][each] + n) % SMALL.period for n in range(length[a])}
-                   & {(offsets[b] + used[b][each] + n) % SMALL.period for n in range(length[b])}
-                   for each in used[a].keys() & used[b].keys())
+        return all(not {(offsets[a] + used[a][channel] + n) % SMALL.period
+                        for n in range(length[a])}
+                   & {(offsets[b] + used[b][channel] + n) % SMALL.period for n in range(length[b])}
+                   for channel in used[a].keys() & used[b].keys())
 
     def extend(offsets):
         if len(offsets) == len(flows):

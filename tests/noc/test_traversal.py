@@ -21,7 +21,7 @@ def bound_of(network, kind=Traversal):
 
 
 def alike_bound_of(network):
-    """The bound for packets of one length, or None if they are not, or anybody pauses or stalls."""
+    """The bound for packets of one length, or None if lengths differ, or a stream pauses."""
     streams = network.streams.values()
     lengths = {length for stream in streams for length in (stream.least, stream.flits)}
     if len(lengths) > 1 or network.stalls or any(stream.pauses for stream in streams):
@@ -37,7 +37,7 @@ def exceeded(networks, *, plans, cycles, kind=Traversal):
     found, packets = [], 0
     for seed, network in networks:
         both = [each for each in (bound_of(network, kind), alike_bound_of(network)) if each]
-        allowed = {name: min(each.bound(name) for each in both) if kind is Traversal
+        allowed = {name: min(network.bound(name) for network in both) if kind is Traversal
                    else both[0].bound(name) for name in network.streams}
         rng = random.Random(seed)
         for _ in range(plans):
@@ -98,9 +98,9 @@ def test_the_rest_of_a_long_packet_is_in_the_way():
 
 def test_the_harness_of_four():
     """5 flits, permutation 26, tile 14: 26 cycles on the RTL, where 23 were allowed."""
-    known = {"rows": 4, "columns": 4, "delta": 2, "depth": 4}
-    assert bounds.traversal(**known, flits=5, pattern=26, source=14) >= 26
-    assert bounds.traversal(**known, flits=10, pattern=56, source=8) >= 53
+    parameters = {"rows": 4, "columns": 4, "delta": 2, "depth": 4}
+    assert bounds.traversal(**parameters, flits=5, pattern=26, source=14) >= 26
+    assert bounds.traversal(**parameters, flits=10, pattern=56, source=8) >= 53
 
 
 # The search
@@ -136,8 +136,8 @@ class Hurried(Traversal):
     """No sender pauses."""
 
     def __init__(self, mesh, streams, **known):
-        super().__init__(mesh, {name: Stream(each.route, each.flits, each.least)
-                                for name, each in streams.items()}, **known)
+        super().__init__(mesh, {name: Stream(stream.route, stream.flits, stream.least)
+                                for name, stream in streams.items()}, **known)
 
 
 class Ready(Traversal):
@@ -167,24 +167,24 @@ def test_the_search_finds_what_a_bound_forgets(kind):
 def test_pauses_and_stalls_cost_what_they_last():
     """Of a packet that meets no other: its own pauses, and the stalls of each of its flits."""
     mesh, route = Mesh(2, 2), ((0, 0), (0, 1))
-    known = {"delta": 2, "depth": 4}
-    alone = Traversal(mesh, {"a": Stream(route, 6)}, **known).bound("a")
+    parameters = {"delta": 2, "depth": 4}
+    alone = Traversal(mesh, {"a": Stream(route, 6)}, **parameters).bound("a")
     assert alone == bounds.t_noc(delta=2, flits=6, routers=2)
-    assert Traversal(mesh, {"a": Stream(route, 6, None, 7)}, **known).bound("a") == alone + 7
-    stalled = Traversal(mesh, {"a": Stream(route, 6)}, stalls=3, **known).bound("a")
+    assert Traversal(mesh, {"a": Stream(route, 6, None, 7)}, **parameters).bound("a") == alone + 7
+    stalled = Traversal(mesh, {"a": Stream(route, 6)}, stalls=3, **parameters).bound("a")
     assert stalled >= alone + 6 * 3
 
 
 def test_crowds_have_bounds():
-    known = {"rows": 2, "columns": 3, "delta": 2, "depth": 4, "longest": 7}
+    parameters = {"rows": 2, "columns": 3, "delta": 2, "depth": 4, "longest": 7}
     streams, stalls = crowd(Mesh(2, 3), 5, 7)
     direct = Traversal(Mesh(2, 3), streams, delta=2, depth=4, stalls=stalls)
     for name in streams:
-        assert bounds.crowd_traversal(**known, crowd=5, stream=int(name)) == direct.bound(name)
+        assert bounds.crowd_traversal(**parameters, crowd=5, stream=int(name)) == direct.bound(name)
     with pytest.raises(NotCovered, match=r"^stream must be one of 0, .*, not '99' \(crowd 5\)$"):
-        bounds.crowd_traversal(**known, crowd=5, stream=99)
+        bounds.crowd_traversal(**parameters, crowd=5, stream=99)
     with pytest.raises(NotCovered, match=r"^crowd must be a whole number of at least 0, not -1$"):
-        bounds.crowd_traversal(**known, crowd=-1, stream=0)
+        bounds.crowd_traversal(**parameters, crowd=-1, stream=0)
     with pytest.raises(ValueError, match=r"^longest packet must be at least 2, not 1$"):
         crowd(Mesh(2, 3), 5, 1)
     with pytest.raises(ValueError, match=r"^crowd must be at least 0, not -1$"):

@@ -66,7 +66,7 @@ def test_headers_hold_a_route():
 
 
 @unit
-def test_the_longest_way_of_8_by_8_fits_a_header():
+def test_the_longest_route_of_8_by_8_fits_a_header():
     header = source_header(ports(xy_route(Mesh(8, 8), (0, 0), (7, 7))))
     assert header.bit_length() <= 32
 
@@ -76,9 +76,9 @@ def test_bounds():
     assert bounds.t_noc(delta=5, flits=66, routers=4) == 90
     assert bounds.packet_hop(delta=1, flits=66, contenders=4, rival_flits=66) == 2 + 66 + 3 * 66
     for name in ("delta", "flits", "contenders", "rival_flits"):
-        known = {"delta": 1, "flits": 1, "contenders": 1, "rival_flits": 1, name: 0}
+        parameters = {"delta": 1, "flits": 1, "contenders": 1, "rival_flits": 1, name: 0}
         with pytest.raises(NotCovered, match=f"^{name} must be a whole number of at least 1"):
-            bounds.packet_hop(**known)
+            bounds.packet_hop(**parameters)
 
 
 # RTL against golden model

@@ -164,7 +164,7 @@ def test_bounds_cover_the_domain(block):
         for name, values in configuration.values.items():
             corners = [{**corner, name: value} for corner in corners
                        for value in (values[0], values[-1])]
-        for observed in (each for each in block.bounds if each.exhaustive):
+        for observed in (binding for binding in block.bounds if binding.exhaustive):
             for number, corner in enumerate(corners):
                 try:
                     cycles = observed.bound.of({**configuration.parameters, **corner})

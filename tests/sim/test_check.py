@@ -349,8 +349,8 @@ def test_a_waveform_has_the_requests_that_hardware_printed(tmp_path, name):
         if what in top.classed or probe.declared():
             continue  # printed only for what testbenches have declared
         found, began = sampled(outcome.waveform, probe, component)
-        for seen, rows, many in zip([each for each in printed if each.what == what], found, began,
-                                    strict=True):
+        groups = [group for group in printed if group.what == what]
+        for seen, rows, many in zip(groups, found, began, strict=True):
             rows[:, :2] += 1  # hardware counts the edge at time 0
             assert (rows[:, :3] == seen.ended).all()
             assert many == len(seen.began)

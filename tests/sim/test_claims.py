@@ -26,15 +26,16 @@ def with_bound(block, what, change):
         return dataclasses.replace(bound, function=function)
 
     return dataclasses.replace(block, bounds=tuple(
-        dataclasses.replace(entry, bound=changed(entry.bound)) if entry.what == what else entry
-        for entry in block.bounds))
+        dataclasses.replace(binding, bound=changed(binding.bound)) if binding.what == what
+        else binding
+        for binding in block.bounds))
 
 
 @pytest.mark.unit
 def test_every_claim_is_measured_by_a_probe():
     """And a testbench has nothing by which it could say what a request took."""
-    assert not [f"{block.name} {entry.what}" for block in catalogue.load()
-                for entry in block.bounds if entry.probe is None]
+    assert not [f"{block.name} {binding.what}" for block in catalogue.load()
+                for binding in block.bounds if binding.probe is None]
     assert not [name for name in vars(Bench) if "observe" in name]
 
 
@@ -44,19 +45,20 @@ def test_what_requesters_know_beforehand_has_its_range():
     loose = {}
     for block in catalogue.load():
         own = {*inspect.signature(block.component).parameters,
-               *(name for each in block.configurations.values() for name in each.parameters)}
-        for entry in block.bounds:
-            if entry.bound.kind == "bound":
-                found = {*entry.bound.parameters} - own - {*entry.bound.ranges}
-                loose |= {f"{block.name} {entry.what}": found} if found else {}
+               *(name for configuration in block.configurations.values()
+                 for name in configuration.parameters)}
+        for binding in block.bounds:
+            if binding.bound.kind == "bound":
+                found = {*binding.bound.parameters} - own - {*binding.bound.ranges}
+                loose |= {f"{block.name} {binding.what}": found} if found else {}
     assert loose == {}
 
 
 @pytest.mark.unit
 def test_what_follows_the_very_input_is_a_prediction():
     """A formula of a whole input, whose time it knows to the cycle, is no worst case of a class."""
-    kinds = {f"{block.name} {entry.what}": entry.bound.kind
-             for block in catalogue.load() for entry in block.bounds}
+    kinds = {f"{block.name} {binding.what}": binding.bound.kind
+             for block in catalogue.load() for binding in block.bounds}
     for name in ("dram.axi_port read_alone", "dram.axi_port write_alone",
                  "dram.stride_sequencer tile", "dram.index_iterator request",
                  "systolic.output_stationary macs", "systolic.output_stationary product",
@@ -82,11 +84,12 @@ def test_no_claim_is_another_one_under_another_name():
 def test_a_bound_of_a_cycle_less_is_refuted(which, tmp_path):
     name, of, what = which
     block = catalogue.load().find(name)
-    claim = next(each for each in block.properties if each.name == of)
+    claim = next(claim for claim in block.properties if claim.name == of)
     less = with_bound(block, what, lambda cycles: cycles - 1)
     instance = claim.instances[0]
-    assert {each.what: each.limit for each in claims_of(less, claim, instance)}[what] == {
-        each.what: each.limit for each in claims_of(block, claim, instance)}[what] - 1
+    assert {asserted.what: asserted.limit
+            for asserted in claims_of(less, claim, instance)}[what] == {
+        asserted.what: asserted.limit for asserted in claims_of(block, claim, instance)}[what] - 1
     found = prove(less, claim, instance, folder=tmp_path)
     assert found.status == "failed"
     assert f"{what}: a request takes more than" in found.detail

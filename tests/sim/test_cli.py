@@ -275,7 +275,7 @@ def test_list_is_sorted_and_says_what_is_the_default(call):
 def test_bound_has_values_without_options(call):
     [row] = json.loads(call("bound", "noc.arbiter", "--json").stdout)
     assert row["unit"] == "grants"
-    assert [(each["configuration"], each["value"]) for each in row["values"]] == [
+    assert [(value["configuration"], value["value"]) for value in row["values"]] == [
         ("four", 4), ("paper", 11)]
     text = call("bound", "noc.arbiter").stdout
     assert "11 grants, requesters 11" in text

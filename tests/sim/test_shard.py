@@ -39,7 +39,7 @@ def collected(pytester):
 @pytest.mark.parametrize("parts", [1, 2, 4])
 def test_parts_are_a_partition(collected, parts):
     found = [collected("--thorough", f"--shard={part}/{parts}") for part in range(1, parts + 1)]
-    assert all(len(each) > 40 / parts for each in found)
+    assert all(len(shard) > 40 / parts for shard in found)
     assert sorted(name for names in found for name in names) == sorted(collected("--thorough"))
     assert len(collected("--thorough")) == 60
 

@@ -191,7 +191,7 @@ def test_ctrl_c_while_it_compiles(begin, tmp_path):
 
 @pytest.mark.thorough
 def test_sigterm(begin, tmp_path):
-    """A batch system's way to stop: as with Ctrl-C, and with the page that was named."""
+    """How a batch system stops a run: as with Ctrl-C, and with the page that was named."""
     process = begin("--catalogue", "faults", "regress", "test.slow", *QUICK, "-j", 2, "-o",
                     "my run", CYCLEBOUND_CATALOGUE="")
     assert halfway(tmp_path / "my run")

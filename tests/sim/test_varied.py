@@ -44,7 +44,8 @@ def test_all_of_a_block_is_changed():
     block = load().find("noc.arbiter")
     found = varied(block, THREE)
     assert found.names == {"four": "four+count=3", "paper": "paper+count=3"}
-    assert {name: each.parameters for name, each in found.block.configurations.items()} == {
+    assert {name: configuration.parameters
+            for name, configuration in found.block.configurations.items()} == {
         "four+count=3": {"count": 3}, "paper+count=3": {"count": 3}}
     assert found.block.testbenches[0].quick == ("four+count=3",)
     assert found.block.fpga.configuration == "paper+count=3"
@@ -70,7 +71,7 @@ def test_a_property_that_depends_on_nothing_changed_is_kept():
                                 independent={"count": "it counts nothing"})
     small = dataclasses.replace(claim, name="small", independent={})
     found = varied(dataclasses.replace(block, properties=(claim, small)), THREE).block
-    assert [each.instances for each in found.properties] == [({},), ()]
+    assert [claim.instances for claim in found.properties] == [({},), ()]
 
 
 @unit
@@ -178,8 +179,8 @@ def test_a_proof_on_another_machine_covers_a_part(own_part, tmp_path, monkeypatc
         block = varied(load().find("dram.command_generator"), changes).block
         return dataclasses.replace(
             block, bounds=(dataclasses.replace(block.bounds[0], proved_by=("queues",)),),
-            properties=tuple(dataclasses.replace(each, quick=1) for each in block.properties
-                             if each.name == "queues"))
+            properties=tuple(dataclasses.replace(claim, quick=1) for claim in block.properties
+                             if claim.name == "queues"))
 
     claim = proofs_of(Plan([proved()], tmp_path, changes=changes))[0]
     monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "elsewhere"))

@@ -58,7 +58,7 @@ def test_every_block_exports_without_a_warning(block, name):
         warnings.simplefilter("always", UnusedElaboratable)
         made = export(block, block.configurations[name].parameters)
         gc.collect()
-    assert [str(each.message) for each in unused] == []
+    assert [str(warning.message) for warning in unused] == []
     assert lint(made, block.unused_inputs) == []
 
 
@@ -92,7 +92,7 @@ def test_a_part_that_is_left_unused_is_noticed():
         exec(compile("made(count=2)", "<a file without our first line>", "exec"),
              {"made": RoundRobinArbiter})
         gc.collect()
-    assert any("RoundRobinArbiter" in str(each.message) for each in unused)
+    assert any("RoundRobinArbiter" in str(warning.message) for warning in unused)
 
 
 def test_text_is_headed_and_the_same_every_time():

@@ -50,7 +50,8 @@ def any_operand(rng: random.Random, slot, label_count: int):
 
 def any_instruction(rng: random.Random, label_count: int = 1, names=None) -> Instruction:
     while True:
-        operation = rng.choice([each for each in TABLE if names is None or each.name in names])
+        operation = rng.choice([operation
+                                for operation in TABLE if names is None or operation.name in names])
         found = Instruction(operation.name, rng.choice(operation.subops), tuple(
             any_operand(rng, slot, label_count) for slot in operation.slots))
         if not illegal(found):

@@ -70,13 +70,13 @@ def no_overlap(ran, policy):
              Policy.COMPUTE: [("compute", "scratchpad"), ("dram",)]}.get(
         policy, [("compute",), ("dram",)])
     for resources in kinds:
-        phases = sorted((each for each in ran.phases if each.resource in resources),
+        phases = sorted((phase for phase in ran.phases if phase.resource in resources),
                         key=lambda each: each.start)
         assert all(a.end <= b.start for a, b in itertools.pairwise(phases))
     for slot in (0, 1):
-        phases = [each for each in ran.phases if each.slot == slot]
+        phases = [phase for phase in ran.phases if phase.slot == slot]
         assert all(a.end <= b.start for a, b in itertools.pairwise(phases))
-    assert ran.cycles == max(each.end for each in ran.phases)
+    assert ran.cycles == max(phase.end for phase in ran.phases)
 
 
 def test_policies_differ_where_scratchpads_are_used():

@@ -26,7 +26,7 @@ def one(text):
 def problems(text):
     with pytest.raises(AssemblyError) as raised:
         assemble(text, "k.sas")
-    return [str(each) for each in raised.value.problems]
+    return [str(problem) for problem in raised.value.problems]
 
 
 @pytest.mark.parametrize("text", [
@@ -153,7 +153,7 @@ def test_a_line_that_does_not_assemble(text, says):
 
 def test_all_problems_of_a_file_come_at_once_in_order():
     found = problems("0 0 8\n.text\nfoo\nl: add v1\nj m\nmul v1 v2 v99\nexit")
-    assert [each.split(":")[1] for each in found] == ["1", "3", "4", "5", "6"]
+    assert [message.split(":")[1] for message in found] == ["1", "3", "4", "5", "6"]
 
 
 def test_a_program_too_long():
@@ -188,7 +188,7 @@ def test_a_pop_that_is_legal_on_one_way_only():
 def test_too_many_ways_are_refused(monkeypatch):
     monkeypatch.setattr("cyclebound.golden.simd.control_stack.STATES", 10)
     assert problems(nested(16)) == [
-        "k.sas:12:1: stack: more than 10 ways lead through the program"]
+        "k.sas:12:1: stack: more than 10 paths lead through the program"]
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -204,8 +204,8 @@ def test_kernels_there_and_back(name):
 
 def test_any_instructions_there_and_back(instruction):
     rng = random.Random(3)
-    plain = {each.name for each in TABLE} - {"j", "sicj", "bra", "call", "cpush", "cpop", "exit",
-                                             "cmask", "brk", "ret"}
+    plain = {operation.name for operation in TABLE} - {
+        "j", "sicj", "bra", "call", "cpush", "cpop", "exit", "cmask", "brk", "ret"}
     head = "".join(f"{i} {i * 4096} 16 1\n" for i in range(32))
     for _ in range(12):
         made = tuple(instruction(rng, 1, plain) for _ in range(50))

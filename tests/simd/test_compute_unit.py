@@ -49,7 +49,7 @@ def test_the_decoder_refuses_what_the_table_refuses(instruction):
     simulator.add_testbench(bench)
     simulator.run()
     legal = [_legal(word) for word in words]
-    assert [not each for each in found] == legal
+    assert [not message for message in found] == legal
     assert 250 < sum(legal) < len(legal) - 250
 
 
@@ -119,8 +119,8 @@ def test_random_instructions_reach_every_operation():
     for seed in range(60):
         text = random_instructions(seed, machine)
         assert text == random_instructions(seed, machine)
-        seen |= {each.name for each in assemble(text).instructions}
-    assert {each.name for each in TABLE} - seen == set()
+        seen |= {instruction.name for instruction in assemble(text).instructions}
+    assert {operation.name for operation in TABLE} - seen == set()
 
 
 def test_a_plan_has_all_work_groups():

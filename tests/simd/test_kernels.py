@@ -15,7 +15,7 @@ pytestmark = pytest.mark.unit
 
 def test_every_kernel_has_a_reference():
     assert set(REFERENCES) == set(KERNELS)
-    assert len({each.paper for each in REFERENCES.values()} - {""}) == 15
+    assert len({reference.paper for reference in REFERENCES.values()} - {""}) == 15
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -40,7 +40,7 @@ def test_sizes_in_the_source_suit_the_full_grid(name):
     program, reference = assemble_file(kernel_path(name)), REFERENCES[name]
     grid = Grid(reference.x, reference.y, MACHINES["paper"], reference.width)
     assert grid.count >= 2
-    largest = max(each.words for each in program.buffers.values())
+    largest = max(buffer.words for buffer in program.buffers.values())
     assert largest >= grid.x * grid.y
 
 

@@ -163,7 +163,7 @@ def compare(seed, policies, mix=None):
                            part=part_named("ddr4-3200aa-x16")).run()
         assert all(np.array_equal(words, again[number]) for number, words in wanted.items())
         for slot in (0, 1):
-            phases = [each for each in timed.phases if each.slot == slot]
+            phases = [phase for phase in timed.phases if phase.slot == slot]
             assert all(a.end <= b.start for a, b in itertools.pairwise(phases))
     return kernel
 
@@ -209,7 +209,7 @@ def test_kernels_with_branches_and_without_conditional_moves():
                 for part in ("body", "other", "first", "then"):
                     yield from moves(getattr(node, part, ()), inner)
 
-    found = [each for kernel in kernels for each in moves(kernel.tree)]
+    found = [move for kernel in kernels for move in moves(kernel.tree)]
     assert found
     assert not any(found)
 

@@ -315,8 +315,8 @@ def test_a_grid_or_machine_that_there_is_not(make, says):
 def test_work_groups_of_a_grid():
     grid = Grid(100, 3, SMALL, 32)
     assert (grid.height, grid.count) == (2, 8)
-    assert [(each.x, each.y) for each in grid.places()][:5] == [(0, 0), (32, 0), (64, 0), (96, 0),
-                                                               (0, 2)]
+    assert [(place.x, place.y) for place in grid.places()][:5] == [
+        (0, 0), (32, 0), (64, 0), (96, 0), (0, 2)]
     assert Grid(1, 1, SMALL).width == 2
     assert Grid(5000, 1, MACHINES["paper"]).width == 1024
 

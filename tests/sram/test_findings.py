@@ -9,7 +9,7 @@ pytestmark = pytest.mark.unit
 
 
 def duration(requesters: int, words: int, victim: int, last_served: int) -> int:
-    """Cycles of a transaction of ``words`` words while everybody else always asks."""
+    """Cycles of a transaction of ``words`` words while all others always ask."""
     bank = BankModel(requesters=requesters, word_bytes=1)
     bank.step({last_served: Access(0)})
     cycles = 0

@@ -307,4 +307,4 @@ def test_random_bytes_are_refused(tmp_path):
         except UserError as error:
             said.append(str(error))
     assert said
-    assert not any("\n" in each for each in said)
+    assert not any("\n" in message for message in said)

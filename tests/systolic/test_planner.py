@@ -151,7 +151,7 @@ def test_rows_stay_where_there_is_a_convolution():
     assert compare(layer, 3, 2)[-1].cycles == row_completion(rows=3, taps=3, width=7, passes=12)
     for other, pes in ((Convolution("c", 6, 7, 2, 3, 3, stride=2), (4, 4)), (layer, (1, 2)),
                        (layer.product, (4, 4))):
-        assert "row stationary" not in [each.dataflow for each in compare(other, *pes)]
+        assert "row stationary" not in [dataflow.dataflow for dataflow in compare(other, *pes)]
 
 
 def test_a_command_has_16_bits_for_each_dimension():

@@ -19,7 +19,7 @@ TOO_EARLY = Mutant("systolic.weight_stationary", "a weight is overwritten before
 
 
 def proof_of(block, folder, rows, columns, *, double_buffer, name="timing", width=1):
-    claim = next(each for each in block.properties if each.name == name)
+    claim = next(claim for claim in block.properties if claim.name == name)
     return prove(block, claim, {
         "rows": rows, "columns": columns, "operand_width": width,
         "accumulator_width": 2 * width, "double_buffer": double_buffer}, folder=folder)

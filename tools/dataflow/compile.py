@@ -56,8 +56,8 @@ class Compiler(Valuer):
 
     def _assign_many(self, targets: list[ast.expr], values: list[ast.expr], node: ast.stmt,
                      scope: Scope) -> None:
-        if len(targets) != len(values) or any(isinstance(each, ast.Starred)
-                                              for each in (*targets, *values)):
+        if len(targets) != len(values) or any(isinstance(part, ast.Starred)
+                                              for part in (*targets, *values)):
             raise self.fail(node, f"'{ast.unparse(node)}' cannot be mapped")
         found = [self.expression(value, scope) for value in values]
         for target, value in zip(targets, found, strict=True):
@@ -135,9 +135,9 @@ class Compiler(Valuer):
                     partial[name] = branch.partial.get(name, (branch.guards, branch.find(name)))
             else:
                 known = [branch.partial[name] for branch in branches if name in branch.partial]
-                if all(each == known[0] for each in known) and (hidden or len(known) == 2):
+                if all(value == known[0] for value in known) and (hidden or len(known) == 2):
                     partial[name] = known[0]
-        scope.partial = {name: each for name, each in partial.items() if name not in scope.names}
+        scope.partial = {name: value for name, value in partial.items() if name not in scope.names}
 
 def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
     """The graph of a kernel without loops.

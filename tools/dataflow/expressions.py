@@ -220,7 +220,7 @@ class _Emitter:
             return constant(np.uint32(found).view(np.float32))
         if name == "/":
             return constant(np.uint32(special.divide(*bits)).view(np.float32))
-        numbers = [np.uint32(each).view(np.float32) for each in bits]
+        numbers = [np.uint32(bit).view(np.float32) for bit in bits]
         with np.errstate(all="ignore"):
             found = numbers[0] if name in ("float", "float32") else _KNOWN[name](*numbers)
         return constant(bool(found) if isinstance(found, (bool, np.bool_)) else np.float32(found))
@@ -249,7 +249,7 @@ def emit(compiler, node: ast.expr, name: str, *values: Value) -> Value:
     if name not in _ARITY and name not in _KNOWN and name not in ("ltu", "leu", "shr", "idiv",
                                                                   "**"):
         raise this.fail(f"function {name} cannot be mapped; there are "
-                        f"{', '.join(each for each in FUNCTIONS if each != 'range')}"
+                        f"{', '.join(function for function in FUNCTIONS if function != 'range')}"
                         if name.isidentifier() and name.islower() else
                         f"'{ast.unparse(node)}' cannot be mapped")
     arity = _ARITY.get(name, 2)

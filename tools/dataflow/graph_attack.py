@@ -186,13 +186,13 @@ class Scene:
             if len(best) < 4 or rng.random() < 0.25:
                 share = rng.choice((0.1, 0.3, 0.6, 0.9))
                 period = rng.choice((1, 2, 64)) * self.depth
-                drawn = {each: self.access(rng, share) for each in accesses}
+                drawn = {access: self.access(rng, share) for access in accesses}
                 yield {(unit, number): drawn[unit, number % period]
                        for unit, number in accesses}
             else:
                 changed = set(rng.sample(accesses, max(1, len(accesses) // rng.choice((4, 20, 60)))
                                          if accesses else 0))
-                yield rng.choice(best)[1] | {each: self.access(rng, 0.5) for each in changed}
+                yield rng.choice(best)[1] | {access: self.access(rng, 0.5) for access in changed}
 
 
 def random_scene(rng: random.Random, grid: Grid | None = None) -> Scene:
@@ -260,8 +260,8 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
         sys.exit(__doc__)
     found, nearest = attack(int(arguments[0]), seed=int(arguments[1]))
-    for each in found:
-        print(each)
+    for finding in found:
+        print(finding)
     print(f"{arguments[0]} runs, {len(found)} over the bound, the nearest {nearest:.3f} of it")
     return int(bool(found))
 

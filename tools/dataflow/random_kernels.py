@@ -57,7 +57,7 @@ class _Writer:
     # -- expressions -------------------------------------------------------------------------------
 
     def names(self, kind: str) -> list[str]:
-        return [name for name, each in self.kinds.items() if each == kind]
+        return [name for name, own in self.kinds.items() if own == kind]
 
     def own(self) -> str:
         """An index of this thread's."""
@@ -234,7 +234,7 @@ def kernel_of(source: str, file: str) -> Kernel:
     linecache.cache[file] = (len(source), None, source.splitlines(True), file)
     space = {name: getattr(language, name) for name in language.__all__}
     exec(compile(source, file, "exec"), space)
-    return next(each for each in space.values() if isinstance(each, Kernel))
+    return next(value for value in space.values() if isinstance(value, Kernel))
 
 
 def random_kernel(seed: int) -> Drawn:
@@ -349,7 +349,7 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["show"]:
         print(random_kernel(int(arguments[1])).source)
         return 0
-    if not 1 <= len(arguments) <= 2 or not all(each.isdecimal() for each in arguments):
+    if not 1 <= len(arguments) <= 2 or not all(argument.isdecimal() for argument in arguments):
         sys.exit(__doc__)
     count, seed = int(arguments[0]), int((arguments[1:] or ["0"])[0])
     differ, refused = search(count, seed, say=lambda text: print(text, flush=True))

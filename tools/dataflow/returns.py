@@ -21,7 +21,7 @@ def without_returns(statements: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _returns(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.Return) for each in ast.walk(node))
+    return any(isinstance(inner, ast.Return) for inner in ast.walk(node))
 
 
 def _set_returned(value: bool) -> ast.stmt:

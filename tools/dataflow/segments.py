@@ -24,7 +24,7 @@ MOST_PARTS = 4096  # graphs of a kernel
 
 
 def _loops(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.For) for each in ast.walk(node))
+    return any(isinstance(inner, ast.For) for inner in ast.walk(node))
 
 
 class _Segments:
@@ -94,7 +94,7 @@ class _Segments:
                     len(arguments) <= 3):
                 here = self.scope.inside(*guards)
                 compiler = Compiler(self.kernel, self.constants)
-                values = [compiler.expression(each, here) for each in arguments]
+                values = [compiler.expression(argument, here) for argument in arguments]
                 if all(value.known and value.kind != "float" for value in values):
                     try:
                         return range(*(int(value.what) for value in values))

@@ -30,7 +30,7 @@ def span_after(name: str, spans: Sequence[Span]) -> Span:
             products = [a * b for a, b in ends]
             return _inside(min(products), max(products))
         case "&" if low >= 0 or low2 >= 0:
-            return 0, min(each[1] for each in spans if each[0] >= 0)
+            return 0, min(span[1] for span in spans if span[0] >= 0)
         case "|" | "^" if low >= 0 and low2 >= 0:
             return 0, (1 << max(high, high2).bit_length()) - 1
         case ">>" if 0 <= low2 and high2 < WIDTH:

@@ -76,7 +76,7 @@ def _fresh(rng: random.Random, depth: int, operands: int) -> Threads:
 
 
 def _changed(threads: Threads, rng: random.Random, depth: int) -> Threads:
-    orders, late, pauses = [list(each) for each in threads.orders], list(threads.late), list(
+    orders, late, pauses = [list(order) for order in threads.orders], list(threads.late), list(
         threads.pauses)
     for _ in range(rng.choice((1, 1, 2, 3))):
         number = rng.randrange(2 * depth)

@@ -158,24 +158,24 @@ class Valuer:
         """After all accesses of the array that it must not overtake, and under its condition."""
         store = task.function == Memory.STORE
         token = self.graph.add(task)
-        older = [each for each in self.accesses.get(task.array, []) if each.store or store]
+        older = [access for access in self.accesses.get(task.array, []) if access.store or store]
         needed = self._ancestors(token.task)
         if scope.predicate is not None:
             needed |= {scope.predicate.task} | self._ancestors(scope.predicate.task)
         terms: list[tuple[Token, bool]] = []  # and whether the opposite counts
         enabled = scope.predicate is None
         implied: set[int] = set()
-        for each in reversed(older):
-            if each.task in needed or each.task in implied:
+        for access in reversed(older):
+            if access.task in needed or access.task in implied:
                 continue
-            implied |= {each.task} | self._ancestors(each.task)
-            enable = Token(each.task, ENABLE)
-            if each.predicate == scope.predicate:
+            implied |= {access.task} | self._ancestors(access.task)
+            enable = Token(access.task, ENABLE)
+            if access.predicate == scope.predicate:
                 terms.append((enable, False))
                 enabled = True
-            elif each.store:
-                terms.append((Token(each.task), True))  # a store's result is 0, done or not
-            elif each.predicate is None:
+            elif access.store:
+                terms.append((Token(access.task), True))  # a store's result is 0, done or not
+            elif access.predicate is None:
                 terms.append((enable, False))
             else:  # alive or poisoned, it is over
                 terms.append((self.graph.add(Task(Control.LABEL, [enable, enable], inverted=(1,),
@@ -234,7 +234,7 @@ class Valuer:
 
     def _under(self, condition: Value, inverted: bool, scope: Scope, node: ast.expr) -> Scope:
         """The scope of an expression that is only worked out under a condition: its loads are."""
-        if condition.known or not any(isinstance(each, ast.Subscript) for each in ast.walk(node)):
+        if condition.known or not any(isinstance(inner, ast.Subscript) for inner in ast.walk(node)):
             return scope
         return Scope(scope.names, self._and(scope.predicate, condition.what, inverted, node),
                      scope.guards, scope.partial)
@@ -287,7 +287,7 @@ class Valuer:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
                     scope.find(name) is None):
                 return emit(self, node, name,
-                            *(self.expression(each, scope) for each in arguments))
+                            *(self.expression(argument, scope) for argument in arguments))
             case _:
                 raise self.fail(node, f"{construct(node)} cannot be mapped")
 
@@ -314,14 +314,14 @@ class Valuer:
         """``and`` or ``or``: one of the operands, as Python has it."""
         stops = isinstance(node.op, ast.Or)  # at the first that is true
         result = self.expression(node.values[0], scope)
-        for each in node.values[1:]:
+        for value in node.values[1:]:
             if result.known:
                 if bool(result.what) == stops:
                     return result
-                result = self.expression(each, scope)
+                result = self.expression(value, scope)
                 continue
             condition = self.truth(node, result)
-            other = self.expression(each, self._under(condition, stops, scope, each))
+            other = self.expression(value, self._under(condition, stops, scope, value))
             kind = unify(result, other)
             if kind is None:
                 raise self.fail(node, f"{symbol(node.op)} of {result.kind} and {other.kind}")

@@ -88,7 +88,7 @@ def _from(part: Part, legal: tuple[int, ...], reads: int, groups: Iterable[tuple
 
     ``legal``: times of the next four, as far as nRRD_S and the window say.
     """
-    groups = [each if each[1] or each[2] else (0, 0, 0) for each in groups]
+    groups = [cycle if cycle[1] or cycle[2] else (0, 0, 0) for cycle in groups]
     left = sum(waits + absent for _, waits, absent in groups)
     time = max(legal[0], min((own for own, waits, absent in groups if waits or absent), default=0))
     window, least = [], 0
@@ -111,7 +111,7 @@ def _further(part: Part, state: _Legal, group: int, coming: bool, time: int) -> 
 
 def _latest_of(paths: list[list[int]]) -> tuple[int, ...]:
     """The greatest first, second ... of all."""
-    return tuple(max(each) for each in itertools.zip_longest(*paths, fillvalue=-1))
+    return tuple(max(cycle) for cycle in itertools.zip_longest(*paths, fillvalue=-1))
 
 
 @lru_cache(maxsize=1 << 21)
@@ -121,7 +121,7 @@ def _unforced(part: Part, state: _Legal) -> tuple[int, ...]:
         if waits + absent and state.groups[number] not in state.groups[:number]:
             time = own + (own >= state.reads)
             begins, further = _further(part, state, number, not waits, time)
-            paths.append([time, *(begins + each for each in _unforced(part, further))])
+            paths.append([time, *(begins + cycle for cycle in _unforced(part, further))])
     return _latest_of(paths)
 
 
@@ -137,7 +137,7 @@ def _forced(part: Part, state: _Legal) -> tuple[int, ...]:
             for coming in (False, True):
                 if own <= time and (absent if coming else waits):
                     begins, further = _further(part, state, number, coming, time)
-                    paths.append([time, *(begins + each for each in _forced(part, further))])
+                    paths.append([time, *(begins + cycle for cycle in _forced(part, further))])
     return _latest_of(paths)
 
 
@@ -155,7 +155,7 @@ def latest_unforced(part: Part, state: Openings, arrive: int = 0) -> tuple[int, 
     None comes before ``arrive``. A column command may keep each for a clock.
     """
     time, legal = _openings(part, state, arrive)
-    return tuple(time + each for each in _unforced(part, legal))
+    return tuple(time + cycle for cycle in _unforced(part, legal))
 
 
 def latest_openings(part: Part, state: Openings) -> tuple[int, ...]:
@@ -165,7 +165,7 @@ def latest_openings(part: Part, state: Openings) -> tuple[int, ...]:
     keeps it for a clock.
     """
     time, legal = _openings(part, state)
-    return tuple(time + each for each in _forced(part, legal))
+    return tuple(time + cycle for cycle in _forced(part, legal))
 
 
 def check_search(part: Part, write: int) -> None:
@@ -260,7 +260,8 @@ class Latest:
             openings = Openings(state.ages, max(0, part.nRCD - cycle), tuple(sorted(groups)))
             forced, free = latest_openings(part, openings), latest_unforced(part, openings)
             # a clock in which none waits brings a word to an open bank
-            times = [max(each, other - step + 1) for each, other in zip(forced, free, strict=True)]
+            times = [max(cycle, other - step + 1)
+                     for cycle, other in zip(forced, free, strict=True)]
             words = rest
             for opens, entries in zip(times, closed, strict=False):
                 self.spare = min(self.spare, words - 1)

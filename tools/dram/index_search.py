@@ -103,33 +103,33 @@ def longest_order(*, part: str | Part, bursts: int, rows: int, write: int, rng: 
     last bank to the end: the longest requests are like that (docs/dram.md). Raises `NotCovered`
     for what is no request, and `ValueError` for more rows than banks, or no step.
     """
-    known = part_named(part)
+    device = part_named(part)
     check_request(bursts, write)
-    check_rows(known, rows)
+    check_rows(device, rows)
     if steps < 1:
         raise ValueError(f"steps must be at least 1, not {steps}")
-    first = rng.choice((0, 0, 1, rng.randrange(known.banks))) if rows < known.banks else 0
+    first = rng.choice((0, 0, 1, rng.randrange(device.banks))) if rows < device.banks else 0
     if start is not None:
         first = start.first
-    places = [(first + row) % known.banks for row in range(rows)]
-    turns = known.banks if rows < known.banks else 1
+    places = [(first + row) % device.banks for row in range(rows)]
+    turns = device.banks if rows < device.banks else 1
 
     def order(banks: Sequence[int], turn: int) -> Order:
         """The banks in a buffer that begins so many later."""
         filled = [*banks, *banks[-1:] * bursts][:bursts]
-        return Order((first + turn) % known.banks,
-                     tuple((bank + turn) % known.banks for bank in filled))
+        return Order((first + turn) % device.banks,
+                     tuple((bank + turn) % device.banks for bank in filled))
 
     def longest(banks: Sequence[int], moved: Callable, steps: int) -> tuple[int, Order]:
         now, turn, best = banks, 0, order(banks, 0)
-        delay = most = best.delay(known, write=write)
+        delay = most = best.delay(device, write=write)
         for step in range(steps):
             other, turned = now, turn
             if turns > 1 and not rng.randrange(_TURNS):
                 turned = rng.randrange(turns)
             else:
                 other = moved(rng, now, places)
-            taken = order(other, turned).delay(known, write=write)
+            taken = order(other, turned).delay(device, write=write)
             heat = 5 * (1 - step / steps) + 0.01
             if taken >= delay or rng.random() < math.exp((taken - delay) / heat):
                 now, turn, delay = other, turned, taken

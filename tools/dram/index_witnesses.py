@@ -44,7 +44,7 @@ def witnesses(part: str | None = None) -> list[Witness]:
     columns = {"part": str, "write": int, "rows": int, "found": int, "first": int, "banks": _banks}
     found = [Witness(row["part"], row["write"], row["rows"], row["found"],
                      Order(row["first"], row["banks"])) for row in read_rows(FILE, columns)]
-    return [each for each in found if part in (None, each.part)]
+    return [witness for witness in found if part in (None, witness.part)]
 
 
 def _banks(digits: str) -> tuple[int, ...]:

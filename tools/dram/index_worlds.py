@@ -176,8 +176,8 @@ class Worlds:
                 for role in range(min(len(group[-1]) + 1, self.roles))]
 
     def _set(self, holds: list[np.ndarray]) -> int:
-        bits = np.concatenate([np.broadcast_to(each, place.shape).ravel()
-                               for each, place in zip(holds, self._places, strict=True)])
+        bits = np.concatenate([np.broadcast_to(hold, place.shape).ravel()
+                               for hold, place in zip(holds, self._places, strict=True)])
         return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
     def _exists(self, role: Role) -> int:

@@ -59,12 +59,12 @@ def missing_opcodes(kernel: Kernel, own: LatencyFile, *, delays: bool = True) ->
         Whether a delay of the thesis's kind is needed for each.
     """
     lines: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for each in kernel.instructions:
-        opcode = opcode_of(each.name, own.opcodes)
+    for instruction in kernel.instructions:
+        opcode = opcode_of(instruction.name, own.opcodes)
         if opcode is None:
-            lines[each.opcode, "opcode"].append(each.line)
-        elif delays and _needs_delay(each, opcode) and _delay(each.name, own) is None:
-            lines[each.opcode, "delay"].append(each.line)
+            lines[instruction.opcode, "opcode"].append(instruction.line)
+        elif delays and _needs_delay(instruction, opcode) and _delay(instruction.name, own) is None:
+            lines[instruction.opcode, "delay"].append(instruction.line)
     found = [Missing(name, lacks, tuple(where)) for (name, lacks), where in lines.items()]
     return sorted(found, key=lambda each: (-len(each.lines), each.name))
 
@@ -90,31 +90,32 @@ def thesis_steps(kernel: Kernel, own: LatencyFile) -> list[Step]:
     written: dict[str, int] = {}
     steps = []
     reached = flow_of(kernel, own.opcodes).reached
-    for number, each in enumerate(kernel.instructions, 1):
+    for number, instruction in enumerate(kernel.instructions, 1):
         if number - 1 not in reached:
             continue
-        opcode = opcode_of(each.name, own.opcodes)
+        opcode = opcode_of(instruction.name, own.opcodes)
         accesses = [Access("constant", None if operand.bank is None or operand.offset is None
                            else (operand.bank, operand.offset),
                            dynamic=operand.bank is None or operand.offset is None)
-                    for operand in each.constants]
+                    for operand in instruction.constants]
         if opcode.kind == "constant" and not accesses:
             accesses.append(Access("constant", None, dynamic=True))
         if opcode.kind in ("global", "local", "texture", "copy"):
-            accesses.append(Access("global", _address(each, written),
-                                   read_only="CONSTANT" in each.modifiers))
+            accesses.append(Access("global", _address(instruction, written),
+                                   read_only="CONSTANT" in instruction.modifiers))
         elif opcode.kind == "shared":
-            accesses.append(Access("shared write" if stores(each) else "shared read"))
-        stand_alone = _loads_constant(each, opcode)
+            accesses.append(Access("shared write" if stores(instruction) else "shared read"))
+        stand_alone = _loads_constant(instruction, opcode)
         pipeline = None if stand_alone or opcode.kind == "exit" else opcode.pipeline
-        steps.append(Step(number, each.name, pipeline,
-                          (_delay(each.name, own) or 0) if pipeline else 0, tuple(accesses)))
-        _note_writes(each, number, written)
+        steps.append(Step(number, instruction.name, pipeline,
+                          (_delay(instruction.name, own) or 0) if pipeline else 0, tuple(accesses)))
+        _note_writes(instruction, number, written)
     return steps
 
 
 def _address(instruction: Instruction, written: dict[str, int]) -> tuple | None:
-    memory = next((each for each in instruction.operands if isinstance(each, Memory)), None)
+    memory = next((operand for operand in instruction.operands if isinstance(operand, Memory)),
+                  None)
     if memory is None:
         return None
     return (tuple((name, written.get(name, 0), written.get(_after(name), 0))

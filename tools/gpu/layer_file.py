@@ -145,18 +145,18 @@ def parse_system(text: str) -> System:
     dram = reader.table(["dram"], found.get("dram", {}), ("part",))
     name = reader.text(["dram", "part"], dram, None, "ddr4-3200aa-x16")
     part = reader.at(["dram", "part"], part_named, name)
-    layers = [_layer(reader, ["layer", number], each) for number, each in enumerate(
+    layers = [_layer(reader, ["layer", number], table) for number, table in enumerate(
         reader.tables(["layer"], found.get("layer")))]
-    resources = [_resource(reader, ["resource", number], each) for number, each in enumerate(
+    resources = [_resource(reader, ["resource", number], table) for number, table in enumerate(
         reader.tables(["resource"], found.get("resource")))]
-    for thing, names in (("layer", [each.name for each in layers]),
-                         ("resource", [each.name for each in resources])):
-        for number, each in enumerate(names):
-            if each in names[:number]:
-                raise reader.refuse([thing, number, "name"], "a name of its own", each)
-    for number, each in enumerate(resources):
-        if isinstance(each, Given):
-            for name in each.wcets:
+    for thing, names in (("layer", [layer_.name for layer_ in layers]),
+                         ("resource", [resource.name for resource in resources])):
+        for number, other in enumerate(names):
+            if other in names[:number]:
+                raise reader.refuse([thing, number, "name"], "a name of its own", other)
+    for number, resource in enumerate(resources):
+        if isinstance(resource, Given):
+            for name in resource.wcets:
                 if name not in [layer.name for layer in layers]:
                     raise reader.refuse(["resource", number, "cycles", name], "a layer's name",
                                         name)
@@ -166,12 +166,12 @@ def parse_system(text: str) -> System:
 def _layer(reader: Reader, path: list, entry: object) -> Layer:
     table = reader.table(path, entry, ("name", *_CONVOLUTION, *_DEFAULTS, *_PRODUCT))
     name = reader.text([*path, "name"], table)
-    is_product = any(each in table for each in _PRODUCT)
+    is_product = any(key in table for key in _PRODUCT)
     needed = _PRODUCT if is_product else _CONVOLUTION
-    for each in table:
-        if each not in ("name", *needed, *(() if is_product else _DEFAULTS)):
-            raise reader.refuse([*path, each], "left out of a product", table[each])
-    sizes = {each: reader.number([*path, each], table) for each in needed}
+    for key in table:
+        if key not in ("name", *needed, *(() if is_product else _DEFAULTS)):
+            raise reader.refuse([*path, key], "left out of a product", table[key])
+    sizes = {key: reader.number([*path, key], table) for key in needed}
     more = {} if is_product else {each: reader.number([*path, each], table, default)
                                   for each, default in _DEFAULTS.items()}
     for each, value in (sizes | more).items():
@@ -186,12 +186,12 @@ def _layer(reader: Reader, path: list, entry: object) -> Layer:
 
 
 def _resource(reader: Reader, path: list, entry: object) -> Resource:
-    every = tuple(dict.fromkeys(each for names in _KINDS.values() for each in names))
+    every = tuple(dict.fromkeys(other for names in _KINDS.values() for other in names))
     table = reader.table(path, entry, ("name", "kind", "clock_ps", *every))
     kind = reader.text([*path, "kind"], table, tuple(_KINDS))
-    for each in table:
-        if each not in ("name", "kind", "clock_ps", *_KINDS[kind]):
-            raise reader.refuse([*path, each], f"left out of a {kind} resource", table[each])
+    for key in table:
+        if key not in ("name", "kind", "clock_ps", *_KINDS[kind]):
+            raise reader.refuse([*path, key], f"left out of a {kind} resource", table[key])
     name = reader.text([*path, "name"], table)
     made = _MAKERS[kind](reader, path, table, name)
     if "clock_ps" in table:
@@ -235,7 +235,7 @@ def _given(reader: Reader, path: list, table: Mapping, name: str) -> Given:
     if not isinstance(cycles, dict):
         raise reader.refuse([*path, "cycles"] if "cycles" in table else path,
                             "a table of cycles by layer", cycles)
-    found = {each: reader.number([*path, "cycles", each], cycles) for each in cycles}
+    found = {cycle: reader.number([*path, "cycles", cycle], cycles) for cycle in cycles}
     for each, value in found.items():
         if not 0 <= value <= 10**15:
             raise reader.refuse([*path, "cycles", each], "0 to 10^15 cycles", value)

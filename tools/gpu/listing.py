@@ -78,7 +78,7 @@ class _Constants:
     def _take(self, address: int) -> int:
         self._anchor = self._last = address
         line = address // _LINE * _LINE
-        self._free += [each for each in range(line, line + _LINE, 4) if each != address]
+        self._free += [address_ for address_ in range(line, line + _LINE, 4) if address_ != address]
         return address
 
 

@@ -78,7 +78,8 @@ def parse_usage(text: str) -> tuple[Usage, ...]:
                              ) from None
         raise ValueError(f"line {error.line}, column {error.column}: not what "
                          "cuobjdump -res-usage or nvcc -res-usage writes") from None
-    if not any(isinstance(each, Tree) or each.type in ("HEAD", "NOTE") for each in tree.children):
+    if not any(isinstance(child, Tree) or child.type in ("HEAD", "NOTE")
+               for child in tree.children):
         raise ValueError("the resource usage was cut off, or is none: no 'Resource usage:' and no "
                          "'ptxas info'")
     return tuple(_usages(tree))
@@ -94,7 +95,7 @@ def _usages(tree: Tree) -> Iterator[Usage]:
             head = part.children[0]
             name = str(head).partition("Function")[2].strip()[:-1].strip()
             values = {str(key): _number(value) for key, value in (
-                each.children for each in part.children[1:])}
+                child.children for child in part.children[1:])}
             for key in ("REG", "SHARED"):
                 if key not in values:
                     raise ValueError(f"line {head.line}: function {name} has no {key}")
@@ -102,8 +103,8 @@ def _usages(tree: Tree) -> Iterator[Usage]:
                         values.get("STACK", 0), values.get("LOCAL", 0))
         elif part.data == "entry":
             _, name, _, target, _ = str(part.children[0]).split("'")
-            registers = next(each for each in part.children
-                             if isinstance(each, Token) and each.type == "NUMBER")
+            registers = next(child for child in part.children
+                             if isinstance(child, Token) and child.type == "NUMBER")
             places = {str(each.children[1]).strip(): _number(each.children[0])
                       for each in part.find_data("amount") if len(each.children) == 2}
             yield Usage(name, target, _number(registers), places.get("smem", 0),

@@ -136,9 +136,9 @@ class _Builder(Transformer):
         return Constant(_sum(bank), _sum(offset))
 
     def memory(self, found: list) -> Memory:
-        terms = [each for each in found if isinstance(each, list)][-1]
-        registers = tuple(each.name for each in terms if isinstance(each, Register))
-        return Memory(registers, _sum([each for each in terms if not isinstance(each, Register)])
+        terms = [part for part in found if isinstance(part, list)][-1]
+        registers = tuple(term.name for term in terms if isinstance(term, Register))
+        return Memory(registers, _sum([term for term in terms if not isinstance(term, Register)])
                       or 0)
 
     def descriptor(self, found: list) -> Word:
@@ -148,19 +148,19 @@ class _Builder(Transformer):
         return Guard(str(found[-1]), len(found) == 2)
 
     def opcode(self, found: list[Token]) -> tuple[Token, tuple[str, ...]]:
-        return found[0], tuple(str(each)[1:] for each in found[1:])
+        return found[0], tuple(str(part)[1:] for part in found[1:])
 
     def operands(self, found: list) -> tuple:
-        return tuple(_annotated(each) if isinstance(each, Token) else each for each in found
-                     if not isinstance(each, Token) or _TARGETS in each)
+        return tuple(_annotated(part) if isinstance(part, Token) else part for part in found
+                     if not isinstance(part, Token) or _TARGETS in part)
 
     def instruction(self, found: list) -> Instruction:
         address = int(found[0][2:-2], 16)
-        guard = next((each for each in found if isinstance(each, Guard)), None)
-        opcode, modifiers = next(each for each in found if isinstance(each, tuple)
-                                 and each and isinstance(each[0], Token))
-        operands = next((each for each in found if isinstance(each, tuple)
-                         and not (each and isinstance(each[0], Token))), ())
+        guard = next((part for part in found if isinstance(part, Guard)), None)
+        opcode, modifiers = next(part for part in found if isinstance(part, tuple)
+                                 and part and isinstance(part[0], Token))
+        operands = next((part for part in found if isinstance(part, tuple)
+                         and not (part and isinstance(part[0], Token))), ())
         return Instruction(opcode.line, address, str(opcode), modifiers, operands, guard)
 
 
@@ -305,7 +305,7 @@ def _unexpected(error: UnexpectedInput, text: str) -> str:
     where = f"line {error.line}, column {error.column}"
     wanted = set(error.accepts or error.expected if isinstance(error, UnexpectedToken)
                  else error.allowed if isinstance(error, UnexpectedCharacters) else ())
-    known = sorted(_SAYS[each] for each in wanted if each in _SAYS)
+    known = sorted(_SAYS[token] for token in wanted if token in _SAYS)
     found = repr(str(error.token))[:40] if isinstance(error, UnexpectedToken) else repr(
         text[error.pos_in_stream:error.pos_in_stream + 1])
     return f"{where}: {found} where {' or '.join(known) or 'an instruction'} must be"

@@ -72,8 +72,8 @@ def parse_streams(text: str) -> tuple[Gpu, tuple[Stream, ...]]:
     per_thread = reader.text(["device", "default_stream"], device, ("legacy", "per-thread"),
                              "legacy") == "per-thread"
     streams: list[Stream] = []
-    for place, entry in enumerate(reader.tables(["stream"], found.get("stream"))):
-        streams += _streams(reader, place, entry, per_thread=per_thread)
+    for place, table in enumerate(reader.tables(["stream"], found.get("stream"))):
+        streams += _streams(reader, place, table, per_thread=per_thread)
     reader.at(["stream"], check_streams, gpu, streams)
     return gpu, tuple(streams)
 
@@ -96,7 +96,8 @@ def _streams(reader: Reader, place: int, entry: object, *, per_thread: bool) -> 
         return [reader.at(path, Stream, f"{name} of thread {thread}", tuple(operations), False,
                           False, period) for thread, operations in sorted(by_thread.items())]
     return [reader.at(path, Stream, name, tuple(by_thread[0] if not per_thread else [
-        each for operations in by_thread.values() for each in operations]), high, null, period)]
+        operation for operations in by_thread.values() for operation in operations]),
+                      high, null, period)]
 
 
 def _operation(reader: Reader, path: list, entry: object, *, null: bool

@@ -77,11 +77,12 @@ def search(gpu: Gpu, streams: Sequence[Stream], bounds: StreamBounds, *, tries: 
     if not bounds.operations:
         raise ValueError(f"there is no bound to be attacked: {bounds.problem}")
     limit = {}
-    for each in bounds.operations:  # the same name twice in a stream: the later bound is larger
-        limit[each.stream, each.operation] = max(
-            each.response, limit.get((each.stream, each.operation), 0))
+    # the same name twice in a stream: the later bound is larger
+    for operation in bounds.operations:
+        limit[operation.stream, operation.operation] = max(
+            operation.response, limit.get((operation.stream, operation.operation), 0))
     dice = random.Random(seed)
-    span = max(each.time for stream in streams for each in stream.operations)
+    span = max(operation.time for stream in streams for operation in stream.operations)
     best: Finding | None = None
     for tried in range(1, tries + 1):
         climb = best is not None and tried > tries // 3

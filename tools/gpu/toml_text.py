@@ -22,7 +22,7 @@ def load_toml(text: str) -> dict[str, object]:
 def line_of(text: str, path: Sequence[str | int]) -> int:
     """The line where a value begins, or the last one if it is not found."""
     lines = text.split("\n")
-    word = next((each for each in reversed(path) if isinstance(each, str)), "")
+    word = next((key for key in reversed(path) if isinstance(key, str)), "")
     for first, line in enumerate(lines, 1):
         if word not in line:
             continue  # where its name is not, it does not begin
@@ -54,7 +54,7 @@ class Reader:
 
     def refuse(self, path: list, must: str, value: object) -> ValueError:
         """The error for a value; numbers in a path count from 1 in the message."""
-        name = ".".join(str(each + 1) if isinstance(each, int) else each for each in path)
+        name = ".".join(str(key + 1) if isinstance(key, int) else key for key in path)
         return ValueError(f"line {line_of(self._text, path)}: {name} must be {must}, not "
                           f"{shown(value)}")
 

@@ -276,8 +276,8 @@ def meshes(options: argparse.Namespace) -> list[Row]:
     block = catalogue.load().find("noc.mesh")
     for size in options.mesh or MESHES:
         configuration = f"harness{size}"
-        bench = next(each.name for each in block.testbenches
-                     if configuration in (each.configurations or ()))
+        bench = next(testbench.name for testbench in block.testbenches
+                     if configuration in (testbench.configurations or ()))
         _say(f"noc.mesh {configuration}; building it takes minutes, unless it is in the cache")
         with tempfile.TemporaryDirectory() as folder:
             outcome = run_job(Job(block.name, configuration, bench, 1, folder, test="saturated"))

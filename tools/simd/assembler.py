@@ -229,13 +229,14 @@ class _Assembler:
         self._lines.append(line)
         self._bind(position, line)
         if (point and not sub) or sub not in operation.subops:
-            known = ", ".join(each or "none" for each in operation.subops)
+            known = ", ".join(subop or "none" for subop in operation.subops)
             raise _Refused(first, "opcode", f"the sub-operation of {name} must be one of {known}, "
                            f"not {sub!r}")
         line.sub = sub
         line.operands = self._operands(first, operation, words[1:])
         instruction = Instruction(name, sub, tuple(
-            Operand(Kind.LABEL, 0) if isinstance(each, _Word) else each for each in line.operands))
+            Operand(Kind.LABEL, 0) if isinstance(operand, _Word) else operand
+            for operand in line.operands))
         if said := illegal(instruction):
             raise _Refused(words[1], "operand", said)
 
@@ -400,18 +401,19 @@ class _Assembler:
 
     def _resolved(self, line: _Line) -> Instruction:
         operands: list[Operand | None] = []
-        for each in line.operands:
-            if not isinstance(each, _Word):
-                operands.append(each)
+        for operand in line.operands:
+            if not isinstance(operand, _Word):
+                operands.append(operand)
                 continue
             place = 0
-            if each.text not in self._labels:
-                self._say(line.number, each.column, "label", f"there is no label {each.text!r}")
+            if operand.text not in self._labels:
+                self._say(line.number, operand.column, "label",
+                          f"there is no label {operand.text!r}")
             else:
-                place = self._labels[each.text][0]
+                place = self._labels[operand.text][0]
                 if place >= len(self._lines):
-                    self._say(line.number, each.column, "label",
-                              f"no instruction follows label {each.text!r}")
+                    self._say(line.number, operand.column, "label",
+                              f"no instruction follows label {operand.text!r}")
             operands.append(Operand(Kind.LABEL, place))
         return Instruction(line.operation.name, line.sub, tuple(operands))
 

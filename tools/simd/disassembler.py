@@ -68,8 +68,8 @@ def source(program: Program) -> str:
     """A source text that assembles to the same instructions, buffers and annotations."""
     lines = [".data", *map(_buffer, program.buffers.values())]
     if program.scratchpad_buffers:
-        lines += [".sp_data", *(f"{each.number} {each.address:#x} {each.x} {each.y}"
-                                for each in program.scratchpad_buffers.values())]
+        lines += [".sp_data", *(f"{buffer.number} {buffer.address:#x} {buffer.x} {buffer.y}"
+                                for buffer in program.scratchpad_buffers.values())]
     lines.append(".text")
     labels = _labels(program.instructions)
     for index, instruction in enumerate(program.instructions):

@@ -50,7 +50,7 @@ def _slot(slot: Slot) -> str:
 
 
 def _row(operation: Operation) -> str:
-    subs = ", ".join(f".{each}" if each else "none" for each in operation.subops) \
+    subs = ", ".join(f".{subop}" if subop else "none" for subop in operation.subops) \
         if operation.subops != ("",) else ""
     slots = ", ".join(map(_slot, operation.slots))
     return (f"| {OPCODES[operation.name]} | `{operation.name}` | {subs} | {slots} | "
@@ -71,7 +71,8 @@ def page() -> str:
              "## Timing classes", "",
              ("W is the number of warps in a work-group (items / lanes), R that of passes which "
              "the reciprocal units make over a warp (lanes / units)."), "", "| class | costs |",
-             "| --- | --- |", *(f"| {each.name.lower()} | {each.value} |" for each in Timing), "",
+             "| --- | --- |", *(f"| {timing.name.lower()} | {timing.value} |" for timing in Timing),
+             "",
              "## Special registers", "", "| number | name | can be written |",
              "| --- | --- | --- |",
              *_specials("vc", VECTOR_SPECIAL, WRITABLE_VECTOR_SPECIAL),

@@ -82,8 +82,8 @@ def _convolution(layer: Layer, machine: Machine) -> tuple[str, int, int, int]:
     taps, phases = tall * broad, phases_of(layer)
     lines, columns = -(-(shape.height + top + bottom) // down), -(-(shape.width + left + right)
                                                                   // across)
-    fitting = [each for each in machine.widths if each <= max(wide, machine.widths[0])
-               and each * each <= machine.items] or machine.widths[:1]
+    fitting = [items for items in machine.widths if items <= max(wide, machine.widths[0])
+               and items * items <= machine.items] or machine.widths[:1]
     width = fitting[-1]
     height = machine.items // width
     pad = width + (broad - 1) // across, height + (tall - 1) // down
