@@ -42,7 +42,7 @@ verilog_shells = lazy("cyclebound.sim.verilog_shells")
 verilogs = lazy("cyclebound.sim.verilog")
 
 
-_SHELLS = ("axi-stream",)
+_SHELLS = ("axi-stream", "wishbone")
 
 
 @app.command()
@@ -62,7 +62,8 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             ] = None,
             shell: Annotated[str | None, typer.Option(
                 "--shell", metavar="KIND", help="axi-stream: ports as in AXI4-Stream, in a module "
-                "NAME_axis around the block.")] = None,
+                "NAME_axis around the block. wishbone: registers for streams, and a slave for each "
+                "requester of a memory, in a module NAME_wb.")] = None,
             check: Annotated[bool, typer.Option(
                 "--check", help="Prove with yosys that the Verilog is the hardware that was built.")
             ] = False) -> int:
@@ -84,7 +85,8 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             raise unknown("shell", shell, _SHELLS)
         if fusesoc or litex:
             raise UserError("--fusesoc and --litex are for the block without a shell")
-        around = verilog_shells.axi_stream(made)
+        around = (verilog_shells.wishbone if shell == "wishbone" else
+                  verilog_shells.axi_stream)(made)
         verilog_text = around.text
         problems += verilogs.warnings(around.text, around.name)
     for path, text in ((output, verilog_text), (port_map, made.port_map), (fusesoc, core),

@@ -1,9 +1,11 @@
-"""The DRAM controller behind AXI4."""
+"""The DRAM controller after an AXI4 port: by itself, and with a DFI PHY."""
 
 from cyclebound.golden.dram import axi_bounds as bounds
+from cyclebound.golden.dram import axi_dfi_bounds as dfi_bounds
+from cyclebound.hdl.dram.axi_dfi_controller import AxiDfiController
 from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
 from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
-from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof
+from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof, AxiRules
 from cyclebound.tb.probe import Probe
 
 # Cycles in which the client is not ready do not count.
@@ -15,6 +17,10 @@ _WORD = "s_axi_wvalid & s_axi_wready"
 _WRITE = Probe(start=f"{_WORD} & declared.last",
                end=f"s_axi_bvalid & s_axi_bready & held(declared.last, {_WORD})",
                ticks="(s_axi_bvalid == 0) | s_axi_bready", unit="unstalled cycles")
+
+
+# a PHY whose write data leave with their command's delay, and whose reads take two clocks of 1:4
+_800 = {"part": "ddr3-800e-x16", "wrlat": 4, "wrdata": 1, "rddata_en": 5, "rdlat": 10}
 
 
 def small_port(**parameters):
@@ -71,5 +77,35 @@ BLOCKS = (
                  "top.dut.s_axi_awready", "top.dut.s_axi_wvalid", "top.dut.s_axi_rvalid",
                  "top.dut.s_axi_bvalid", "top.dut.port.request__valid",
                  "top.dut.port.completion__valid", "top.dut.command"),
+    ),
+    Block(
+        name="dram.axi_dfi_controller",
+        summary="AXI4 in, DFI out: bursts to a DDR3 device that a PHY of 1:2 or 1:4 drives",
+        component=AxiDfiController,
+        configurations={
+            # 2 MiB, so that there is something beyond
+            "small": Configuration({**_800, "ratio": 4, "capacity": 1 << 19, "id_width": 2,
+                                    "hurry": 1000}),
+            "1600_1to2": Configuration({
+                "part": "ddr3-1600k-x16", "ratio": 2, "wrlat": 7, "wrdata": 1, "rddata_en": 10,
+                "rdlat": 10, "hurry": 1000}),
+            "board": Configuration({**_800, "ratio": 4}),
+        },
+        testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port", quick=()),),
+        bounds=(
+            BoundBinding("read", dfi_bounds.axi_dfi_read, probe=Probe(
+                request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"}, **_READ)),
+            BoundBinding("write", dfi_bounds.axi_dfi_write, probe=_WRITE),
+            BoundBinding("read_alone", dfi_bounds.axi_dfi_read_alone, probe=Probe(**_READ)),
+            BoundBinding("write_alone", dfi_bounds.axi_dfi_write_alone, probe=_WRITE),
+            BoundBinding("read_refused", dfi_bounds.axi_dfi_refused_read, probe=Probe(**_READ)),
+            BoundBinding("write_refused", dfi_bounds.axi_dfi_refused_write, probe=_WRITE),
+        ),
+        checker=AxiRules,
+        fpga=FpgaTarget("board"),
+        signals=("top.dut.s_axi_arvalid", "top.dut.s_axi_arready", "top.dut.s_axi_awvalid",
+                 "top.dut.s_axi_awready", "top.dut.s_axi_wvalid", "top.dut.s_axi_rvalid",
+                 "top.dut.s_axi_bvalid", "top.dut.command", "top.dut.dfi_cs_n_p0",
+                 "top.dut.dfi_cs_n_p2"),
     ),
 )

@@ -203,10 +203,8 @@ async def any_burst_and_strobe(bench: Bench) -> None:
 async def refreshes(bench: Bench) -> None:
     """Requests at every distance from the moment in which a refresh falls due."""
     scene = await Scene.ready(bench)
-    interval = scene.part.nREFI
     for before, write in itertools.product(range(4, 15), (False, True)):
-        due = (bench.cycle // interval + 1) * interval
-        await scene.skip_to(due - before)
+        await scene.skip_to(scene.next_refresh() - before)
         if write:
             await scene.write(0, bytes(DATA_BYTES))
         else:

@@ -11,6 +11,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster
 
 from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.axi_dfi_bounds import axi_dfi_read, axi_dfi_write
 from cyclebound.golden.dram.axi_port import (
     DATA_BYTES,
     AxiBurst,
@@ -19,6 +20,8 @@ from cyclebound.golden.dram.axi_port import (
     read_lanes,
 )
 from cyclebound.golden.dram.device import DramDevice
+from cyclebound.golden.dram.dfi import DfiPhy, dfi_part
+from cyclebound.golden.dram.dfi_adapter import DfiDevice
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
     BEAT_WORDS,
@@ -27,14 +30,18 @@ from cyclebound.golden.dram.request import (
     WORD_BYTES,
 )
 from cyclebound.golden.dram.rules import Command
-from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.tb.bench import Bench
+from cyclebound.tb.dram.dfi_adapter import Phases
 from cyclebound.tb.pins import Pins
 
-__all__ = ["Scene", "Service"]
+__all__ = ["DfiScene", "Scene", "Service"]
 
 _ALL_BITS = (1 << 8 * DATA_BYTES) - 1
 _LONGEST = 1000  # cycles: more than any burst takes, but for refreshes
+_PHY = "ratio", "wrlat", "wrdata", "rddata_en", "rdlat"
+_INIT = 7        # cycles that the PHY takes for itself
+_MARGIN = 30     # cycles around the moment in which a refresh falls due
 
 
 def _burst(of: Callable[[str], int], channel: str) -> AxiBurst:
@@ -73,18 +80,17 @@ class Scene:
 
     def __init__(self, bench: Bench, *, master: bool = True) -> None:
         self.bench, self.pins = bench, Pins(bench)
-        self.part = part_named(bench.parameters["part"])
+        self._field = {**bench.inputs.fields, **bench.outputs.fields}
+        self.part = self._connect()
         words = bench.parameters.get("capacity") or min(self.part.bursts * BURST_WORDS,
                                                         1 << ADDRESS_BITS)
         self.device_bytes = WORD_BYTES * words
-        self.device = DramDevice(self.part)
         self.bytes: dict[int, int] = {}
         self.counts = dict.fromkeys(("reads", "writes", "partial", "refused", "stalled",
                                      "refreshed"), 0)
         self.service: Service | None = None
         self._refreshed = -(1 << 30)  # cycle of the last REF
         self._held = {"b": False, "r": False}
-        self._field = {**bench.inputs.fields, **bench.outputs.fields}
         logging.getLogger(f"cocotb.{bench.name}").setLevel(logging.WARNING)
         self.bus = AxiBus.from_prefix(self.pins, "s_axi")
         self.master = AxiMaster(self.bus, bench.dut.clk) if master else None
@@ -95,9 +101,54 @@ class Scene:
     @classmethod
     async def ready(cls, bench: Bench, *, master: bool = True) -> "Scene":
         """A scene in which the block has mapped its buffer, as it does after a reset."""
-        scene = cls(bench, master=master)
+        scene = (DfiScene if "ratio" in bench.parameters else cls)(bench, master=master)
+        await scene.until_ready()
         await scene.cycles(16)
         return scene
+
+    # -- the device ------------------------------------------------------------------------------
+
+    def _connect(self) -> Part:
+        """Make the device; the part that the controller sees."""
+        part = part_named(self.bench.parameters["part"])
+        self.device = DramDevice(part)
+        return part
+
+    async def until_ready(self) -> None:
+        """Until the device takes requests."""
+
+    def _offered(self, now: int) -> dict[str, int]:
+        """What the device puts on its inputs of the block in this cycle."""
+        beat = self.device.data_out(now)
+        return {"dq_in": self.bench.rng.getrandbits(8 * DATA_BYTES) if beat is None
+                else int.from_bytes(beat, "little")}
+
+    def _move(self, now: int, seen: int) -> None:
+        """What the device sees of this cycle."""
+        of = {name: self._field[f"command.{name}"].of(seen) for name in (
+            "op", "bank", "row", "column")}
+        if of["op"]:
+            self.device.command(now, Command(of["op"]), of["bank"], of["row"], 8 * of["column"])
+            if of["op"] == Command.REF:
+                self._refreshed = now
+        if self._field["dq_out.valid"].of(seen):
+            words = self._field["dq_out.payload.words"].of(seen)
+            mask = self._field["dq_out.payload.mask"].of(seen)
+            lanes = sum(0xF << WORD_BYTES * word for word in range(BEAT_WORDS) if mask >> word & 1)
+            self.device.data_in(now, words.to_bytes(DATA_BYTES, "little"), lanes)
+
+    def next_refresh(self) -> int:
+        """The cycle in which the next refresh falls due."""
+        return (self.bench.cycle // self.part.nREFI + 1) * self.part.nREFI
+
+    def _undisturbed(self, burst: AxiBurst, write: bool, partial: bool) -> bool:
+        """Whether no refresh is under way or owed, and none falls due before the burst's end."""
+        return _LONGEST + self.part.nRFC < self.bench.cycle % self.part.nREFI < (
+            self.part.nREFI - _LONGEST)
+
+    def _finished(self) -> None:
+        """The device's last cycle."""
+        self.device.finish(self.bench.cycle)
 
     def pause(self, *channels, chance: float) -> None:
         """Let the client stall each channel in a cycle with this chance."""
@@ -117,32 +168,17 @@ class Scene:
             await edge
 
     async def _run(self) -> None:
-        bench, width = self.bench, 8 * DATA_BYTES
+        bench = self.bench
         while True:
             if self._skip > bench.cycle:
                 await bench.wait(self._skip - bench.cycle)
             now = bench.cycle
-            beat = self.device.data_out(now)
-            dq = bench.rng.getrandbits(width) if beat is None else int.from_bytes(beat, "little")
+            offered = self._offered(now)
             await bench.peek()
             self._declare(self.pins.driven)
-            seen, driven = await self.pins.step(dq_in=dq)
+            seen, driven = await self.pins.step(**offered)
             self._move(now, seen)
             self._watch(now, seen, driven)
-
-    def _move(self, now: int, seen: int) -> None:
-        """What the device sees of this cycle."""
-        of = {name: self._field[f"command.{name}"].of(seen) for name in (
-            "op", "bank", "row", "column")}
-        if of["op"]:
-            self.device.command(now, Command(of["op"]), of["bank"], of["row"], 8 * of["column"])
-            if of["op"] == Command.REF:
-                self._refreshed = now
-        if self._field["dq_out.valid"].of(seen):
-            words = self._field["dq_out.payload.words"].of(seen)
-            mask = self._field["dq_out.payload.mask"].of(seen)
-            lanes = sum(0xF << WORD_BYTES * word for word in range(BEAT_WORDS) if mask >> word & 1)
-            self.device.data_in(now, words.to_bytes(DATA_BYTES, "little"), lanes)
 
     # -- the scoreboard ------------------------------------------------------------------------
 
@@ -258,8 +294,7 @@ class Scene:
             return
         self.bench.undeclare(refused)
         touched = burst.dram_bursts
-        if _LONGEST + self.part.nRFC < self.bench.cycle % self.part.nREFI < (
-                self.part.nREFI - _LONGEST):
+        if self._undisturbed(burst, direction == "write", bool(kind.get("partial"))):
             self.bench.declare(alone, bursts=len(touched), sibling=touched[0] % 2, **kind)
         else:
             self.bench.undeclare(alone)
@@ -283,9 +318,66 @@ class Scene:
         await self.cycles(4)
         assert self.service is None
         self._task.cancel()
-        self.device.finish(self.bench.cycle)
+        self._finished()
         for address, value in self.bytes.items():
             place = place_of(self.part, address // BURST_BYTES)
             kept = self.device.burst(place.bank, place.row, place.column // 8)
             assert kept[address % BURST_BYTES] == value, f"byte {address:#x} in the device"
         return self.counts
+
+
+class DfiScene(Scene):
+    """The same with DFI instead of pins: a PHY with a DDR3 device, and a checker of all rules."""
+
+    def _connect(self) -> Part:
+        known = self.bench.parameters
+        part, self._phy = part_named(known["part"]), {name: known[name] for name in _PHY}
+        ratio, *numbers = self._phy.values()
+        self._phases = Phases(self.bench.inputs, self.bench.outputs, ratio)
+        self.device = DfiDevice(part, DfiPhy(*numbers), ratio=ratio, rng=self.bench.rng,
+                                hurry=known.get("hurry", 1))
+        self._begun = 0       # the cycle in which refreshes begin to fall due
+        self._refreshes = 0
+        return dfi_part(part, DfiPhy(*numbers), ratio=ratio)
+
+    async def until_ready(self) -> None:
+        while not self._begun:
+            await self.cycles(1)
+
+    async def skip_to(self, cycle: int) -> None:
+        """Wait until then; the checker sees every cycle."""
+        await self.cycles(cycle - self.bench.cycle)
+
+    def _offered(self, now: int) -> dict[str, int]:
+        self._returned, self._complete = self.device.words(), int(now >= _INIT)
+        return {"dfi_init_complete": self._complete,
+                **{f"dfi_rddata{name}_w{number}": value
+                   for number, word in enumerate(self._returned)
+                   for name, value in (("_valid", word.valid), ("", word.data))}}
+
+    def _move(self, now: int, seen: int) -> None:
+        self.device.step(self._phases.seen(seen), self._returned,
+                         init_complete=bool(self._complete))
+        assert not self._field["starved"].of(seen)
+        if self._field["ready"].of(seen) and not self._begun:
+            self._begun = now
+        if self._field["command.op"].of(seen) == Command.REF:
+            self._refreshed = now
+            self._refreshes += 1
+
+    def next_refresh(self) -> int:
+        interval = self.part.nREFI
+        return self._begun + ((self.bench.cycle - self._begun) // interval + 1) * interval
+
+    def _undisturbed(self, burst: AxiBurst, write: bool, partial: bool) -> bool:
+        now, phy = self.bench.cycle, {"part": self.bench.parameters["part"], **self._phy,
+                                      "transfers": burst.length + 1, "size": burst.size}
+        longest = axi_dfi_write.function(**phy, partial=partial) if write else (
+            axi_dfi_read.function(**phy))
+        since = (now - self._begun) % self.part.nREFI
+        return (self._begun > 0 and since > _MARGIN and now - self._refreshed > self.part.nRFC
+                and self._refreshes == (now - self._begun) // self.part.nREFI
+                and since + longest + _MARGIN < self.part.nREFI)
+
+    def _finished(self) -> None:
+        self.device.finish()

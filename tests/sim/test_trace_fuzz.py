@@ -14,16 +14,17 @@ import contextlib
 import json
 import os
 import random
+import re
 import resource
 import signal
+import tempfile
 import traceback
 from pathlib import Path
 
 import pytest
 
-from cyclebound.golden.formula import formula_bound
 from cyclebound.sim import trace_reader
-from cyclebound.sim.check import Check, check
+from cyclebound.sim.check import Check, bound_named, check
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.trace import Trace, _Table, _Waveform
 from cyclebound.tb.probe import Probe
@@ -82,6 +83,23 @@ V8bA+IeBlRFEsgDJfwwl+QUMDKwMyTnZDIxAOk8h2tzKIJaBA8guSk1MqQSLliXmZKYAWYwMmQrRxoYg
 """)
 
 
+EXPRESSIONS = "expressions"
+_START, _END = "valid & ~past(valid & ~ready)", "valid & ready"
+_GOOD = (_START, _END, "", "1", "max(3, 4) * 2 + 1")
+_TO_BREAK = (_START, _END, "ready", "valid", "max(3, 4) * 2 + 1")
+_WORDS = ("valid", "ready", "id", "other", "past(", "any(", "count(", "first(", "held(", "nth(",
+          "every(", "max(", ")", ")", "(", " & ", " | ", " ^ ", "~", " + ", " - ", " == ", " > ",
+          " <= ", " * ", " // ", " % ", " ** ", " << ", "0", "1", "2", "63", "64", "9" * 30, "[",
+          "]", ":", "-1", " for i in ", "i", ".", ", ", "declared.n", "'x'", "\n", "\0", "é",
+          "lambda x: ", "True", "1.5")
+_OPERATORS = ("&", "|", "^", "+", "-", "==", "!=", ">", "<=", "*", "//", "%")
+_NUMBERS = ("0", "1", "9" * 30)
+_OPERANDS = (*_NUMBERS, "valid", "ready", "id", "valid[0]", "id[1:3]", "id[-1]", "id[70]",
+             "any(id)", "count(id)", "past(past(ready))", "first(valid, ready)", "every(3)",
+             "held(id, valid)", "nth(valid, 2)", "any(id[i] for i in 2)",
+             "count(valid[i] for i in 999999999)", "clk.valid", "r")
+
+
 class Local(_Waveform):
     """A waveform whose reader's words are in memory."""
 
@@ -117,8 +135,12 @@ class Local(_Waveform):
     _process = type("Process", (), {"stdin": _Nothing()})
 
 
-def looked_at(path):
-    """Check the file; whatever is wrong with it is a `UserError`."""
+def looked_at(path, start=_START, end=_END, identity="", ends="1", formula="9"):
+    """Check the file; whatever is wrong with it, or with an expression, is a `UserError`."""
+    try:
+        probe = Probe(start, end, in_flight=2, id=identity, ends=ends)
+    except ValueError as error:  # as the command line has it
+        raise UserError(str(error)) from None
     if path.suffix == ".csv":
         opened = _Table(path)
     else:
@@ -128,13 +150,36 @@ def looked_at(path):
             if isinstance(error, KeyboardInterrupt | SystemExit):
                 raise
             raise UserError(" ".join(str(error).split())[:500]) from None
-    return check(opened, Check(
-        Probe("valid & ~past(valid & ~ready)", "valid & ready", in_flight=2),
-        formula_bound("9")))
+    return check(opened, Check(probe, bound_named(formula)))
+
+
+def broken_texts(chance):
+    """Expressions and a formula: broken, with other words of the same kind, or words at random."""
+    found = list(_GOOD)
+    for number in {chance.choice((0, 0, 1, 1, 2, 3, 4)) for _ in range(chance.choice((1, 1, 2)))}:
+        kind = chance.random()
+        if kind < 0.3:
+            found[number] = "".join(chance.choice(_WORDS) for _ in range(chance.randint(1, 14)))
+        elif kind < 0.5:
+            found[number] = broken(_TO_BREAK[number].encode(), chance).decode(errors="replace")
+        else:
+            words = _OPERANDS if number < 4 else _NUMBERS
+            found[number] = re.sub(r"\w+|[&*+]", lambda old, words=words: chance.choice(
+                _OPERATORS if old[0] in "&*+" else (old[0], *words)), _TO_BREAK[number])
+    found[4] = found[4].replace(":", "")  # else it names a module
+    return found
 
 
 def children(data, suffix, seeds, folder):
     """How many inputs were looked at, refused, and ended their process; and what went wrong."""
+    memory = Path("/dev/shm")  # files there cost half as much as those on a disk
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else folder) as name:
+        return _children(data, suffix, seeds, Path(name))
+
+
+def _children(data, suffix, seeds, folder):
+    if suffix == EXPRESSIONS:
+        (folder / "it.csv").write_bytes(data)
     state = os.open(folder / "state", os.O_RDWR | os.O_CREAT)
     refused = killed = 0
     at = seeds.start
@@ -168,15 +213,20 @@ def _child(data, suffix, seeds, folder, state):
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    path, refused = folder / f"it{suffix}", 0
+    path, refused, tempfile.tempdir = folder / f"it{suffix}", 0, str(folder)
     # a process that has read many files is replaced, so that none pays for another's threads
     os.environ["RUST_BACKTRACE"] = "0"  # to name the functions of a panic takes most of the time
     for seed in seeds:
         os.pwrite(state, seed.to_bytes(8, "little") + refused.to_bytes(8, "little"), 0)
-        path.write_bytes(broken(data, random.Random(f"{suffix} {seed}")))
+        chance = random.Random(f"{suffix} {seed}")
+        if suffix == EXPRESSIONS:
+            path, texts = folder / "it.csv", broken_texts(chance)
+        else:
+            path.write_bytes(broken(data, chance))
+            texts = ()
         signal.setitimer(signal.ITIMER_REAL, _LIMIT)
         try:
-            looked_at(path)
+            looked_at(path, *texts)
         except UserError:
             refused += 1
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -215,17 +265,19 @@ def test_blocks_that_are_not_as_expected_are_left_to_the_library(tmp_path, cut):
     assert trace_reader._blocks(path) == []
 
 
-@pytest.mark.parametrize("rounds", [
-    pytest.param(range(1000), id="thousand"),
-    pytest.param(range(1000, 260_000), id="quarter-of-a-million", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("suffix", [".fst", ".blocks.fst", ".vcd", ".csv"])
+@pytest.mark.parametrize(("suffix", "rounds"), [
+    pytest.param(suffix, rounds, id=f"{suffix} {rounds.stop}", marks=marks)
+    for suffix, many in {".fst": 150_000, ".blocks.fst": 100_000, ".vcd": 250_000,
+                         ".csv": 350_000, EXPRESSIONS: 200_000}.items()
+    for rounds, marks in ((range(1000), ()), (range(1000, many), pytest.mark.thorough))])
 def test_broken_traces(tmp_path, suffix, rounds):
     head, *rows = TABLE.splitlines()
-    data = {".fst": _FST, ".blocks.fst": _BLOCKS,
-            ".csv": "\n".join([head.replace("req.", ""), *rows * 3]).encode(),
+    table = "\n".join([head.replace("req.", ""), *rows * 3]).encode()
+    data = {".fst": _FST, ".blocks.fst": _BLOCKS, ".csv": table, EXPRESSIONS: table,
             ".vcd": vcd(tmp_path / "good.vcd", traffic([3, 1, 2, 5])).read_bytes()}[suffix]
-    (tmp_path / f"good{suffix}").write_bytes(data)
-    assert looked_at(tmp_path / f"good{suffix}").finding.requests > 3
+    good = tmp_path / f"good{'.csv' if suffix == EXPRESSIONS else suffix}"
+    good.write_bytes(data)
+    assert looked_at(good, *(_GOOD if suffix == EXPRESSIONS else ())).finding.requests > 3
     looked, refused, killed, wrong = children(data, suffix, rounds, tmp_path)
     print(f"{suffix}: {looked} inputs, {refused} refused, {killed} ended their process")
     assert not wrong
