@@ -15,6 +15,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.block import Testbench
 from cyclebound.sim.job import Job, simulate
 from cyclebound.tb.simd.accelerator_random import SMALLEST
+from cyclebound.tb.simd.accelerator_scene import Ran, events_of, phases_of
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.random_programs import random_program, shrink
 
@@ -53,6 +54,24 @@ def test_they_end_and_read_what_was_written(monkeypatch):
         assert timed.phases == other.phases, f"program {seed}"
         for number, words in memory.items():
             assert np.array_equal(words, again[number]), f"program {seed}, buffer {number}"
+
+
+@unit
+def test_phases_follow_from_what_ports_show():
+    """The first of these has two accesses that are over in one cycle, the higher slot's first."""
+    depth = SMALL.decode_stages + SMALL.execute_stages
+    for seed in (4095175955, *range(8)):
+        drawn = random_program(seed, SMALL)
+        _, timed = run(drawn)
+        ran, launched = Ran(events=events_of(timed)), set()
+        for phase in sorted(timed.phases, key=lambda each: each.start):
+            if phase.work_group not in launched:
+                launched.add(phase.work_group)
+                ran.launches.append((phase.start - 1, phase.slot, phase.work_group))
+            if phase.resource == "compute" and phase.end > phase.start + 1:
+                ran.firsts.append((phase.start + depth, phase.slot))
+        assert phases_of(ran, depth=depth, policy=drawn.policy) == sorted(
+            timed.phases, key=lambda each: (each.start, each.resource)), f"program {seed}"
 
 
 @unit
