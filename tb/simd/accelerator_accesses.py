@@ -24,7 +24,7 @@ SHARED: tuple[Tile, ...] = ((16, 0, 1), (64, 0, 1), (200, 0, 1), (32, 5, 6))
 # Widths of a scratchpad's lines, for tiles of 8 lines of 8 words.
 WIDTHS = 8, 9, 11, 12, 34
 TURNS = 12  # accesses of a work-group where accesses take turns
-TURNS_SHAPE = {"words": 8, "gap": WIDTHS[1] - 8, "count": 8, "restart": 0}  # of those to scratchpads
+TURNS_SHAPE = {"words": 8, "gap": WIDTHS[1] - 8, "count": 8, "restart": 0}  # in scratchpads
 LENGTHS = 1, 8, 9, 40, 200, 2048
 # An access begins at one of five places in the pattern of both clocks: with so many instructions
 # more before it each time, at each of them.

@@ -37,6 +37,11 @@ async def _run(scene: Scene, drawn: RandomProgram) -> Counter[str]:
         {"compute cycles": timed.cycles, "work-groups": drawn.grid.count, drawn.policy.value: 1})
 
 
+def _first(wrong: AssertionError) -> str:
+    """What differs, in a line."""
+    return (str(wrong).splitlines() or ["it differs"])[0]
+
+
 def _legal(drawn: RandomProgram) -> Program | None:
     """The assembled kernel, if it is one that ends without a fault."""
     try:
@@ -61,7 +66,7 @@ async def _smallest(bench: Bench, drawn: RandomProgram, why: str) -> tuple[Rando
             try:
                 await _run(Scene(bench), tried)
             except AssertionError as wrong:
-                differs, found, why = True, tried, str(wrong)
+                differs, found, why = True, tried, _first(wrong)
         try:
             fewer = steps.send(differs)
         except StopIteration:
@@ -87,10 +92,11 @@ async def play(bench: Bench, programs: int) -> Counter[str]:
         try:
             total += await _run(scene, drawn)
         except AssertionError as wrong:
-            small, why = await _smallest(bench, drawn, str(wrong))
+            said = _first(wrong)
+            small, why = await _smallest(bench, drawn, said)
             _keep(small, why)
             raise AssertionError(
-                f"program {drawn.seed}, number {number}: {wrong}; the smallest like it, "
+                f"program {drawn.seed}, number {number}: {said}; the smallest like it, "
                 f"{SMALLEST}, has {len(assemble(small.text).instructions)} instructions of "
                 f"{len(assemble(drawn.text).instructions)}: {why}") from None
     bench.dut._log.info("%d programs: %s", programs, ", ".join(

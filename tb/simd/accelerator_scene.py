@@ -6,6 +6,7 @@ what the cycle model says of that cycle, and the phases that follow from it with
 end, all buffers with the model's.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,7 +96,15 @@ def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
     group, start = [0] * SLOTS, [-1] * SLOTS
     accesses: list[tuple[str, int]] = [("", 0)] * SLOTS
     until = {"dram": 0, "scratchpad": 0}
-    for cycle, _, kind, slot, number in sorted(steps):
+
+    def in_order(step: tuple) -> tuple:
+        """Of a cycle; two accesses that are over in one were committed one after the other."""
+        _, _, kind, slot, _ = step
+        return accesses[slot][1] if kind == "over" else 0, kind, slot
+
+    for cycle, _, kind, slot, number in itertools.chain.from_iterable(
+            sorted(group, key=in_order) for _, group in
+            itertools.groupby(sorted(steps), key=lambda step: step[:2])):
         if kind == "launch":
             group[slot] = number
         elif kind == "first":

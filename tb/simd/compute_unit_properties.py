@@ -10,7 +10,7 @@ from cyclebound.golden.simd.isa import File
 from cyclebound.golden.simd.machine import SLOTS
 from cyclebound.tb.simd.machine_watcher import MachineWatcher
 
-__all__ = ["ComputeUnitCheck", "ComputeUnitProof"]
+__all__ = ["ComputeUnitCheck", "ComputeUnitOrder", "ComputeUnitProof"]
 
 _MASKS = 4  # special registers that are control masks
 
@@ -88,5 +88,49 @@ class ComputeUnitProof(ComputeUnitCheck):
                    "instructions of none"),
             Assert(~self.stopped | ~(inside.running | inside.under_way | inside.settles
                                      | self.occupied.any()), "it has not stopped"),
+        ]
+        return m
+
+
+class ComputeUnitOrder(ComputeUnitProof):
+    """No token reads a register that one before it is still to write.
+
+    Of what is between the first decode stage and the commit, by what was decoded: `ScoreboardCheck`
+    has the scoreboard by itself, and assumes what is proved here, that instructions wait for it.
+    Operand *k* is read in decode stage *k*, or the last one. Passes of one instruction are in no
+    other's way: those of the reciprocal units write other lanes than they read, and a division reads
+    in its first pass only.
+
+    Stalls are left out: nothing of all this changes in a cycle with one.
+    """
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        inside, machine = self._target, self.machine
+        tokens, depth = inside.tokens, inside.depth
+        now, number = tokens[0], tokens[0]["pass"]
+        early, waited = [], []
+        for age in range(1, depth):
+            token, writes = tokens[age], tokens[age].decoded.writes
+            shared = (writes.file == File.SCALAR) | (writes.file == File.SCALAR_SPECIAL)
+            here = Signal(name=f"here_{age}")
+            m.d.comb += here.eq(now.valid & token.valid & (writes.file != File.NONE)
+                                & (number < age) & (shared | (token.warp == now.warp)))
+            for operand, name in enumerate("abc"):
+                read = now.decoded[name]
+                same = (here & (read.file == writes.file)
+                        & ((read.number == writes.number) | token.decoded.several))
+                soon = age < depth - min(operand, machine.decode_stages - 1)
+                (early if soon else waited).append(same)
+            early.append(here & now.decoded.implicit & (writes.file == File.SCALAR_SPECIAL))
+            m.d.sync += Assert(~now.valid | (number < age) | (
+                token.valid & (token.index == now.index) & (token.warp == now.warp)
+                & (token["pass"] + age == number)), f"{age} passes ago was another instruction")
+        m.d.sync += [
+            Assume(~self.stall, "a cycle without the compute clock"),
+            Assert(now.valid | (number == 0), "an instruction stops between two passes"),
+            Assert(~Cat(early).any(), "an operand is read before it is written"),
+            Cover(now.valid & (number != 0), "a second pass"),
+            *([Cover(Cat(waited).any(), "it is read as soon as it may")] if waited else []),
         ]
         return m
