@@ -16,6 +16,7 @@ from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.sim.cli import AsJson, progress_bars
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.simd_attacks import KeptAttacks
 from cyclebound.sim.simd_files import load_program
 from cyclebound.sim.simd_options import (
     GridText,
@@ -32,7 +33,7 @@ from cyclebound.tools.simd.published import witnesses
 from cyclebound.tools.simd.published.analysis import OutsideScope, published_wcet
 from cyclebound.tools.simd.random_kernels import Mix
 from cyclebound.tools.simd.wcet.timings import TIMINGS
-from cyclebound.tools.simd.wcet_adversary import POLICIES, Bench, attack, histogram
+from cyclebound.tools.simd.wcet_adversary import BUSES, POLICIES, Bench, attack, histogram
 
 __all__ = ["adversary", "errata", "published", "table_5"]
 
@@ -168,14 +169,21 @@ def adversary(
     machine: MachineName = "small",
     part: PartName = "ddr4-3200aa-x16",
     timing: Timing = "rtl",
+    kept: Annotated[Path | None, typer.Option(
+        "--keep", metavar="FILE", help="Append a line of JSON for each kernel, and count those "
+        "that the file has from the same sources as done.")] = None,
+    chart: Annotated[Path | None, typer.Option(
+        "--chart", metavar="FILE", help="Draw the histogram: .svg, .png or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Random kernels against a WCET analysis, with data that drives each to its worst path.
 
-    cyclebound simd adversary --count 10000
+    cyclebound simd adversary --count 10000 --keep kernels.jsonl
 
     Exit status 1: a kernel takes longer on the cycle model than the analysis says. It is printed.
     """
+    if chart is not None and chart.suffix not in FORMATS:
+        raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
     if analysis not in ANALYSES:
         raise unknown("analysis", analysis, ANALYSES)
     if machine not in MACHINES:
@@ -188,23 +196,29 @@ def adversary(
     if timing not in TIMINGS:
         raise unknown("timing", timing, TIMINGS)
     used = TIMINGS[timing if own else "sim-d"].machine(MACHINES[machine])
-    bench = Bench(used, device, Mix(True, own, own),
+    bench = Bench(used, device, Mix(True, own, own, own, snoopy=not own or timing != "rtl"),
                   policies=(Policy.HOLD,) if analysis == "hold" else POLICIES,
-                  **({} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
+                  **({"buses": BUSES} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
+    store = KeptAttacks(kept, {"analysis": analysis, "machine": machine, "part": part,
+                               "timing": timing})
     found = []
     with progress_bars() as tell:
-        for number in range(count):
-            tell("kernels", number, count)
-            found.append(attack(ANALYSES[analysis], seed + number, bench))
+        for number in range(seed, seed + count):
+            tell("kernels", number - seed, count)
+            found.append(store.get(number) or store.add(
+                attack(ANALYSES[analysis], number, bench)))
     worst = [each for each in found if each.violated]
     left = Counter(each.said for each in found if each.bound is None)
     classes = histogram(found)
+    if chart is not None:
+        from cyclebound.sim.pictures.simd_attacks import figure  # matplotlib takes a second
+
+        write(figure(found), chart, "--chart")
     if as_json:
         print(json.dumps({
             "analysis": analysis, "part": part, "machine": machine, "kernels": count,
             "histogram": classes, "left_out": left,
-            "violations": [{**asdict(each), "policy": each.policy.value} for each in worst]},
-            indent=2))
+            "violations": [each.record for each in worst]}, indent=2))
     else:
         most = max(classes.values(), default=1)
         for edge, number in classes.items():

@@ -20,6 +20,7 @@ from cyclebound.sim.simd_options import (
     GridText,
     KernelFile,
     MachineName,
+    MostWords,
     PartName,
     Sizes,
     Timing,
@@ -30,10 +31,11 @@ from cyclebound.sim.simd_options import (
 from cyclebound.sim.simd_run import grid_of, run_kernel
 from cyclebound.sim.simd_trace import phase_trace
 from cyclebound.tools.simd.disassembler import text_of
-from cyclebound.tools.simd.kernel_cases import case, fill
+from cyclebound.tools.simd.kernel_cases import case, fill, fill_worst
 from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.chains import STARTS, Chained
+from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS
 from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.held import HeldAnalysis
 
@@ -59,6 +61,7 @@ def wcet(
         "--start", metavar="STATE", help="What is known of DRAM refreshes when the kernel starts: "
         "reset (the timer starts as well), idle (nothing, but no transfer is under way), busy "
         "(eight refreshes are owed besides).")] = "idle",
+    most_words: MostWords = MOST_WORDS,
     listing: Annotated[bool, typer.Option(
         "--listing", help="The route of the greatest sum, line by line, with cycles.")] = False,
     chart: Annotated[Path | None, typer.Option(
@@ -99,8 +102,9 @@ def wcet(
             program = program.with_sizes(sizes_of(sizes))
         device = part_named(part)
         items = timed_grid(grid_of(program, grid, width, machine), timing)
-        found = Analysis(program, items, device, start)
-        held = HeldAnalysis(program, items, device, start) if "hold" in chosen else found
+        found = Analysis(program, items, device, start, most_words)
+        held = (HeldAnalysis(program, items, device, start, most_words) if "hold" in chosen
+                else found)
         bounds = {policy: (held if policy == "hold" else found).wcet(Policy(policy))
                   for policy in chosen}
     except (WcetError, ValueError) as error:
@@ -224,10 +228,15 @@ def tightness(
     start: Annotated[str, typer.Option(
         "--start", metavar="STATE", help="As of `wcet`.")] = "idle",
     timing: Timing = "rtl",
+    most_words: MostWords = MOST_WORDS,
+    worst: Annotated[bool, typer.Option(
+        "--worst", help="Content that drives a kernel to its worst path where data decide.")
+        ] = False,
 ) -> None:
     """Bounds of installed kernels beside their cycles on the cycle model, on random content."""
     if machine not in MACHINES:
         raise unknown("machine", machine, MACHINES)
+    device = part_named("ddr4-3200aa-x16")
     print("| kernel | work-groups | policy | measured | bound | measured / bound | s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in names or KERNELS:
@@ -239,15 +248,18 @@ def tightness(
         else:
             found = case(name, MACHINES[machine])
             program, grid, memory = found.program, found.grid, found.memory
-        grid = timed_grid(grid, timing)
+        if worst:
+            fill_worst(name, memory, grid, device, np.random.default_rng(1))
+        grid, timed = timed_grid(grid, timing), None
         for policy in POLICIES:
             begun = time.process_time()
-            bound = Analysis(program, grid, part_named("ddr4-3200aa-x16"), start).wcet(
-                Policy(policy))
+            analysis = Analysis(program, grid, device, start, most_words)
+            bound = analysis.wcet(Policy(policy))
             took = time.process_time() - begun
-            copied = {number: words.copy() for number, words in memory.items()}
-            timed = run_kernel(program, grid, copied, model="cycle", policy=policy,
-                               keep=False).timed
+            if timed is None or analysis.uses_scratchpad:  # else policies do not differ
+                copied = {number: words.copy() for number, words in memory.items()}
+                timed = run_kernel(program, grid, copied, model="cycle", policy=policy,
+                                   keep=False).timed
             assert timed is not None
             print(f"| `{name}` | {grid.count} | {policy} | {timed.cycles:,} | {bound.cycles:,} | "
                   f"{timed.cycles / bound.cycles:.3f} | {took:.2f} |", flush=True)

@@ -9,8 +9,8 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tools.simd.wcet.timings import TIMINGS
 
-__all__ = ["GridText", "KernelFile", "MachineName", "PartName", "Sizes", "Timing", "Width",
-           "numbered", "sizes_of", "timed_grid"]
+__all__ = ["GridText", "KernelFile", "MachineName", "MostWords", "PartName", "Sizes", "Timing",
+           "Width", "numbered", "sizes_of", "timed_grid"]
 
 KernelFile = Annotated[str, typer.Argument(
     metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "
@@ -36,6 +36,12 @@ PartName = Annotated[str, typer.Option(
 Timing = Annotated[str, typer.Option(
     "--timing", metavar="MODEL", help="Constants: "
     + "; ".join(f"{name}: {timing.says}" for name, timing in TIMINGS.items()) + ".")]
+
+
+MostWords = Annotated[int, typer.Option(
+    "--follow", metavar="WORDS", min=0, help="Words of accesses index by index that are followed "
+    "one by one, where indexes follow from a work-item's place. Of accesses beyond that, each word is "
+    "assumed to miss its row.")]
 
 
 def timed_grid(grid: Grid, timing: str) -> Grid:

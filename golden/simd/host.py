@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.machine import Machine
 from cyclebound.golden.simd.program import INSTRUCTIONS
+from cyclebound.golden.simd.scheduler import CODES
 
 __all__ = ["HostModel"]
 
@@ -19,8 +20,8 @@ class HostModel:
     """Registers, and what leaves for the ``machine``.
 
     ``kept`` is what was written. A start without a grid, a program or in the middle of a burst is
-    refused, and so is one with a width that the machine does not have, and whatever comes while a
-    kernel runs.
+    refused, and so is one with a width that the machine does not have or a policy that there is
+    not, and whatever comes while a kernel runs.
     """
 
     machine: Machine
@@ -48,7 +49,8 @@ class HostModel:
         length, address = self._of(Register.INSTRUCTIONS), self._of(Register.PROGRAM)
         width = self._of(Register.WIDTH)
         sizes = 0 < x < 1 << 20 and 0 < y < 1 << 20 and 0 < length <= INSTRUCTIONS
-        if not idle or not sizes or 1 << width not in self.machine.widths or address % 16:
+        known = 1 << width in self.machine.widths and self._of(Register.POLICY) < len(CODES)
+        if not idle or not sizes or not known or address % 16:
             self.refused = True
             return None
         return "start", {"address": address, "instructions": length, "x": x, "y": y,

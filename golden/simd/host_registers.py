@@ -19,7 +19,7 @@ class Register(enum.IntEnum):
     GRID_X = 0x10
     GRID_Y = 0x14
     WIDTH = 0x18         # of a work-group: log2 of its items in a line
-    POLICY = 0x1C
+    POLICY = 0x1C        # its place in `scheduler.CODES`
     ADDRESS = 0x20       # of a buffer to map: its first word
     SIZE_X = 0x24
     SIZE_Y = 0x28

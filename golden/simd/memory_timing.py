@@ -11,7 +11,7 @@ Ref: Sim-D, sections 3.2 and 3.3.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from cyclebound.golden.simd.machine import Crossing, Machine
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.transfers import Access
 
-__all__ = ["DramTimeline", "bus_lines_of", "load_cycles", "scratchpad_cycles"]
+__all__ = ["DramTimeline", "bus_lines_of", "indexed_delay", "load_cycles", "scratchpad_cycles"]
 
 _INSTRUCTION_BYTES = 8
+_KEPT = 2048  # delays of requests index by index, of about 8 KiB each
 _INDEX_END = 6  # cycles from the start to completion, besides the lanes, if no index is legal
 
 
@@ -87,18 +88,13 @@ class DramTimeline:
         active or not; after all ``items`` of them the end is known.
         """
         assert access.indexes is not None
-        legal = [(lane, (access.address + index) // BURST_WORDS) for lane, index in
-                 zip(lanes, access.indexes, strict=True) if index < access.limit]
-        if not legal:
+        indexes = np.array(access.indexes, dtype=np.int64)
+        legal = indexes < access.limit
+        if not legal.any():
             return self._run(cycle, items + _INDEX_END, 0, ahead=self._indexed_lead)
-        # A burst may enter when two more indexes, or the end, have been seen.
-        seen = [lane for lane, _ in legal] + [items] * 2
-        seen[-1] += 1  # the last burst enters one cycle later
-        arrivals = [seen[number + 2] - seen[2] for number in range(len(legal))]
-        found = schedule(self.part, [burst for _, burst in legal], write=access.write,
-                         indexed=True, arrivals=arrivals)
-        return self._run(cycle, self._indexed_lead + seen[2] - 2, found.issue_delay,
-                         ahead=self._indexed_lead)
+        late, delay = indexed_delay(self.part, np.array(lanes)[legal], access.address
+                                    + indexes[legal], items, write=access.write)
+        return self._run(cycle, self._indexed_lead + late, delay, ahead=self._indexed_lead)
 
     def _run(self, cycle: int, lead: int, delay: int, *, ahead: int | None = None) -> int:
         """A request whose first command is due ``lead`` cycles after its start; it starts
@@ -123,6 +119,31 @@ class DramTimeline:
             self._delays[key] = schedule(self.part, [burst.address for burst in bursts_of(tile)],
                                          write=access.write).issue_delay
         return self._delays[key]
+
+
+def indexed_delay(part: Part, lanes: np.ndarray, words: np.ndarray, items: int, *, write: bool
+                  ) -> tuple[int, int]:
+    """Of a request index by index of these lanes for these words, all legal: by how many clocks its
+    first command is later than if the first three lanes were among them, and its issue delay from
+    there on.
+
+    A burst may enter when two more indexes, or the end after all ``items``, have been seen.
+    """
+    bursts = words // BURST_WORDS
+    bursts = bursts - bursts.min() // part.bursts_per_sweep * part.bursts_per_sweep
+    return _indexed_delay(part, lanes.astype(np.int32).tobytes(),
+                          bursts.astype(np.int32).tobytes(), items, write)
+
+
+@lru_cache(maxsize=_KEPT)
+def _indexed_delay(part: Part, lanes: bytes, bursts: bytes, items: int, write: bool
+                   ) -> tuple[int, int]:
+    """Rows have no timing of their own, so that bursts count from any row of all banks."""
+    seen = [*np.frombuffer(lanes, np.int32).tolist(), items, items + 1]  # the last one cycle later
+    arrivals = [each - seen[2] for each in seen[2:]]
+    found = schedule(part, np.frombuffer(bursts, np.int32).tolist(), write=write, indexed=True,
+                     arrivals=arrivals)
+    return seen[2] - 2, found.issue_delay
 
 
 def load_cycles(program: Program, machine: Machine, dram: DramTimeline) -> int:

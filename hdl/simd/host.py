@@ -17,6 +17,7 @@ from cyclebound.hdl.dram.layouts import Mapping
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.access_setup import ScratchpadBuffer
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout
+from cyclebound.hdl.simd.scheduler import HOLD
 
 __all__ = ["AXI_LITE", "HostInterface"]
 
@@ -107,7 +108,8 @@ class HostInterface(wiring.Component):
         widths = kept[Register.WIDTH].matches(*(width.bit_length() - 1
                                                 for width in self.machine.widths))
         bad_map = ~self.idle | wide
-        bad_start = ~self.idle | empty | vast | ~widths | kept[Register.PROGRAM][:4].any()
+        bad_start = (~self.idle | empty | vast | ~widths | (kept[Register.POLICY] > HOLD)
+                     | kept[Register.PROGRAM][:4].any())
         with m.If((maps & bad_map) | (starts & bad_start)):
             m.d.sync += refused.eq(1)
         with m.If(maps & ~bad_map & ~chip):

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 UNCONSTRAINED, PAIRWISE, ACCESS, COMPUTE, HOLD = range(5)
-"""Policies as the host names them; other numbers are as pairwise."""
+"""Policies as the host names them, which refuses other numbers; here these are as pairwise."""
 
 
 class StartLayout(data.StructLayout):
@@ -64,7 +64,8 @@ class WorkGroupScheduler(wiring.Component):
     Policies, by number: 0 unconstrained; 1 pairwise: work-groups 2k and 2k + 1 start when all
     before them have begun their last store or have ended; 2 access: the same, and scratchpads take
     turns with DRAM in the order of the commits; 3 compute and 4 hold: as 1, since it is the compute
-    unit that issues nothing while a scratchpad transfers, and that goes on with whose it was.
+    unit that issues nothing while a scratchpad transfers, and that goes on with whose it was. Other
+    numbers are as 1.
 
     Parameters
     ----------

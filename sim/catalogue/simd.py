@@ -498,7 +498,11 @@ BLOCKS = (
             "occupation", "Which slot occupies compute unit, DRAM and scratchpads when (Sim-D, "
             "Figure 4): the stencil's work-groups on the RTL, under each policy.",
             "cyclebound.sim.pictures.simd_occupation:policies", kept="occupation.json",
-            testbenches=("kernels",), thorough=True),),
+            testbenches=("kernels",), thorough=True), Picture(
+            "wcet", "How close the first 100 kernels of the adversary come to their WCET "
+            "(docs/simd_wcet.md), on the cycle model that the RTL equals.",
+            "cyclebound.sim.pictures.simd_attacks:tried",
+            arguments={"count": 100, "part": "ddr4-3200aa-x16"}, thorough=True)),
         signals=("top.dut.launch__valid", "top.dut.access__valid", "top.dut.over",
                  "top.dut.ended__valid"),
     ),

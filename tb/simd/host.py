@@ -9,6 +9,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from cyclebound.golden.simd.host import HostModel
 from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.machine import machine_named
+from cyclebound.golden.simd.scheduler import CODES
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.pins import Pins
 
@@ -102,6 +103,10 @@ async def a_kernel(bench: Bench) -> None:
     scene.shown |= {"idle": 1, "cycles": 0x12_3456_789A, "fault": 1, "cause": 5, "slot": 1,
                     "index": 2047, "number": 0x7F_0000_0001}
     await scene.write(Register.STATUS, Status.REFUSED)
+    for policy in (5, 7, len(CODES) - 1):
+        await scene.write(Register.POLICY, policy)
+        await scene.write(Register.CONTROL, 1)
+    assert [kind for kind, _ in scene.sent[3:]] == ["start"]
     for register in Register:
         await scene.read(register)
 

@@ -28,7 +28,7 @@ def test_a_start_sends_what_was_written():
 
 @pytest.mark.parametrize("changes", [
     {"GRID_X": 0}, {"GRID_Y": 1 << 20}, {"INSTRUCTIONS": 0}, {"INSTRUCTIONS": 1 << 20},
-    {"PROGRAM": 8}, {"WIDTH": 15}, {"idle": False}])
+    {"PROGRAM": 8}, {"WIDTH": 15}, {"POLICY": 5}, {"POLICY": 7}, {"idle": False}])
 def test_a_start_that_cannot_be_is_refused_and_says_so_until_cleared(changes):
     host, sent = started(**changes)
     assert sent is None

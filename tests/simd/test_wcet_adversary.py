@@ -4,10 +4,13 @@ import dataclasses
 
 import pytest
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, as_built
 from cyclebound.golden.simd.work_group import memory_of
+from cyclebound.sim.errors import UserError
+from cyclebound.sim.simd_attacks import KeptAttacks, kept_attacks
 from cyclebound.sim.simd_published import held_cycles, own_cycles, published_cycles
 from cyclebound.tools.simd import wcet_adversary as adversary
 from cyclebound.tools.simd.kernel_cases import case
@@ -15,11 +18,15 @@ from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.published.analysis import published_wcet
 from cyclebound.tools.simd.published.witnesses import AUTHORS_LEAD, WITNESSES, authors_timeline
 from cyclebound.tools.simd.random_kernels import Mix
+from cyclebound.tools.simd.wcet import access_costs
+from cyclebound.tools.simd.wcet.access_costs import AccessCosts
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
 
 SMALL = MACHINES["small"]
 BENCH = adversary.Bench(SMALL, DDR4_3200AA_X16, Mix(branches=True))
+SHAPED = adversary.Bench(as_built(SMALL), DDR4_3200AA_X16,
+                         Mix(branches=True, shapes=True, snoopy=False), buses=adversary.BUSES)
 IN_SCOPE = adversary.Bench(SMALL, DDR4_3200AA_X16, Mix(True, False, False), 0, AUTHORS_LEAD)
 
 pytestmark = pytest.mark.unit
@@ -68,6 +75,67 @@ def test_it_finds_a_forgotten_edge_cost(monkeypatch):
 def test_it_finds_paths_by_sum():
     bench = dataclasses.replace(IN_SCOPE, mix=Mix(True, False, True))
     assert found_in(formula_of_a_path, bench, range(80, 100))  # the eighty-first shows it
+
+
+def test_it_finds_a_forgotten_restart(monkeypatch):
+    """Clipped tiles of a scratchpad, as if their lines followed each other on its bus."""
+    found = access_costs.scratchpad_cycles
+    monkeypatch.setattr(access_costs, "scratchpad_cycles",
+                        lambda access, bus, **more: found(access, bus))
+    assert found_in(own_cycles, SHAPED, range(40))
+
+
+def test_it_finds_a_row_of_words_that_is_read_as_one(monkeypatch):
+    """More words than a line of their buffer has, which are read as whole lines."""
+    shapes = AccessCosts._shapes
+
+    def one_run(self, node):
+        instruction = self._graph.instruction(node)
+        if instruction.name != "sldg":
+            return shapes(self, node)
+        count = instruction.operand("B")
+        return {self._whole(self._program.buffers[instruction.operand("A").value],
+                            1 if count is None else count.value)}
+
+    monkeypatch.setattr(AccessCosts, "_shapes", one_run)
+    assert found_in(own_cycles, SHAPED, range(40))
+
+
+def test_grids_and_buses_are_of_all_kinds():
+    bench = dataclasses.replace(SHAPED, mix=Mix(branches=True, shapes=True))
+    found = [adversary.attack(nothing_is_known, seed, bench) for seed in range(60)]
+    grids = {each.grid for each in found}
+    assert {width for _, _, width in grids} == set(SMALL.widths)
+    assert any(x % width for x, _, width in grids)
+    assert any(y % (SMALL.items // width) for _, y, width in grids)
+    assert {each.bus for each in found} == set(adversary.BUSES)
+    text = "".join(each.text for each in found)
+    for word in ("ldg2sptile", "stg2sptile", "ldsplin", "sldsp", "ldgcidx", "sldg s0, 7", " 1 1\n"):
+        assert word in text
+
+
+def nothing_is_known(program, grid, part, policy):
+    """An analysis that covers no kernel: nothing is run."""
+    raise NotCovered("nothing")
+
+
+def test_attacks_are_kept(tmp_path):
+    path, setting = tmp_path / "kernels.jsonl", {"part": "x16"}
+    made = [adversary.attack(own_cycles, seed, BENCH) for seed in (3, 4)]
+    for each in made:
+        KeptAttacks(path, setting).add(each)
+    with path.open("a") as file:
+        file.write('{"cut o')
+    again = KeptAttacks(path, setting)
+    assert again.get(3) == dataclasses.replace(made[0], text="")
+    assert again.get(5) is None
+    assert KeptAttacks(path, {"part": "x8"}).get(3) is None
+    again.add(dataclasses.replace(made[0], seed=5, bound=1))  # a violation, with its text
+    assert KeptAttacks(path, setting).get(5).text == made[0].text
+    assert len(path.read_text().splitlines()) == 3
+    path.write_text('{"part": "x16"}\n')
+    with pytest.raises(UserError, match="line 1: this is no kernel"):
+        kept_attacks(path, setting)
 
 
 def test_what_it_finds_can_be_run_again():

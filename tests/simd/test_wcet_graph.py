@@ -199,18 +199,45 @@ def test_a_run_contradicts_its_annotation():
                 check_rounds(loops, trace)
 
 
+SHORT = "sldg s0, 0\nagain:\nsisub s0, s0, 1\n#bound branchcycle 3 1\nsicj.g again, s0\nexit\n"
+AT_ITS_TOP = """sldg s0, 0
+again:
+#bound branchcycle 1 4
+sicj.le done, s0
+sisub s0, s0, 1
+j again
+done:
+exit
+"""
+INNER = """sldg s0, 0
+smov s1, 2
+again:
+sisub s0, s0, 1
+#bound branchcycle 3 1
+sicj.g again, s0
+sisub s1, s1, 1
+#bound branchcycle 1 1
+sicj.g again, s1
+exit
+"""
+ENTERED_ANEW = """smov s2, 3
+outer:
+sldg s0, 0
+again:
+sisub s0, s0, 1
+sicj.ez gone, s0
+#bound branchcycle 3 1
+sicj.g again, s0
+gone:
+sisub s2, s2, 1
+sicj.g outer, s2
+exit
+"""
+
+
 @pytest.mark.parametrize("model", ["golden", "cycle"])
 @pytest.mark.parametrize(("text", "line"), [
-    ("sldg s0, 0\nagain:\nsisub s0, s0, 1\n#bound branchcycle 3 1\nsicj.g again, s0\nexit\n", 8),
-    ("sldg s0, 0\nagain:\n#bound branchcycle 1 4\nsicj.le done, s0\nsisub s0, s0, 1\nj again\n"
-     "done:\nexit\n", 7),
-    # the inner one of two loops to one label
-    ("sldg s0, 0\nsmov s1, 2\nagain:\nsisub s0, s0, 1\n#bound branchcycle 3 1\n"
-     "sicj.g again, s0\nsisub s1, s1, 1\n#bound branchcycle 1 1\nsicj.g again, s1\nexit\n", 9),
-    # entered anew, by a route that leaves it elsewhere
-    ("smov s2, 3\nouter:\nsldg s0, 0\nagain:\nsisub s0, s0, 1\nsicj.ez gone, s0\n"
-     "#bound branchcycle 3 1\nsicj.g again, s0\ngone:\nsisub s2, s2, 1\nsicj.g outer, s2\n"
-     "exit\n", 11),
+    (SHORT, 8), (AT_ITS_TOP, 7), (INNER, 9), (ENTERED_ANEW, 11),
 ])
 def test_a_run_says_which_annotation_it_contradicts(text, line, model):
     program, grid = kernel(text), Grid(64 * 3, 1, SMALL)

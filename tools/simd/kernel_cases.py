@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cyclebound.golden.dram.request import BURST_WORDS
+from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.machine import Grid, Machine
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.references import REFERENCES, Results
@@ -14,7 +16,7 @@ from cyclebound.golden.simd.work_group import Memory, memory_of
 from cyclebound.tools.simd.assembler import assemble_file
 from cyclebound.tools.simd.kernels import kernel_path
 
-__all__ = ["KernelCase", "case", "expected", "fill"]
+__all__ = ["KernelCase", "case", "expected", "fill", "fill_worst"]
 
 Sizes = dict[int, tuple[int, int]]
 
@@ -116,6 +118,27 @@ def fill(name: str, memory: Memory, grid: Grid, rng: np.random.Generator) -> Non
         near = np.eye(3, 4)
         near[0, 3] = 1.2  # so that some fall outside
         memory[4][0] = _f([*near.ravel(), *np.eye(3, 4).ravel(), 4.0, 0.2])
+
+
+def fill_worst(name: str, memory: Memory, grid: Grid, part: Part, rng: np.random.Generator) -> None:
+    """`fill`, but with what drives a kernel to its worst path where data decide: the longest rows,
+    no lane that leaves early, and indexes that find another row of the same bank each time."""
+    fill(name, memory, grid, rng)
+    sweep = part.bursts_per_sweep * BURST_WORDS  # words from a row of a bank to its next
+    if name == "spmv":
+        rows = max(1, memory[3].size // sweep)
+        memory[1][...] = np.arange(grid.x, dtype=np.uint32) % rows * sweep
+        memory[2][...] = len(memory[0])
+    elif name == "track":
+        rows = memory[3].size // sweep
+        items = np.arange(grid.y * grid.x).reshape(grid.y, grid.x)
+        pixels = items % rows * (sweep // 4)  # of four words
+        points = np.ones((grid.y, grid.x, 4))
+        points[..., 0], points[..., 1] = pixels % grid.x, pixels // grid.x
+        memory[0][...] = _f(points).reshape(grid.y, -1)
+        for number in (1, 2, 3):
+            memory[number][...] = _f(rng.standard_normal(memory[number].shape))
+        memory[4][0] = _f([*np.eye(3, 4).ravel(), *np.eye(3, 4).ravel(), 1e30, -1e30])
 
 
 def case(name: str, machine: Machine, seed: int = 1) -> KernelCase:

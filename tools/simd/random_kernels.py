@@ -9,11 +9,12 @@ other: each writes its own part of two buffers, and reads two that nothing write
 import random
 from dataclasses import dataclass
 
-from cyclebound.golden.simd.machine import Machine
+from cyclebound.golden.simd.machine import Grid, Machine
+from cyclebound.tools.simd.random_shapes import Shapes
 
-__all__ = ["CONDITIONS", "DATA", "DECISIONS", "INDEXED", "PATHS", "SOURCE", "TABLE", "Branch",
-           "Call", "Exit", "If", "Leave", "Loop", "Mix", "Move", "Node", "Op", "RandomKernel",
-           "random_kernel", "source_of"]
+__all__ = ["CONDITIONS", "DATA", "DECISIONS", "INDEXED", "PATHS", "SOURCE", "TABLE", "Access",
+           "Branch", "Call", "Exit", "If", "Leave", "Loop", "Mix", "Move", "Node", "Op",
+           "RandomKernel", "kernel_for", "random_kernel", "source_of"]
 
 SOURCE, TABLE, DATA, INDEXED, PATHS = range(5)
 """Buffers: a tile's source, a table for indexes, the results by tile, and by index; and, of kernels
@@ -23,11 +24,14 @@ DECISIONS = 4
 """Words of `PATHS`. Bit (work-group + count of the innermost loop) mod 32 of one decides."""
 
 _VALUES = 8       # v0 to v7; v8 and v9 are for the writer, v10 is 0
+_COUNTER = 8      # s8 and on: how often a loop goes round, by level
 _FIRST_MARK = 11  # v11 and on: which lanes ran the first side of a condition, by level
 _INTEGERS = ("iadd", "isub", "imul", "imin", "imax", "and", "or", "xor")
 _FLOATS = ("add", "add.neg", "mul", "mul.neg", "min", "max")
 _UNARY = ("abs", "not", "rcp", "rsqrt", "sin", "cos", "cvt.i2f", "cvt.f2i")
 CONDITIONS = ("ez", "nz", "g", "ge", "l", "le")
+_TABLES = (16, 64, 128)
+_APART = 1 << 16  # bytes from a buffer to the next
 _DEEPEST = 3  # of nested statements: a predicate for each level
 
 
@@ -116,12 +120,19 @@ class Leave:
     word: int
 
 
-Node = Op | If | Loop | Call | Exit | Move | Branch | Leave
+@dataclass(frozen=True)
+class Access:
+    """Accesses of any shape, one or several, with what sets their registers, as written."""
+
+    lines: tuple[str, ...]
+
+
+Node = Op | If | Loop | Call | Exit | Move | Branch | Leave | Access
 
 _WAYS = ("load", "store", "snoop", "gather", "scatter", "put", "get", "pick")
 # tile from SOURCE, to DATA; snoopy from TABLE, index by index; index by index to INDEXED; to the
 # scratchpad, from it with a shift, and by index
-_SNOOPY = "snoop", "pick"
+_WAYS_OF_HARDWARE = tuple(way for way in _WAYS if way not in ("snoop", "pick"))
 
 
 @dataclass(frozen=True)
@@ -145,20 +156,25 @@ class Mix:
         Functions.
     conditional_moves : bool
         Transfers that some path does not come to.
+    shapes : bool
+        Grids of several lines, and accesses of any shape (`random_shapes`).
     snoopy : bool
-        Snoopy transfers.
+        Snoopy accesses.
     """
 
     branches: bool = False
     calls: bool = True
     conditional_moves: bool = True
+    shapes: bool = False
     snoopy: bool = True
 
 
 class _Maker:
-    def __init__(self, rng: random.Random, mix: Mix) -> None:
-        self._rng, self._mix = rng, mix
+    def __init__(self, rng: random.Random, mix: Mix, shapes: Shapes | None = None) -> None:
+        self._rng, self._mix, self._shapes = rng, mix, shapes
         self._conditional = 0  # statements around, by which a path may go
+        self._shaped = 0 if shapes is None else rng.choice((4, 40, 40))  # in how many kinds
+        self._counters: list[int] = []  # registers of the loops around
 
     def block(self, depth: int, most: int = 4) -> tuple[Node, ...]:
         return tuple(self._node(depth) for _ in range(self._rng.randint(1, most)))
@@ -167,7 +183,7 @@ class _Maker:
         rng = self._rng
         kinds = ["op"] * 5
         if self._mix.conditional_moves or not self._conditional:
-            kinds += ["move"] * 2
+            kinds += ["move"] * 2 + ["access"] * self._shaped
         if depth < _DEEPEST:
             kinds += ["if", "if", "loop"]
             kinds += ["branch"] * 3 if self._mix.branches else []
@@ -176,15 +192,19 @@ class _Maker:
         kind = rng.choice(kinds)
         value, condition = rng.randrange(_VALUES), rng.choice(CONDITIONS)
         if kind == "move":
-            ways = [way for way in _WAYS if self._mix.snoopy or way not in _SNOOPY]
+            ways = _WAYS if self._mix.snoopy else _WAYS_OF_HARDWARE
             return Move(rng.choice(ways), value, rng.randrange(_VALUES), rng.randint(-70, 70))
+        if kind == "access" and self._shapes is not None:
+            return Access(self._shapes.access(self._counters[-1] if self._counters else None))
         if kind == "if":
             other = self._inside(depth + 1, 3) if rng.random() < 0.5 else ()
             return If(condition, value, self._inside(depth + 1, 3), other)
         if kind == "loop":
-            divergent = rng.random() < 0.6
-            return Loop(rng.randint(1, 4), self._inside(depth + 1, 3, divergent),
-                        condition if divergent else "", value)
+            divergent, times = rng.random() < 0.6, rng.randint(1, 4)
+            self._counters.append(_COUNTER + depth)
+            body = self._inside(depth + 1, 3, divergent)
+            self._counters.pop()
+            return Loop(times, body, condition if divergent else "", value)
         if kind == "call":
             return Call(self._inside(1, 2), condition, value, self._inside(1, 2))
         if kind == "branch":
@@ -269,14 +289,15 @@ class _Writer:
         again, end = self._label(), self._label()
         if node.condition:
             self._say(f"cpush.brk {end}")
-        self._say(f"smov s{8 + depth}, {node.times}", f"{again}:")
+        counter = _COUNTER + depth
+        self._say(f"smov s{counter}, {node.times}", f"{again}:")
         if node.condition:
             self._say(f"itest.{node.condition} p{depth}, v{node.value}", f"brk p{depth}")
-        self._counts.append(8 + depth)
+        self._counts.append(counter)
         self.block(node.body, depth + 1)
         self._counts.pop()
-        self._say(f"sisub s{8 + depth}, s{8 + depth}, 1",
-                  f"#bound branchcycle {node.times - 1} 1", f"sicj.g {again}, s{8 + depth}")
+        self._say(f"sisub s{counter}, s{counter}, 1",
+                  f"#bound branchcycle {node.times - 1} 1", f"sicj.g {again}, s{counter}")
         if node.condition:
             self._say("cpop", f"{end}:")
 
@@ -312,6 +333,9 @@ class _Writer:
         if node.other:
             self._say(f"{end}:")
 
+    def _access(self, node: Access, depth: int) -> None:
+        self._say(*node.lines)
+
     def _leave(self, node: Leave, depth: int) -> None:
         stay = self._label()
         self._decide(node.word)
@@ -337,28 +361,36 @@ class _Writer:
                         "pick": ("ldspbidx 0", f"mov {value}, vc.mem_data")}[node.way])
 
 
-def source_of(tree: tuple[Node, ...], machine: Machine, words: int, table: int,
-              branches: bool = False) -> str:
-    """The source of a kernel; ``words`` of its grid, ``table`` of the table; with `PATHS` if it has
-    ``branches``.
+def source_of(tree: tuple[Node, ...], grid: Grid, table: int, branches: bool = False,
+              shapes: Shapes | None = None) -> str:
+    """The source of a kernel for a grid; ``table`` words of the table; with `PATHS` if it has
+    ``branches``, and with the buffers of ``shapes``.
 
     In the end every lane's values are combined and stored. If the grid does not fill its
-    work-groups, the scratchpad has words that nothing has written.
+    work-groups, or has more lines than one, the scratchpad has words that nothing has written.
     """
     writer = _Writer()
-    items = machine.items
+    items, number = grid.machine.items, "s20"
+    writer._say(*(shapes.before() if shapes else ()))
     writer._say("smov s0, " + str(table - 1), f"smov s1, {items - 1}", f"smov s2, {items - 1}",
                 "smov s3, sc.wg_off_x", "mov v10, vc.zero")
-    for number in range(_VALUES):
-        writer._say(f"mov v{number}, vc.{('lid_x', 'tid_x', 'one', 'zero')[number % 4]}")
+    for value in range(_VALUES):
+        writer._say(f"mov v{value}, vc.{('lid_x', 'tid_x', 'one', 'zero')[value % 4]}")
     if branches:
-        writer._say(f"sldg s16, {PATHS}, {DECISIONS}", "smov s20, sc.wg_off_x",
-                    f"sshr s20, s20, {items.bit_length() - 1}")
+        writer._say(f"sldg s16, {PATHS}, {DECISIONS}")
+    if branches or shapes:
+        writer._say(f"smov {number}, sc.wg_off_x",
+                    f"sshr {number}, {number}, {grid.width.bit_length() - 1}")
+    if grid.y > 1:  # work-groups below each other
+        writer._say("smov s3, sc.wg_off_y", f"sshr s3, s3, {grid.height.bit_length() - 1}",
+                    f"simad {number}, s3, {grid.across}, {number}")
+    if shapes:  # each its own part of a buffer, in whatever lines
+        writer._say(f"simul s3, {number}, {items}")
     # What the scratchpad holds at first is not defined.
     writer._say("stsplin v0, 0", f"ldglin v0, {SOURCE}", f"ldglin v4, {SOURCE}, 1")
     writer.block(tree, 0)
-    writer._say(*(line for number in range(_VALUES)
-                  for line in (f"iadd v9, v{number}, 0", "xor v10, v10, v9")),
+    writer._say(*(line for value in range(_VALUES)
+                  for line in (f"iadd v9, v{value}, 0", "xor v10, v10, v9")),
                 f"stglin v10, {DATA}", "exit")
     done = 0
     while done < len(writer.functions):
@@ -369,17 +401,30 @@ def source_of(tree: tuple[Node, ...], machine: Machine, words: int, table: int,
         writer._say(f"itest.{node.condition} p0, v{node.value}", "ret p0")
         writer.block(node.then, 1)
         writer._say("cpop")
-    size = 1 << 16
-    buffers = [f"{number} {number * size:#x} {length} 1" for number, length in
-               enumerate((words, table, words, -(-words // items) * items,
-                          *[DECISIONS] * branches))]
-    return "\n".join([".data", *buffers, ".sp_data", f"0 0 {items} 1", ".text", *writer.lines, ""])
+    whole = f"{grid.x} {grid.y}"
+    buffers = [f"{each} {each * _APART:#x} {size}" for each, size in enumerate(
+        (whole, f"{table} 1", whole, f"{grid.count * items} 1", *[f"{DECISIONS} 1"] * branches))]
+    chips = [f"0 0 {items} 1"]
+    if shapes:
+        buffers += shapes.data(_APART)
+        chips += shapes.scratchpad(4 * items)
+    return "\n".join([".data", *buffers, ".sp_data", *chips, ".text", *writer.lines, ""])
 
 
 def random_kernel(seed: int, machine: Machine, words: int, mix: Mix | None = None
                   ) -> RandomKernel:
     """A kernel for a grid of ``words`` items in one line; the same for the same seed and mix."""
+    return kernel_for(seed, Grid(words, 1, machine, machine.items), mix)
+
+
+def kernel_for(seed: int, grid: Grid, mix: Mix | None = None) -> RandomKernel:
+    """A kernel for a grid, which has one line if the mix has no ``shapes``."""
     rng, mix = random.Random(seed), mix or Mix()
-    tree = _Maker(rng, mix).block(0, 8)
-    table = rng.choice((16, 64, 128))
-    return RandomKernel(source_of(tree, machine, words, table, mix.branches), tree, table)
+    if not mix.shapes:
+        tree = _Maker(rng, mix).block(0, 8)
+        table = rng.choice(_TABLES)
+        return RandomKernel(source_of(tree, grid, table, mix.branches), tree, table)
+    table = rng.choice(_TABLES)
+    shapes = Shapes(rng, grid, table, mix.branches, mix.snoopy)
+    tree = _Maker(rng, mix, shapes).block(0, 6)
+    return RandomKernel(source_of(tree, grid, table, mix.branches, shapes), tree, table)

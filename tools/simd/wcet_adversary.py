@@ -9,7 +9,7 @@ longer. What is kept of a kernel is its longest run.
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -22,15 +22,17 @@ from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import Memory, memory_of
 from cyclebound.tools.simd import random_kernels
 from cyclebound.tools.simd.assembler import assemble
+from cyclebound.tools.simd.random_shapes import SHAPED, WIDE, random_grid
 
-__all__ = ["MOST_WORK_GROUPS", "POLICIES", "Analysis", "Attack", "Bench", "attack", "attacks",
-           "histogram"]
+__all__ = ["BUSES", "MOST_WORK_GROUPS", "POLICIES", "Analysis", "Attack", "Bench", "attack",
+           "attacks", "histogram"]
 
 Analysis = Callable[[Program, Grid, Part, Policy], int]
 """Cycles that a kernel takes at most under a policy. It raises `NotCovered` for a kernel of which
 it says nothing."""
 
 POLICIES = (Policy.ACCESS, Policy.COMPUTE)
+BUSES = (4, 8, 16, 32)  # words of a scratchpad's bus
 MOST_WORK_GROUPS = 9
 _MOST_INSTRUCTIONS = 200_000
 
@@ -53,6 +55,8 @@ class Bench:
         Runs of each kernel besides the first four.
     policies : sequence of Policy
         Of which each kernel has one.
+    buses : sequence of int
+        Words of a scratchpad's bus, of which each kernel has one; none: the machine's.
     """
 
     machine: Machine
@@ -62,6 +66,7 @@ class Bench:
     lead: int | None = None
     flips: int = 3
     policies: Sequence[Policy] = POLICIES
+    buses: Sequence[int] = ()
 
     def timeline(self, due: int | None = None) -> DramTimeline:
         """A DRAM whose first refresh falls due in a cycle, by default after nREFI."""
@@ -74,13 +79,15 @@ class Bench:
 class Attack:
     """A kernel's longest run, in compute cycles, and what the analysis says.
 
+    ``grid``: items across, lines, and a work-group's width; ``bus``: words of a scratchpad's.
     ``bound`` is None if the analysis does not cover the kernel; ``said`` then has why.
     """
 
     seed: int
     text: str
     policy: Policy
-    words: int
+    grid: tuple[int, int, int]
+    bus: int
     decisions: tuple[int, ...]
     due: int
     measured: int
@@ -96,8 +103,21 @@ class Attack:
     def violated(self) -> bool:
         return self.bound is not None and self.measured > self.bound
 
+    @property
+    def record(self) -> dict[str, object]:
+        """All of it, for JSON."""
+        return {**asdict(self), "policy": self.policy.value}
+
+    @classmethod
+    def of(cls, record: dict) -> "Attack":
+        """The attack of a `record`."""
+        return cls(**{**record, "policy": Policy(record["policy"]), "grid": tuple(record["grid"]),
+                      "decisions": tuple(record["decisions"])})
+
     def __str__(self) -> str:
-        return (f"seed {self.seed}: grid {self.words}, policy {self.policy.value}, decisions "
+        x, y, width = self.grid
+        return (f"seed {self.seed}: grid {x} x {y} in work-groups {width} wide, scratchpad bus "
+                f"{self.bus}, policy {self.policy.value}, decisions "
                 f"{[f'{word:#x}' for word in self.decisions]}, first refresh due in DRAM cycle "
                 f"{self.due}: {self.measured} cycles measured, bound {self.bound}")
 
@@ -105,7 +125,8 @@ class Attack:
 def _memory(program: Program, seed: int) -> Memory:
     memory = memory_of(program)
     rng = np.random.default_rng(seed)
-    for number in (random_kernels.SOURCE, random_kernels.TABLE):
+    loaded = (random_kernels.SOURCE, random_kernels.TABLE, SHAPED, WIDE)
+    for number in filter(memory.__contains__, loaded):
         words = rng.integers(0, 1 << 32, memory[number].shape, dtype=np.uint32)
         # zeros and ones of a sign make conditions of all lanes hold or fail together
         memory[number][...] = words >> rng.choice((0, 1, 31)) if seed % 3 else words * 0
@@ -116,16 +137,23 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
     """The kernel of a seed against an analysis."""
     rng = random.Random(f"attack {seed}")
     groups = rng.randint(1, MOST_WORK_GROUPS)
-    items = bench.machine.items
+    machine, items = bench.machine, bench.machine.items
     words = max(1, groups * items - rng.choice((0, 0, 1, items - 1)))
     policy = rng.choice(bench.policies)
-    kernel = random_kernels.random_kernel(seed, bench.machine, words, bench.mix)
-    program, grid = assemble(kernel.text), Grid(words, 1, bench.machine, items)
+    if bench.buses:
+        machine = replace(machine, scratchpad_bus=rng.choice(bench.buses))
+    grid = Grid(words, 1, machine, items)
+    if bench.mix.shapes:
+        grid = random_grid(rng, grid)
+        groups = grid.count
+    kernel = random_kernels.kernel_for(seed, grid, bench.mix)
+    program = assemble(kernel.text)
+    case = (seed, kernel.text, policy, (grid.x, grid.y, grid.width), machine.scratchpad_bus)
     due = rng.choice((0, rng.randrange(bench.part.nREFI)))
     try:
         bound = analysis(program, grid, bench.part, policy)
     except NotCovered as error:
-        return Attack(seed, kernel.text, policy, words, (), due, 0, None, str(error))
+        return Attack(*case, (), due, 0, None, str(error))
     first = _memory(program, seed)
 
     def run(decisions: tuple[int, ...]) -> int:
@@ -137,7 +165,7 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
             keep=False, most=_MOST_INSTRUCTIONS).cycles
 
     if random_kernels.PATHS not in first:
-        return Attack(seed, kernel.text, policy, words, (), due, run(()), bound)
+        return Attack(*case, (), due, run(()), bound)
     count = random_kernels.DECISIONS
     tried = [(0,) * count, (0xFFFF_FFFF,) * count,
              tuple(rng.choice((0, 0xFFFF_FFFF, 0x5555_5555, 0xAAAA_AAAA)) for _ in range(count)),
@@ -147,7 +175,7 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
         place, change = rng.randrange(count), rng.choice((1 << rng.randrange(groups), 0xFFFF_FFFF))
         flipped = (*best[:place], best[place] ^ change, *best[place + 1:])
         cycles, best = max((cycles, best), (run(flipped), flipped))
-    return Attack(seed, kernel.text, policy, words, best, due, cycles, bound)
+    return Attack(*case, best, due, cycles, bound)
 
 
 def attacks(analysis: Analysis, seeds: Iterable[int], bench: Bench) -> Iterator[Attack]:

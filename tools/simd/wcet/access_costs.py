@@ -3,8 +3,9 @@
 A tile in DRAM has the issue delay of its address and shape, and of nothing else; so all tiles that
 the work-groups of the grid can ask for are put through the arbiter's rules, and the longest counts.
 Offsets are known, or are counted by a loop (`BoundedLoops.steps_of`), or may be anything: then
-every place in the buffer is tried. Indexed requests have `indexed_issue_delay`, with a gap for each
-lane that may be off. Scratchpads take a clock for each line of their bus.
+every place in the buffer is tried. Indexed requests whose indexes are known are followed
+(`FollowedIndexes`); others have `indexed_issue_delay`, with a gap for each lane that may be off.
+Scratchpads take a clock for each line of their bus.
 
 Ref: Sim-D, sections 3.2 and 3.3; docs/simd_wcet.md.
 """
@@ -22,6 +23,7 @@ from cyclebound.golden.simd.machine import SCALARS, Grid, Place
 from cyclebound.golden.simd.memory_timing import scratchpad_cycles
 from cyclebound.golden.simd.program import Buffer
 from cyclebound.golden.simd.transfers import Access
+from cyclebound.tools.simd.wcet.followed_indexes import FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.scalars import Register
@@ -71,14 +73,16 @@ class AccessCosts:
         The work-groups that the costs are to hold for.
     delays : TileDelays
         The part's.
+    followed : FollowedIndexes
+        Requests index by index whose indexes are known.
     """
 
     def __init__(self, loops: BoundedLoops, grid: Grid, part: Part, places: Sequence[Place],
-                 delays: TileDelays) -> None:
+                 delays: TileDelays, followed: FollowedIndexes) -> None:
         self._loops, self._grid, self._part = loops, grid, part
         self._graph, self._program = loops.graph, loops.graph.program
         self._places = places
-        self._delays = delays
+        self._delays, self._followed = delays, followed
         self._asked: dict[Node, list[Asked]] = {}
 
     def ask(self, node: Node) -> None:
@@ -263,15 +267,21 @@ class AccessCosts:
             machine.scratchpad_bus, line_by_line=machine.line_by_line)
 
     def _indexed(self, node: Node) -> AccessCost:
-        """Index by index: all items are examined, and any of them may be active."""
+        """Index by index: all items are examined; where it is not known which of them are active,
+        any may be."""
         instruction = self._graph.instruction(node)
         operand = instruction.operand("A")
         assert operand is not None
         grid, items, write = self._grid, self._grid.machine.items, instruction.operation.store
         lanes = max(min(grid.width, grid.x - place.x) * min(grid.height, grid.y - place.y)
                     for place in self._places)
-        rows = buffer_rows(part=self._part, words=self._program.buffers[operand.value].words)
-        longest = _longest_indexed(self._part, rows, write, items, lanes)
+        buffer = self._program.buffers[operand.value]
+        followed = self._followed.longest(node, buffer, self._places, write)
+        longest = followed.delay
+        if longest is None:
+            rows = buffer_rows(part=self._part, words=buffer.words)
+            longest = _longest_indexed(self._part, rows, write, items,
+                                       min(lanes, followed.lanes or lanes))
         return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
                           _LOOKUP + INDEX_LEAD, items - 1)
 

@@ -17,7 +17,9 @@ from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
 from cyclebound.tools.simd.wcet.chains import STARTS, Chain, Chained, Pair, chain
+from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS, FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
+from cyclebound.tools.simd.wcet.lane_values import LaneValues
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
@@ -47,6 +49,8 @@ class Analysis:
         The DRAM.
     start : str
         What is known of refreshes when the kernel starts (`chains.STARTS`).
+    most_words : int
+        Words of requests index by index that are followed (`FollowedIndexes`).
 
     Raises
     ------
@@ -54,7 +58,9 @@ class Analysis:
         For a kernel that has no bound, with line.
     """
 
-    def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
+    def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle",
+                 most_words: int = MOST_WORDS) -> None:
+        self._most_words = most_words
         self.program, self.grid, self.part, self.start = program, grid, part, start
         if grid.machine.one_clock and grid.machine.compute_ps < part.tck_ps:
             raise WcetError(f"a compute clock of {grid.machine.compute_ps} ps is faster than "
@@ -86,7 +92,10 @@ class Analysis:
         accesses = [place[1] for place in self.phases.after
                     if place[0] == "access" and place[1] is not None]
         delays = TileDelays(self.part)
-        costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays)
+        followed = FollowedIndexes(
+            LaneValues(self.graph, self.loops.values, self.grid), self.grid, self.part,
+            self._most_words)
+        costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays, followed)
                  for kind, these in places.items()}
         for each in costs.values():
             for access in accesses:

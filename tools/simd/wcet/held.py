@@ -15,6 +15,7 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.chains import Chained
+from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS
 from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.phases import PhaseGraph
 
@@ -24,8 +25,9 @@ __all__ = ["HeldAnalysis"]
 class HeldAnalysis(Analysis):
     """`Analysis` under policy ``hold``; parameters and errors are the same."""
 
-    def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle") -> None:
-        super().__init__(program, grid, part, start)
+    def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle",
+                 most_words: int = MOST_WORDS) -> None:
+        super().__init__(program, grid, part, start, most_words)
         compute = grid.machine.compute_ps
         held = {node: self.clocks.access_time(cost) // compute
                 for node, cost in self.costs.items() if cost.resource == "scratchpad"}

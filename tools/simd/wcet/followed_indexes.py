@@ -1,0 +1,75 @@
+"""Requests index by index whose indexes and active lanes are known (`lane_values`): each is put
+through the arbiter's rules, word by word, for every work-group.
+
+The rules are those by which the cycle model times a request, so that the longest delay is that of a
+request which the kernel makes. Following takes time for every word: there is a most of them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cyclebound.golden.dram.request import WORD_BYTES
+from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.simd.machine import Grid, Place
+from cyclebound.golden.simd.memory_timing import indexed_delay
+from cyclebound.golden.simd.program import Buffer
+from cyclebound.tools.simd.wcet.graph import Node
+from cyclebound.tools.simd.wcet.lane_values import MEM_IDX, Lanes, LaneValues
+
+__all__ = ["MOST_WORDS", "Followed", "FollowedIndexes"]
+
+MOST_WORDS = 1 << 14  # that are followed of a kernel, if nothing else is asked for
+
+
+class Followed(NamedTuple):
+    """Of an access: its longest ``delay``, in clocks of the DRAM from when its first command is due
+    at the earliest; and how many ``lanes`` are active at most. None: not known."""
+
+    delay: int | None = None
+    lanes: int | None = None
+
+
+class FollowedIndexes:
+    """The requests of a kernel.
+
+    Parameters
+    ----------
+    lanes : LaneValues
+        What is known of it.
+    grid : Grid
+        Its work-groups.
+    part : Part
+        The DRAM.
+    most : int
+        Words that may be followed.
+    """
+
+    def __init__(self, lanes: LaneValues, grid: Grid, part: Part, most: int) -> None:
+        self._lanes, self._grid, self._part, self._left = lanes, grid, part, most
+
+    def longest(self, node: Node, buffer: Buffer, places: Sequence[Place], write: bool) -> Followed:
+        """Of an access in these work-groups."""
+        known = self._lanes.before(node)
+        if known is None:
+            return Followed()
+        active = [np.flatnonzero(self._lanes.active(known, place)) for place in places]
+        most = max(map(len, active))
+        words = sum(map(len, active))
+        if MEM_IDX not in known.known or words > self._left:
+            return Followed(None, most)
+        self._left -= words
+        return Followed(max(self._delay(known, buffer, place, lanes, write)
+                            for place, lanes in zip(places, active, strict=True)), most)
+
+    def _delay(self, known: Lanes, buffer: Buffer, place: Place, lanes: np.ndarray, write: bool
+               ) -> int:
+        indexes = self._lanes.value(known.known[MEM_IDX], place)[lanes]
+        legal = indexes < buffer.words  # any other stops the kernel
+        lanes, indexes = lanes[legal], indexes[legal]
+        if not len(lanes):
+            return 0
+        return sum(indexed_delay(
+            self._part, lanes, buffer.address // WORD_BYTES + indexes.astype(np.int64),
+            self._grid.machine.items, write=write))
