@@ -199,7 +199,7 @@ class Decoder(wiring.Component):
         return wrong
 
     def _forbidden(self, operation):
-        """Conditions under which a known operation is illegal, as `golden.simd.isa.illegal`."""
+        """Conditions under which the destination is illegal, as `golden.simd.isa.illegal`."""
         slot, value = operation.slot("D"), self._field("D")
         if slot is None:
             return []
