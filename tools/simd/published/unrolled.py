@@ -1,8 +1,8 @@
 """The kernel without loops: a graph with a node for each time that a block runs; its longest path.
 
 A node is a block with the place of each annotated branch in its pattern: an annotated branch has
-one edge out of each node. A loop begins at its patterns' starts whenever it is entered. What is left
-undecided are branches without annotation and injected pops.
+one edge out of each node. A loop begins at its patterns' starts whenever it is entered. What is
+left undecided are branches without annotation and injected pops.
 
 The published analysis holds for kernels whose accesses are all on one path: from the start and
 from each access, one access comes next, or none because the work-group ends (Sim-D, section 5.5).
