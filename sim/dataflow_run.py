@@ -291,7 +291,10 @@ def _block(fabric: Hardware) -> tuple[Block, dict[str, object]]:
 
 def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric: Hardware,
          timing: Timing, bounds: list[Estimate], tell: Tell, folder: Path) -> list[int]:
-    """Memory afterwards."""
+    """Simulate the fabric's RTL; returns the words of memory afterwards.
+
+    Sets the run's ``cycles`` and ``faults``. Raises `UserError` if the simulation fails.
+    """
     block, parameters = _block(fabric)
     parts = [{"words": part.words(threads, layout.buffers, tid_width=fabric.tid_width,
                                   address_width=fabric.address_width),

@@ -98,7 +98,7 @@ class JobRow:
 
 @dataclass(frozen=True)
 class _Tightest:
-    """What `Verdict.tightest` holds."""
+    """The request closest to its bound, as `Verdict.tightest` holds it."""
 
     latency: int
     allowed: int

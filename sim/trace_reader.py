@@ -290,7 +290,7 @@ class _Stream:
         return change
 
     def _any(self) -> Callable:
-        """The same of several signals."""
+        """What is called for each change of any of several signals."""
         last, changes = -1, 0
         add = {key: (times.append, values.append)
                for key, (times, values) in self._columns.items()}

@@ -244,7 +244,7 @@ class Shown:
     @classmethod
     def of(cls, path: Path, signals: Sequence[str], first: int, last: int,
            margin: int) -> "Shown":
-        """See `render`, whose errors it raises."""
+        """What of a trace is to be drawn. Arguments and errors are those of `render`."""
         trace = _Trace(path)
         names, cycles = _around(trace, path, signals, first, last, margin)
         return cls([(name, *label, trace.variables[name].bitwidth or 1)

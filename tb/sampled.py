@@ -219,7 +219,7 @@ class Chunk:
         return len(self.times)
 
     def part(self, start: int, stop: int) -> "Chunk":
-        """Some of its cycles."""
+        """Its cycles from ``start`` to ``stop - 1``, counted from its first."""
         if (start, stop) == (0, len(self)):
             return self
         return Chunk(self.first + start, {

@@ -1,4 +1,4 @@
-"""The house as docs/architecture.md draws it: who may import whom, and where things lie."""
+"""The architecture of docs/architecture.md: which folder imports which, and where files lie."""
 
 import ast
 import graphlib

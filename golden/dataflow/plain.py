@@ -199,7 +199,7 @@ def _to_whole(number):
 
 
 def _to_single(number):
-    """``float``."""
+    """The language's ``float``: a number in single precision."""
     if isinstance(number, Single):
         return number
     return Single(int(number)) if isinstance(number, (Whole, bool)) else float(number)

@@ -57,7 +57,7 @@ class Estimate:
 
     @property
     def parameters(self) -> dict[str, int]:
-        """For `golden.dataflow.fabric_bounds.fabric_completion`."""
+        """The arguments of `golden.dataflow.fabric_bounds.fabric_completion`, in cycles."""
         return {"fill": self.fill, "interval": self.interval, "rest": self.rest}
 
 

@@ -75,7 +75,7 @@ class Mesh:
 
     @property
     def graph(self) -> nx.DiGraph:
-        """Tiles and links."""
+        """Tiles as nodes, links as edges from sender to receiver."""
         import networkx as nx
 
         graph = nx.DiGraph()

@@ -209,7 +209,7 @@ class Grid:
 
     @property
     def count(self) -> int:
-        """Work-groups."""
+        """How many work-groups the grid has."""
         return self.across * -(-self.y // self.height)
 
     def places(self) -> Iterator[Place]:

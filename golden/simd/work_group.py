@@ -132,7 +132,7 @@ class WorkGroup:
         self.on = self.full or bool(self.active.any())
 
     def write(self, target: np.ndarray, value: np.ndarray) -> None:
-        """Write active lanes."""
+        """Write ``value`` into ``target``, in active lanes only."""
         if self.full:
             target[...] = value
         else:

@@ -24,12 +24,12 @@ class TokenBuffer(wiring.Component):
     """A direct-mapped explicit token store for each operand, and the choice of what fires.
 
     A token of thread *t* lies in entry *t* mod ``depth`` of its operand's store, so that nothing
-    is searched for; the bits of *t* above stand beside it, and a thread fires when all operands
-    that are needed hold its token in that entry. An operand whose entry is taken has to wait.
-    Among complete threads it is round robin.
+    is searched for. The upper bits of *t* are stored beside it, and a thread fires when all
+    operands that are needed hold its token in that entry. A token whose entry is in use waits
+    outside. Complete threads fire round robin.
 
     Latency: a thread is offered two cycles after its last token was taken. Throughput: one thread
-    per cycle, for any depth. A complete thread waits for each other entry once at most.
+    per cycle, for any depth. A complete thread waits for each other entry at most once.
 
     Parameters
     ----------

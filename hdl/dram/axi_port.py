@@ -29,6 +29,7 @@ from cyclebound.hdl.axi import AxiSignature
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.layouts import Beat, BufferRequest, FetchLayout, Mapping, StoreLayout
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["AxiController", "AxiPort", "axi_signature"]
 
@@ -139,11 +140,7 @@ class AxiPort(wiring.Component):
     """
 
     def __init__(self, *, words=1 << ADDRESS_BITS, id_width=4):
-        if not isinstance(words, int) or isinstance(words, bool):
-            raise TypeError(f"words must be an integer, not {words!r}")
-        if not BEAT_WORDS <= words <= 1 << ADDRESS_BITS:
-            raise ValueError(f"words must be from {BEAT_WORDS} to {1 << ADDRESS_BITS}, "
-                             f"not {words}")
+        check_integer("words", words, BEAT_WORDS, 1 << ADDRESS_BITS)
         if words % (LINE_WORDS if words > LINE_WORDS else BEAT_WORDS):
             raise ValueError(f"words must be a multiple of {BEAT_WORDS}, and beyond {LINE_WORDS} "
                              f"a multiple of that, not {words}")

@@ -13,17 +13,11 @@ from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import ADDRESS_BITS, BUFFERS, COUNT_BITS, Destination, Refusal
 from cyclebound.hdl.dram.layouts import BufferRequest, Mapping, TileLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["BufferTable"]
 
 _REFUSAL_BITS = max(Refusal).bit_length()
-
-
-def _check(thing, value, least, most):
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{thing} must be an integer, not {value!r}")
-    if not least <= value <= most:
-        raise ValueError(f"{thing} must be from {least} to {most}, not {value}")
 
 
 def _resized(struct, **widths):
@@ -91,14 +85,14 @@ class BufferTable(wiring.Component):
 
     def __init__(self, *, buffers=BUFFERS, address_bits=ADDRESS_BITS, count_bits=COUNT_BITS,
                  capacity=None):
-        _check("buffers", buffers, 2, BUFFERS)
+        check_integer("buffers", buffers, 2, BUFFERS)
         if buffers & buffers - 1:
             raise ValueError(f"buffers must be a power of two, not {buffers}")
-        _check("address bits", address_bits, 2, ADDRESS_BITS)
-        _check("count bits", count_bits, 2, COUNT_BITS)
+        check_integer("address bits", address_bits, 2, ADDRESS_BITS)
+        check_integer("count bits", count_bits, 2, COUNT_BITS)
         if capacity is None:
             capacity = 1 << address_bits
-        _check("capacity", capacity, 1, 1 << address_bits)
+        check_integer("capacity", capacity, 1, 1 << address_bits)
         self.buffers, self.capacity = buffers, capacity
         self.address_bits, self.count_bits = address_bits, count_bits
         widths = {"buffer": ceil_log2(buffers), "address": address_bits,

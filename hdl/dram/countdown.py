@@ -8,6 +8,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.hdl.parameters import check_integer
+
 __all__ = ["Countdown", "Window"]
 
 
@@ -35,7 +37,7 @@ class Countdown(wiring.Component):
     """
 
     def __init__(self, *, cycles):
-        _check("cycles", cycles, least=1)
+        check_integer("cycles", cycles, 1)
         self.cycles = cycles
         super().__init__({"start": In(1), "ready": Out(1, init=1), "soon": Out(1)})
         self.left = Signal(range(cycles))
@@ -80,8 +82,8 @@ class Window(wiring.Component):
     """
 
     def __init__(self, *, cycles, most=4):
-        _check("cycles", cycles, least=0)
-        _check("most", most, least=1)
+        check_integer("cycles", cycles, 0)
+        check_integer("most", most, 1)
         self.cycles, self.most = cycles, most
         super().__init__({"start": In(1), "ready": Out(1, init=1), "soon": Out(1)})
         # a start counts in each of the `cycles - 1` cycles that follow it
@@ -99,9 +101,3 @@ class Window(wiring.Component):
                      self.ready.eq(self.soon)]
         return m
 
-
-def _check(thing, value, *, least):
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{thing} must be an integer, not {value!r}")
-    if value < least:
-        raise ValueError(f"{thing} must be at least {least}, not {value!r}")

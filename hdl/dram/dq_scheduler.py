@@ -22,6 +22,7 @@ from cyclebound.golden.dram.request import (
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.layouts import Beat, Descriptor, DriveLayout, FetchLayout, StoreLayout
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["DescribeLayout", "DqScheduler", "IssueLayout"]
 
@@ -109,10 +110,7 @@ class DqScheduler(wiring.Component):
 
     def __init__(self, *, part="ddr4-3200aa-x16", fetch_latency=2):
         part = part_named(part)
-        if not isinstance(fetch_latency, int) or isinstance(fetch_latency, bool):
-            raise TypeError(f"fetch latency must be an integer, not {fetch_latency!r}")
-        if fetch_latency < 1:
-            raise ValueError(f"fetch latency must be at least 1, not {fetch_latency}")
+        check_integer("fetch latency", fetch_latency, 1)
         lead = fetch_latency + 4
         if part.nBURST != BEATS:
             raise ValueError(f"{part.name}: nBURST must be {BEATS}, not {part.nBURST}")

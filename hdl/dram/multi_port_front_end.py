@@ -8,6 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dram.queued_request import HIGHEST, PRIORITY_BITS
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ForwardedLayout", "MultiPortFrontEnd", "Turns"]
 
@@ -102,20 +103,13 @@ class MultiPortFrontEnd(wiring.Component):
         priorities, limits = tuple(priorities), tuple(limits)
         for thing, values, most in (("priority", priorities, HIGHEST), ("limit", limits, None)):
             for value in values:
-                if not isinstance(value, int) or isinstance(value, bool):
-                    raise TypeError(f"{thing} must be an integer, not {value!r}")
-                if value < 0 or (most is not None and value > most):
-                    rule = "at least 0" if most is None else f"from 0 to {most}"
-                    raise ValueError(f"{thing} must be {rule}, not {value}")
+                check_integer(thing, value, 0, most)
         if not priorities:
             raise ValueError("ports must be at least 1, not 0")
         if len(limits) != len(priorities):
             raise ValueError(f"limits must be one for each of {len(priorities)} ports, "
                              f"not {len(limits)}")
-        if not isinstance(width, int) or isinstance(width, bool):
-            raise TypeError(f"width must be an integer, not {width!r}")
-        if width < 1:
-            raise ValueError(f"width must be at least 1, not {width}")
+        check_integer("width", width, 1)
         self.priorities, self.limits, self.width = priorities, limits, width
         self.ports = ports = len(priorities)
         super().__init__({

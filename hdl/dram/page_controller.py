@@ -16,6 +16,7 @@ from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.countdown import Countdown, Window
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.hdl.dram.reorder_core import RequestLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["BusLayout", "PageController"]
 
@@ -67,13 +68,8 @@ class PageController(wiring.Component):
 
     def __init__(self, *, part, tag_bits, close=False, postpone=8):
         self.part = part = part_named(part)
-        for thing, value, least, most in (("tag bits", tag_bits, 1, None),
-                                          ("refreshes postponed", postpone, 1, 8)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{thing} must be an integer, not {value!r}")
-            if value < least or (most is not None and value > most):
-                rule = f"at least {least}" if most is None else f"from {least} to {most}"
-                raise ValueError(f"{thing} must be {rule}, not {value}")
+        check_integer("tag bits", tag_bits, 1)
+        check_integer("refreshes postponed", postpone, 1, 8)
         if part.bank_groups != 1:
             raise ValueError(f"{part.name}: bank groups must be 1, not {part.bank_groups}")
         if part.nBURST != 4:

@@ -8,6 +8,8 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.hdl.parameters import check_integer
+
 __all__ = ["RefreshTimer"]
 
 
@@ -37,25 +39,21 @@ class RefreshTimer(wiring.Component):
     request : Out(1)
         At least one is owed.
     owed : Out(range(most + 1))
-        How many are.
+        Refreshes owed.
     urgent : Out(1)
-        ``most`` are: the next must not fall due before one of them is done.
+        ``most`` are owed: one must be done before the next falls due.
     late : Out(1)
-        One did. It is forgotten, and this is set until reset.
+        A refresh fell due while ``most`` were owed. It is dropped; the flag stays until reset.
     """
 
     def __init__(self, *, interval, most=8):
-        for thing, value, least in (("Refresh interval", interval, 2),
-                                    ("Most refreshes owed", most, 1)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{thing} must be an integer, not {value!r}")
-            if value < least:
-                raise ValueError(f"{thing} must be at least {least}, not {value}")
+        check_integer("Refresh interval", interval, 2)
+        check_integer("Most refreshes owed", most, 1)
         self.interval, self.most = interval, most
         super().__init__({"done": In(1), "request": Out(1), "owed": Out(range(most + 1)),
                           "urgent": Out(1), "late": Out(1)})
         # the state; a proof has to speak of it
-        self.left = Signal(range(interval), init=interval - 1)  # of this interval, after this one
+        self.left = Signal(range(interval), init=interval - 1)  # cycles of the interval after this
 
     def elaborate(self, platform):
         m = Module()

@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.dram.queued_request import PRIORITY_BITS
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.countdown import Countdown
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ReorderCore", "RequestLayout"]
 
@@ -81,12 +82,9 @@ class ReorderCore(wiring.Component):
     """
 
     def __init__(self, *, entries, cap, part, tag_bits):
-        for thing, value, least in (("entries", entries, 2), ("cap", cap, 0),
-                                    ("tag bits", tag_bits, 1)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{thing} must be an integer, not {value!r}")
-            if value < least:
-                raise ValueError(f"{thing} must be at least {least}, not {value}")
+        check_integer("entries", entries, 2)
+        check_integer("cap", cap, 0)
+        check_integer("tag bits", tag_bits, 1)
         self.entries, self.cap, self.part = entries, cap, part_named(part)
         self.request = RequestLayout(part=self.part, tag_bits=tag_bits)
         super().__init__({"sink": In(stream.Signature(self.request)),

@@ -4,6 +4,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.hdl.parameters import check_integer
+
 __all__ = ["RoundRobinArbiter"]
 
 _FLAT = 6  # up to here, lookup tables are quicker than a carry chain
@@ -32,10 +34,7 @@ class RoundRobinArbiter(wiring.Component):
     """
 
     def __init__(self, *, count):
-        if not isinstance(count, int) or isinstance(count, bool):
-            raise TypeError(f"Requester count must be an integer, not {count!r}")
-        if count < 1:
-            raise ValueError(f"Requester count must be at least 1, not {count}")
+        check_integer("Requester count", count, 1)
         self.count = count
         super().__init__({"requests": In(count), "accept": In(1), "grant": Out(count)})
         # the state; a proof of fairness has to speak of it

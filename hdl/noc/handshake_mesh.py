@@ -86,7 +86,7 @@ class HandshakeMesh(wiring.Component):
                              for name, width in (bits | words).items()}})
 
     def make_router(self):
-        """One of the routers."""
+        """The router of a tile: a new `HandshakeRouter` with this grid's parameters."""
         return HandshakeRouter(**self._router)
 
     @cached_property

@@ -120,14 +120,14 @@ class HandshakeRouter(wiring.Component):
     # Made late: a router that is only asked for its ports has none of these.
     @cached_property
     def inputs(self):
-        """The input ports."""
+        """An input unit for each port, in the order of `ShmacPort`."""
         when = {ShmacPort.MASTER: "accepted", ShmacPort.SLAVE: self.slave_acknowledge}
         return [HandshakeInput(port=port, acknowledge=when.get(port, "taken"), **self._bits)
                 for port in ShmacPort]
 
     @cached_property
     def outputs(self):
-        """The output ports."""
+        """An output unit for each port, in the order of `ShmacPort`."""
         return [HandshakeOutput(**self._bits) for _ in ShmacPort]
 
     def elaborate(self, platform):

@@ -27,5 +27,5 @@ class PipelinedMesh(HandshakeMesh):
                          memory_cycles=memory_cycles, to_core_cycles=to_core_cycles, words=words)
 
     def make_router(self):
-        """One of the routers."""
+        """The router of a tile: a new `PipelinedRouter`."""
         return PipelinedRouter()

@@ -53,7 +53,7 @@ class PipelinedRouter(wiring.Component):
 
     @cached_property
     def outputs(self):
-        """The output ports."""
+        """An output unit for each port, in the order of `ShmacPort`."""
         return [PipelinedOutput(**self._bits) for _ in ShmacPort]
 
     def elaborate(self, platform):

@@ -199,7 +199,7 @@ class Decoder(wiring.Component):
         return wrong
 
     def _forbidden(self, operation):
-        """`golden.simd.isa.illegal`."""
+        """Conditions under which the destination is illegal, as `golden.simd.isa.illegal`."""
         slot, value = operation.slot("D"), self._field("D")
         if slot is None:
             return []
@@ -253,7 +253,7 @@ class Decoder(wiring.Component):
                     m.d.comb += place.file.eq(_FILES[kind])
 
     def _kinds_of(self, m, operation):
-        """What it makes the pipeline do."""
+        """Flags of an operation: what it makes the pipeline do, and which mask it changes."""
         found, name, timing = self.decoded, operation.name, operation.timing
         flags = {
             "vector": operation.vector, "special": timing is Timing.SPECIAL,

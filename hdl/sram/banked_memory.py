@@ -13,6 +13,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["AccessLayout", "BankedMemory", "MemoryPort", "SramBank"]
 
@@ -41,11 +42,7 @@ class MemoryPort(wiring.Signature):
 
 def _check(**counts):
     for name, value in counts.items():
-        thing = name.replace("_", " ")
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise TypeError(f"{thing} must be an integer, not {value!r}")
-        if value < 1:
-            raise ValueError(f"{thing} must be at least 1, not {value}")
+        check_integer(name.replace("_", " "), value, 1)
 
 
 class SramBank(wiring.Component):

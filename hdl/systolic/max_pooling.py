@@ -82,8 +82,9 @@ class MaxPooling(wiring.Component):
                 with m.If(image_ends):
                     m.d.sync += [y.eq(0), inner_y.eq(0)]
 
-        # The greatest of this row of the window. Of the rows above it, from memory, and through a
-        # register: memories are slow. What is written in the cycle of a read is read already.
+        # The greatest element so far of this row of the window, and that of the rows above it,
+        # which comes from memory, through a register because memory is slow. The read port is
+        # transparent: it has what is written in the same cycle.
         memory = Memory(shape=self._pixel, depth=self.most, init=[])
         m.submodules.memory = memory
         write = memory.write_port()
@@ -95,9 +96,10 @@ class MaxPooling(wiring.Component):
         values, above, merged = Signal(self._pixel), Signal(self._pixel), Signal(self._pixel)
         m.d.comb += [read.addr.eq(place), read.en.eq(move), begins.eq(inner_y == 0)]
         for i in range(self.columns):
-            entry = self.pixels.payload[i]
+            element = self.pixels.payload[i]
             with m.If(taken):
-                m.d.sync += row[i].eq(Mux((inner_x == 0) | (entry > row[i]), entry, row[i]))
+                m.d.sync += row[i].eq(Mux((inner_x == 0) | (element > row[i]), element,
+                                              row[i]))
             m.d.comb += merged[i].eq(Mux(here.top | (values[i] > above[i]), values[i], above[i]))
         with m.If(move):
             m.d.sync += [

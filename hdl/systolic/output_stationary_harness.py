@@ -49,7 +49,7 @@ class OutputStationaryHarness(ArrayHarness):
         return (2 * rows + columns + 2) // (rows + columns - 1) + 3
 
     def traffic(self, m, kept, clear):
-        """Both streams are taken together."""
+        """Where a measurement is in each stream; the array takes both operands together."""
         array, steps, folds = self.array, kept["steps"], kept["folds"]
         taken, row = Signal(), Signal()
         m.d.comb += [

@@ -5,7 +5,7 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 def _in_time(bench: Bench, yes: bool) -> None:
-    """Whether refreshes that fall due from now on are going to be done before one is late."""
+    """Declare (or no longer) that refreshes that fall due from now on will be done in time."""
     for what in ("deadline", "gap"):
         if yes:
             bench.declare(what)
@@ -84,9 +84,10 @@ async def refreshes_ahead_do_not_count(bench: Bench) -> None:
 
 @testbench
 async def random_service(bench: Bench) -> None:
-    """From never late to mostly late; long intervals make do with few, and are not late.
+    """Random service, from rates at which none is late to rates at which most are.
 
-    Each once at random, and once with a refresh at the last moment where there was none.
+    Each rate once as it is, and once with a refresh at the last moment where one would be late.
+    Long intervals have fewer cycles, at rates at which none is late.
     """
     interval, most = bench.parameters["interval"], bench.parameters.get("most", 8)
     long = interval > 1000

@@ -239,7 +239,7 @@ def pattern_network(bench: Bench, number: int, flits: int) -> Network:
 
 
 def crowd_network(bench: Bench, number: int) -> Network:
-    """A crowd's streams."""
+    """The streams of `crowd` number ``number``, in a mesh of the configuration's size."""
     p = bench.parameters
     mesh = Mesh(p["rows"], p["columns"])
     streams, stalls = crowd(mesh, number, p["longest"])

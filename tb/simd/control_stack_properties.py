@@ -50,7 +50,7 @@ class ControlStackLevelCheck(MachineWatcher):
         return m
 
     def _follow(self, m, level):
-        """More about entries."""
+        """What a subclass asserts of the entries in use; nothing here."""
 
     def _believe(self, m, level, pushing, next_warp, entry):
         """Invariants of the target's inside."""

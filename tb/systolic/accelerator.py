@@ -124,7 +124,7 @@ class Scene:
         return True
 
     def fitting(self) -> Layer:
-        """Some layer that fits."""
+        """A random layer that fits the device."""
         while True:
             layer = random_layer(self.bench.rng, self.device.size)
             if self.covered(shape_of(layer)):

@@ -19,7 +19,7 @@ class Scene:
         self.model = Im2colModel(self.size, self.address_width)
 
     def covered(self, shape: Shape) -> bool:
-        """Whether there is such a convolution."""
+        """Whether the unit can be given a convolution of this shape."""
         try:
             im2col_cycles(size=self.size, **shape)
         except NotCovered:
@@ -27,7 +27,7 @@ class Scene:
         return True
 
     def random(self) -> Shape:
-        """Some convolution."""
+        """A random shape that the unit can be given."""
         rng = self.bench.rng
         while True:
             shape = {"height": rng.randint(1, 7), "width": rng.randint(1, 7),

@@ -33,7 +33,7 @@ class Scene:
         return [(some(), some()) for _ in range(count)]
 
     def scale(self) -> Scale:
-        """Random settings."""
+        """Random settings of the unit, within its widths."""
         rng, result = self.bench.rng, self.widths[2]
         half = 1 << result - 1
         low, high = sorted(rng.choices(range(-half, half), k=2))

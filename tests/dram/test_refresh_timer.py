@@ -75,7 +75,7 @@ def test_follows_model(interval, most, load):
         interval=interval, most=most)
     expected = [model.step(done)[0] for done in strobes]
     seen = play(dut, strobes.__getitem__, cycles=len(strobes),
-                    check=properties.RefreshTimerCheck(dut))
+                check=properties.RefreshTimerCheck(dut))
     assert seen == expected
     assert {shown.owed for shown in expected} >= {0, 1}
     assert load or expected[-1].late

@@ -1,4 +1,4 @@
-"""Every block of the catalogue has all that a block has, where the house rules put it."""
+"""Every block of the catalogue has all that a block has, where docs/architecture.md puts it."""
 
 import importlib.util
 import inspect

@@ -112,7 +112,7 @@ def search(scene: Scene, tries: int, *, seed: int = 1) -> tuple[int, int]:
 
 
 def main(arguments: list[str]) -> None:
-    """See the module."""
+    """The command line; the module's docstring has its arguments."""
     if len(arguments) < 2:
         sys.exit(__doc__)
     for name in arguments[1:]:

@@ -256,7 +256,7 @@ def attack(runs: int, *, seed: int, tries: int = 6,
 
 
 def main(arguments: list[str]) -> int:
-    """See the module."""
+    """The command line; the module's docstring has its arguments."""
     if len(arguments) != 2:
         sys.exit(__doc__)
     found, nearest = attack(int(arguments[0]), seed=int(arguments[1]))

@@ -345,7 +345,7 @@ def search(count: int, seed: int = 0, *, fabric: bool = True, compiled: Compiled
 
 
 def main(arguments: list[str]) -> int:
-    """See the module."""
+    """The command line; the module's docstring has its arguments."""
     if arguments[:1] == ["show"]:
         print(random_kernel(int(arguments[1])).source)
         return 0

@@ -62,7 +62,7 @@ def search(tries: int, *, seed: int, depth: int = DEPTH,
 
 
 def main(arguments: list[str]) -> None:
-    """See the module."""
+    """The command line; the module's docstring has its arguments."""
     if len(arguments) != 2:
         sys.exit(__doc__)
     found, threads = search(int(arguments[0]), seed=int(arguments[1]))

@@ -118,7 +118,7 @@ def search(function: Special, tries: int, *, depth: int, blocks: int = BLOCKS, o
 
 
 def main(arguments: list[str]) -> None:
-    """See the module."""
+    """The command line; the module's docstring has its arguments."""
     if len(arguments) != 5:
         sys.exit(__doc__)
     function, (depth, blocks, tries, seed) = Special(arguments[0]), map(int, arguments[1:])

@@ -34,7 +34,7 @@ class Witness:
 
     @property
     def bound(self) -> int:
-        """`indexed_issue_delay`."""
+        """The bound on the request's issue delay, in clocks: `indexed_issue_delay`."""
         return indexed_issue_delay(part=self.part, bursts=self.bursts, rows=self.rows,
                                    write=self.write)
 

@@ -69,7 +69,7 @@ class AnyWorld:
         return int(current is not None or all(more <= 0 for _, more in others))
 
     def renamed(self, worlds: int, names: Names) -> int:
-        """This set: it does not depend on names."""
+        """These worlds under other names of the roles: the same set."""
         return worlds
 
 

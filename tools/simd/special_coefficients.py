@@ -28,7 +28,7 @@ Real = Callable[[Decimal], Decimal]
 
 
 def _pi() -> Decimal:
-    """Machin's formula."""
+    """Pi by Machin's formula, to the precision of the decimal context."""
     def arctangent(inverse: int) -> Decimal:
         total, term, number = Decimal(0), Decimal(1) / inverse, 1
         while abs(term) > Decimal(10) ** -(_DIGITS + 30):

@@ -1,8 +1,8 @@
 """The kernel without loops: a graph with a node for each time that a block runs; its longest path.
 
 A node is a block with the place of each annotated branch in its pattern: an annotated branch has
-one way out of each node. A loop begins at its patterns' starts whenever it is entered. What is left
-undecided are branches without annotation and injected pops.
+one edge out of each node. A loop begins at its patterns' starts whenever it is entered. What is
+left undecided are branches without annotation and injected pops.
 
 The published analysis holds for kernels whose accesses are all on one path: from the start and
 from each access, one access comes next, or none because the work-group ends (Sim-D, section 5.5).
@@ -150,7 +150,7 @@ class Unrolled:
 
         Besides a second access that may come next: a work-group that ends elsewhere than in an
         exit right after its last store to DRAM, and computes for longer before its end than on the
-        way to the access that would have come next. Its phases are counted by the latter.
+        path to the access that would have come next. Its phases are counted by the latter.
         """
         flow, found = self._flow, []
         following: dict[Node, dict[Node, int]] = {}  # the next accesses, compute cycles until there
