@@ -195,7 +195,8 @@ def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -
             except NotCovered as error:
                 raise UserError(f"{block.name}: property {claim.name}: {each.bound.name} does "
                                 f"not cover what it declares: {error}") from error
-            found.append(Claim(each.what, each.probe, kind, limit))
+            found.append(Claim(each.what, each.probe, kind, limit,
+                               exactly=each.bound.kind == "prediction"))
     return found
 
 
