@@ -353,6 +353,14 @@ class Block:
             raise unknown(f"picture of {self.name}", name, found)
         return found[name] if name else self.pictures[0]
 
+    def default_of(self, parameter: str) -> object:
+        """What the component takes a parameter to be that it is not given.
+
+        Where it has no default, or no such parameter: `inspect.Parameter.empty`.
+        """
+        found = inspect.signature(self.component).parameters.get(parameter)
+        return inspect.Parameter.empty if found is None else found.default
+
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` in the component's words."""
         try:

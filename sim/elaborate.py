@@ -201,12 +201,15 @@ class Claim:
         The kind: what their requesters declare, or `ANY`.
     limit : int
         What the bound says of it.
+    exactly : bool
+        It is a prediction: nothing else than the limit is right.
     """
 
     what: str
     probe: Probe
     declared: Mapping[str, int | None]
     limit: int
+    exactly: bool = False
 
 
 class ProofTop(FlatTop):
@@ -219,7 +222,8 @@ class ProofTop(FlatTop):
     Parameters
     ----------
     claims : sequence of Claim
-        Bounds: what their probes count is asserted not to exceed them. A checker with a method
+        Bounds: what their probes count is asserted not to exceed them, and of a prediction, to be
+        just that where a request ends. A checker with a method
         ``explain(m, probes)`` may say more of those `ProbeCounter`s, by what they count.
     """
 
@@ -246,7 +250,8 @@ class ProofTop(FlatTop):
                 declared=lambda name, place, claim=claim: self._any.get(
                     (claim.what, name), Const(claim.declared[name] or 0)),
                 width=bits_for(claim.limit + 1) + 1, picks=picks)
-            claim_bound(m, claim.what, counters[claim.what], claim.limit)
+            claim_bound(m, claim.what, counters[claim.what], claim.limit,
+                        exactly=claim.exactly)
         if counters and hasattr(self.checker, "explain"):
             self.checker.explain(m, counters)
         return m

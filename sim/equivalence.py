@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from amaranth.hdl import Value
+from amaranth.hdl import Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
@@ -30,7 +30,7 @@ from cyclebound.sim.yosys import NATIVE
 
 __all__ = ["Comparison", "Miter"]
 
-_GLANCE = 2, 12     # seconds, cycles: most of what differs does so soon after reset
+_GLANCE = 2, 13     # seconds, cycles: most of what differs does so soon after reset
 _PROOF = 20         # seconds for a proof that there is no difference
 _SEARCH = 10, 200   # seconds, cycles: for a difference, where there is no proof
 _FLAT = """hierarchy -top top
@@ -83,16 +83,29 @@ class Comparison:
 
 
 class _Compared(ProofTop):
-    """A block whose inputs and reset are free, and whose outputs show all that counts of it."""
+    """A block whose inputs and reset are free, and whose outputs show all that counts of it.
+
+    They show it a cycle later: an assumption about a cycle is decided at the edge that ends it, and
+    what only differs in a cycle that it forbids does not differ.
+    """
 
     def __init__(self, component: wiring.Component, checker: wiring.Component | None = None):
         super().__init__(component, checker)
         outputs = {path: Value.cast(value) for path, member, value
                    in component.signature.flatten(component) if member.flow == Out}
-        self._outs = [value & outputs[valid].replicate(len(value))
-                      if len(path) > 1 and (valid := (*path[:-1], "valid")) in outputs
-                      and path[-1] not in ("valid", "ready") else value
-                      for path, value in outputs.items()]
+        shown = [value & outputs[valid].replicate(len(value))
+                 if len(path) > 1 and (valid := (*path[:-1], "valid")) in outputs
+                 and path[-1] not in ("valid", "ready") else value
+                 for path, value in outputs.items()]
+        self._shown = shown
+        self._outs = [Signal(len(value), name=f"shown_{number}", reset_less=True)
+                      for number, value in enumerate(shown)]
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.sync += [later.eq(value) for later, value in
+                     zip(self._outs, self._shown, strict=True)]
+        return m
 
 
 def _design(component: wiring.Component,
@@ -174,15 +187,9 @@ class Miter:
                                 f"{_differs(said).cycles}: what it is compared by is wrong")
             self._checked = True
         self._select(mutation.number)
-        said = self._abc(abc, "print_stats; " + _search(*_GLANCE))
+        said = self._abc(abc, _search(*_GLANCE))
         if "Status = 0" in said:
             return _differs(said)
-        if re.search(r"lat = +0 ", said):  # no state is left of it
-            said = self._abc(abc, "dprove")
-            if "UNSATISFIABLE" in said:
-                return Comparison(True)
-            return Comparison(False, 0) if "SATISFIABLE" in said else Comparison(
-                None, detail="undecided")
         said = self._abc(abc, f"scorr; print_stats; pdr -T {_PROOF}; print_status; dprove")
         if "Status = 1" in said or (re.search(r"lat = +0 ", said) and "UNSATISFIABLE" in said):
             return Comparison(True)
@@ -210,7 +217,8 @@ def _search(seconds: int, cycles: int) -> str:
 
 
 def _differs(said: str) -> Comparison:
-    return Comparison(False, int(re.findall(r"in frame (\d+)", said)[-1]))
+    """The cycle is the one before that in which it shows."""
+    return Comparison(False, max(0, int(re.findall(r"in frame (\d+)", said)[-1]) - 1))
 
 
 class _Circuit:

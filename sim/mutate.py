@@ -51,7 +51,7 @@ _LONGER = 10         # a mutant's run may take so many times the cycles of the b
 _MORE = 10_000       # and so many cycles more
 _PATIENCE = 20, 10.0  # and so many times its seconds, and seconds more
 _HANGS = "still ran after"  # said of a test, or a simulator, that did not end
-_PROOF = 60.0        # seconds for a bounded check
+_PROOF = 300.0       # seconds for a bounded check: patience for a machine that is busy
 
 
 def benches_of(block: Block, configuration: str) -> list[Testbench]:

@@ -195,7 +195,8 @@ def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -
             except NotCovered as error:
                 raise UserError(f"{block.name}: property {claim.name}: {binding.bound.name} does "
                                 f"not cover what it declares: {error}") from error
-            found.append(Claim(binding.what, binding.probe, kind, limit))
+            found.append(Claim(binding.what, binding.probe, kind, limit,
+                               exactly=binding.bound.kind == "prediction"))
     return found
 
 

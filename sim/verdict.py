@@ -322,6 +322,10 @@ def _proved(block: Block, entry: BoundBinding, configuration: Configuration,
         same = [name for name in configuration.parameters if name not in claim.independent]
         if any(proof.parameters.get(name) != configuration.parameters[name] for name in same):
             continue
+        # what the configuration leaves to the component has its default, in the proof too
+        if any(value != block.default_of(name) for name, value in proof.parameters.items()
+               if name not in claim.independent and name not in configuration.parameters):
+            continue
         for what, kind, limit in proof.claims:
             try:
                 value = cycles_of(entry.bound, {**configuration.parameters, **kind})

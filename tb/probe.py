@@ -199,6 +199,15 @@ class ProbeCounter(Elaboratable):
     kept : tuple of Value
         The registers of functions in the probe's expressions, in the order in which these are read:
         id, end_id, start, end and so on; of each, from the innermost function on. For proofs.
+    more : Signal
+        How many of its starts the latest request still has, before this cycle. For proofs.
+    needs, ended : Value
+        Of the request that ``age`` counts, how many ends it has, and how many of them came before
+        this cycle. For proofs.
+    level : Signal
+        Without names, how many requests are under way from earlier cycles. For proofs.
+    put, get : Signal
+        Places of its queue, if it has one: of the next request, and of the oldest. For proofs.
     """
 
     def __init__(self, start, end, *, starts=1, ends=1, tick=1, in_flight=1, width=48, ids=None,
@@ -216,6 +225,14 @@ class ProbeCounter(Elaboratable):
         self.now = Signal(width, reset_less=True) if now is None else now
         self.overflow, self.spurious = Signal(), Signal()
         self.kept: tuple[Value, ...] = ()
+        self.more = Signal(max(1, len(self._starts)))
+        self.ended = Signal(max(1, len(self._ends)))
+        self._layout = data.StructLayout({"cycle": width, "ticked": width,
+                                          "ends": unsigned(max(1, len(self._ends))), "shown": 1})
+        self._head = Signal(self._layout, name="head")  # the request that `age` counts
+        self.needs = self._head.ends
+        self.level = Signal(range(in_flight + 1))
+        self.put, self.get = Signal(range(in_flight)), Signal(range(in_flight))
 
     def elaborate(self, platform):
         m = Module()
@@ -224,20 +241,18 @@ class ProbeCounter(Elaboratable):
         if self._counts:
             m.d.sync += self.now.eq(self.now + 1)
 
-        layout = data.StructLayout({"cycle": self._width, "ticked": self._width,
-                                    "ends": unsigned(max(1, len(self._ends))), "shown": 1})
-        fresh, oldest, head = Signal(layout), Signal(layout), Signal(layout)
+        fresh, oldest = (Signal(self._layout) for _ in range(2))
+        head = self._head
         m.d.comb += [fresh.cycle.eq(self.now), fresh.ticked.eq(ticked), fresh.ends.eq(self._ends),
                      fresh.shown.eq(self._shown)]
         busy, full = (self._by_order if self._ids is None else self._by_id)(m, fresh, oldest)
         mine = 1 if self._ids is None else self._ids[0] == self._ids[1]
-        more = Signal(max(1, len(self._starts)))  # starts that the latest request still has
+        more, ended = self.more, self.ended
         if not (isinstance(self._starts, Const) and self._starts.value <= 1):
             with m.If(self.begins):
                 m.d.sync += more.eq(Mux(self._starts == 0, 0, self._starts - 1))
             with m.Elif(self._start):
                 m.d.sync += more.eq(more - 1)
-        ended = Signal(max(1, len(self._ends)))  # of the head's ends, before this cycle
         now, since, turn = (Signal(self._width, name=name) for name in ("upto", "since", "turn"))
         m.d.comb += [now.eq(ticked + self._tick), since.eq(now - head.ticked), self.age.eq(since)]
         if self._in_turn:
@@ -266,7 +281,7 @@ class ProbeCounter(Elaboratable):
 
     def _by_order(self, m, fresh, oldest):
         """A queue; with one request in flight a register."""
-        level = Signal(range(self._in_flight + 1))
+        level, put, get = self.level, self.put, self.get
         m.d.sync += level.eq(level + self.begins - self.closes)
         if self._in_flight == 1:
             with m.If(self.begins):
@@ -275,7 +290,6 @@ class ProbeCounter(Elaboratable):
         m.submodules.queue = queue = Memory(shape=fresh.shape(), depth=self._in_flight, init=[])
         write, read = queue.write_port(), queue.read_port(domain="comb")
         last = self._in_flight - 1
-        put, get = Signal(range(self._in_flight)), Signal(range(self._in_flight))
         m.d.comb += [write.addr.eq(put), write.data.eq(fresh), write.en.eq(self.begins),
                      read.addr.eq(get), oldest.eq(read.data)]
         with m.If(self.begins):
@@ -323,6 +337,8 @@ class FollowedCounter(Elaboratable):
     ----------
     waiting, age, busy, before : Signal
         As of `ProbeCounter`, of the request that is followed.
+    closes : Value
+        As there.
     name : Signal
         While ``waiting``, the name of that request.
     ahead : Signal
@@ -345,6 +361,9 @@ class FollowedCounter(Elaboratable):
         self.ahead, self.level = Signal(range(in_flight + 1)), Signal(range(in_flight + 1))
         self.declared: dict[str, Value] = {}
         self.kept: tuple[Value, ...] = ()
+        mine = (Mux(self.busy, self.ahead, self.level) == 0 if ids is None
+                else self.name == self._ids[1])
+        self.closes = self.waiting & self._end & mine
 
     def elaborate(self, platform):
         m = Module()
@@ -357,13 +376,11 @@ class FollowedCounter(Elaboratable):
         ]
         if self._ids is None:
             m.d.sync += self.level.eq(self.level + self._start - ends)
-            mine = Mux(self.busy, self.ahead, self.level) == 0
         else:
             kept = Signal.like(self.name)
             m.d.sync += kept.eq(self.name)
             m.d.comb += self.name.eq(Mux(self.busy, kept, self._ids[0]))
-            mine = self.name == self._ids[1]
-        with m.If(self.waiting & self._end & mine):
+        with m.If(self.closes):
             m.d.sync += self.busy.eq(0)
         with m.Elif(self.waiting):
             m.d.sync += [self.busy.eq(1), self.before.eq(self.age)]
@@ -457,11 +474,17 @@ def prints(m, number, probe, target, counters, *, name, declared):
                                      counter.now + 1 - counter.lasted, counter.now, counter.age))
 
 
-def claim_bound(m, what, counters, limit):
-    """Claim in ``m`` that no request lasts longer than ``limit``, ended or not."""
+def claim_bound(m, what, counters, limit, *, exactly=False):
+    """Claim in ``m`` that no request lasts longer than ``limit``, ended or not.
+
+    With ``exactly``, as of a prediction, none lasts shorter either.
+    """
     for counter in counters:
         m.d.sync += Assert(~counter.waiting | (counter.age <= limit),
                            f"{what}: a request takes more than {limit}")
+        if exactly:
+            m.d.sync += Assert(~counter.closes | (counter.age >= limit),
+                               f"{what}: a request takes less than {limit}")
 
 
 def _reader(m, probe, target, place, index, declared, name, kept=None):

@@ -1,8 +1,10 @@
 """Systolic arrays."""
 
 import functools
+from collections.abc import Callable, Iterable, Mapping
 
 from cyclebound.golden.systolic import bounds, no_local_reuse, overlapped_output, row_stationary
+from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.hdl.systolic.no_local_reuse import NoLocalReuseArray
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
 from cyclebound.hdl.systolic.output_stationary_harness import (
@@ -23,10 +25,12 @@ from cyclebound.sim.block import (
 )
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.output_stationary_properties import (
+    OutputStationaryBoundProof,
     OutputStationaryCheck,
     OutputStationaryProof,
 )
 from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck
+from cyclebound.tb.systolic.product_timing import kind_of
 
 
 def _square(low: int, high: int) -> dict[str, range]:
@@ -67,6 +71,39 @@ MACS = until("active[0]", "operands", "active[-1:]", "operands")
 # product may begin while the last rows leave.
 TO_LAST_ROW = until(taken("left"), "operands", taken("results"), "tile_rows", in_flight=4)
 
+# Of one fold and of two on 2 x 3, with folds of one operand and of more.
+_PROVED = {f"product_{m}x{k}x{n}": {"m": m, "k": k, "n": n}
+          for m, k, n in ((2, 1, 3), (2, 3, 3), (4, 2, 3))}
+_ONE_FOLD = tuple(name for name, shape in _PROVED.items() if shape["m"] <= 2 and shape["n"] <= 3)
+
+
+def product_proof(name: str, shape: Mapping[str, int], checker: Make, dataflow: Dataflow,
+                  whats: tuple[str, ...], instances: Iterable[Mapping[str, object]],
+                  length: Callable[[Mapping[str, object]], int], induction: int) -> Property:
+    """That products of one shape take no longer than their bounds, by what the probes count.
+
+    ``length`` says of an instance how many cycles a product has.
+    """
+    def kind(instance: Mapping[str, object]) -> dict[str, int]:
+        size = {each: instance[each] for each in ("rows", "columns")}
+        return kind_of(map_product(dataflow, **size, **shape), size["rows"], **shape)
+
+    return Property(
+        name=name,
+        quick=0,
+        says=f"with operands always on offer and a ready sink, products of {shape['m']} x "
+             f"{shape['k']} x {shape['n']} take what is predicted, by the count of each probe",
+        checker=functools.partial(checker, **shape),
+        declares=dict.fromkeys(whats, kind),
+        instances=tuple({**instance, "operand_width": width, "accumulator_width": 2 * width}
+                        for instance in instances for width in (1, 2)),
+        independent=dict.fromkeys(("operand_width", "accumulator_width"),
+                                  "no flag or counter of the array depends on an operand"),
+        depth=lambda instance: length(instance) + 1,
+        induction=induction,
+    )
+
+
 BLOCKS = (
     Block(
         name="systolic.output_stationary",
@@ -92,9 +129,10 @@ BLOCKS = (
                        configurations=("4x4", "8x8", "16x16", "8x32", "32x32")),
         ),
         bounds=(
-            BoundBinding("fold", bounds.eq5_5, MACS, exhaustive=True),
-            BoundBinding("macs", bounds.eq5_6, MACS, exhaustive=True),
-            BoundBinding("product", bounds.completion, TO_LAST_ROW, exhaustive=True),
+            BoundBinding("fold", bounds.eq5_5, MACS, exhaustive=True, proved_by=_ONE_FOLD),
+            BoundBinding("macs", bounds.eq5_6, MACS, exhaustive=True, proved_by=tuple(_PROVED)),
+            BoundBinding("product", bounds.completion, TO_LAST_ROW, exhaustive=True,
+                         proved_by=tuple(_PROVED)),
         ),
         properties=(
             Property(
@@ -132,6 +170,14 @@ BLOCKS = (
                 induction=2,
                 top=OutputStationaryPE,
             ),
+            *(product_proof(
+                name, shape, OutputStationaryBoundProof, Dataflow.OUTPUT,
+                ("macs", "product", *(["fold"] if name in _ONE_FOLD else [])),
+                ({"rows": 2, "columns": 3},),
+                lambda instance, shape=shape: bounds.completion(
+                    rows=instance["rows"], columns=instance["columns"], **shape),
+                # the next product begins so many cycles before this one's last row leaves
+                induction=6) for name, shape in _PROVED.items()),
         ),
         checker=OutputStationaryCheck,
         fpga=FpgaTarget("8x8"),

@@ -2,6 +2,7 @@
 
 from cyclebound.golden.systolic import float_output_stationary, float_weight_stationary
 from cyclebound.golden.systolic import stationary_bounds as bounds
+from cyclebound.golden.systolic.mapping import Dataflow
 from cyclebound.hdl.systolic.float_output_stationary import FloatOutputStationaryArray
 from cyclebound.hdl.systolic.float_weight_stationary import FloatWeightStationaryArray
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
@@ -11,10 +12,17 @@ from cyclebound.hdl.systolic.weight_stationary_harness import (
     WeightStationaryHarness,
 )
 from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
-from cyclebound.sim.catalogue.systolic import MACS, TO_LAST_ROW, on_harness, until
+from cyclebound.sim.catalogue.systolic import (
+    MACS,
+    TO_LAST_ROW,
+    on_harness,
+    product_proof,
+    until,
+)
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
 from cyclebound.tb.systolic.weight_stationary_properties import (
+    WeightStationaryBoundProof,
     WeightStationaryCheck,
     WeightStationaryProof,
 )
@@ -58,6 +66,10 @@ def _to_last_row(stays: str) -> Probe:
 
 
 _QUICK = tuple(name for name in _configurations() if name not in _WIDE)
+# Of one fold and of two on 2 x 3, with a row of A and with more.
+_PROVED = {f"product_{m}x{k}x{n}": {"m": m, "k": k, "n": n}
+           for m, k, n in ((1, 2, 3), (3, 2, 3), (2, 4, 3))}
+_ONE_FOLD = tuple(name for name, shape in _PROVED.items() if shape["k"] <= 2)
 
 
 BLOCKS = (
@@ -77,10 +89,12 @@ BLOCKS = (
                        configurations=(*_LARGE_ONES, *_WIDE)),
         ),
         bounds=(
-            BoundBinding("fold", bounds.weight_fold, MACS, exhaustive=True),
-            BoundBinding("steps", bounds.weight_steps, _to_last_mac("weights"), exhaustive=True),
+            BoundBinding("fold", bounds.weight_fold, MACS, exhaustive=True,
+                         proved_by=_ONE_FOLD),
+            BoundBinding("steps", bounds.weight_steps, _to_last_mac("weights"), exhaustive=True,
+                         proved_by=tuple(_PROVED)),
             BoundBinding("product", bounds.weight_completion, _to_last_row("weights"),
-                         exhaustive=True),
+                         exhaustive=True, proved_by=tuple(_PROVED)),
         ),
         properties=(
             Property(
@@ -124,6 +138,15 @@ BLOCKS = (
                 induction=2,
                 top=WeightStationaryPE,
             ),
+            *(product_proof(
+                name, shape, WeightStationaryBoundProof, Dataflow.WEIGHT,
+                ("steps", "product", *(["fold"] if name in _ONE_FOLD else [])),
+                tuple({"rows": 2, "columns": 3, "double_buffer": double_buffer}
+                      for double_buffer in (True, False)),
+                lambda instance, shape=shape: bounds.weight_completion(
+                    rows=instance["rows"], columns=instance["columns"],
+                    double_buffer=instance["double_buffer"], **shape),
+                induction=2) for name, shape in _PROVED.items()),
         ),
         checker=WeightStationaryCheck,
         fpga=FpgaTarget("8x8"),

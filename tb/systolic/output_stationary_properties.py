@@ -3,17 +3,21 @@
 `OutputStationaryCheck` knows the protocol and the timing, at any size. It dates everything by
 counters (operands owed to the last PE, flush steps left, rows left), where the array has flags that
 travel with the operands. `OutputStationaryProductCheck` computes the products: for small arrays.
-`OutputStationaryProof` holds these two and looks inside the array as well; it is for induction.
+`OutputStationaryProof` holds these two and looks inside the array as well; it is for induction, and
+so is `OutputStationaryBoundProof`, of how long whole products take.
 
 Ref: the thesis on AI accelerators, chapter 5.2 (Eq. 5.2 to 5.6, Table 5.1).
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
+from cyclebound.golden.systolic.mapping import Dataflow, map_product
+from cyclebound.tb.systolic.product_timing import counted
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["OutputStationaryCheck", "OutputStationaryProductCheck", "OutputStationaryProof"]
+__all__ = ["OutputStationaryBoundProof", "OutputStationaryCheck", "OutputStationaryProductCheck",
+           "OutputStationaryProof"]
 
 
 class _ArrayWatcher(Watcher):
@@ -392,3 +396,106 @@ class OutputStationaryProof(_ArrayWatcher):
                     ahead + Mux(t.wave_first[:i + j + 1].any(), 0, total))
                 whole = Mux(c.in_fold, p.sums[i][j], matrices[leaving + c.due + c.ending])
                 yield ~(c.in_fold | closing) | (sums == whole), "wavefront adds up to the product"
+
+
+class OutputStationaryBoundProof(OutputStationaryProof):
+    """`OutputStationaryProof`, for what probes count of products of one shape.
+
+    Assumes that every product is an ``m`` x ``k`` x ``n`` one, with as many folds of ``k`` operands
+    as it has on this array, that from its first operand to its last there are operands on offer in
+    every cycle, and that the sink is always ready. The next product may begin as soon as the array
+    takes its operands, or later.
+
+    Parameters
+    ----------
+    target : OutputStationaryArray
+        The array itself.
+    m, k, n : int
+        The shape of the products.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    fold, begun : Signal
+        Bit *i*: the first operand of a fold, or of a product, was taken *i* + 1 cycles ago.
+    """
+
+    def __init__(self, target, *, m, k, n):
+        super().__init__(target)
+        mapped = map_product(Dataflow.OUTPUT, rows=self.rows, columns=self.columns, m=m, k=k, n=n)
+        self.k, self.folds = mapped.time, mapped.folds
+        self._flush = self.rows + self.columns - 2
+        self._period = k + self._flush  # cycles of a fold
+        self._macs = self.folds * self._period
+        # to the last row, which is taken that many cycles later
+        self.fold = Signal(self._period + self.rows + 2)
+        self.begun = Signal(self._macs + self.rows + 2)
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        k, fold, begun, check = self.k, self.fold, self.begun, self.check
+        taken, within, last = Signal(), Signal(), Signal()
+        m.d.comb += [
+            taken.eq(self.left.valid & self.left.ready),
+            # some operands of the product are taken, and not all of them
+            within.eq(begun[:self._macs - self._flush - 1] != 0),
+            last.eq(1 if k == 1 else fold[k - 2]),
+        ]
+        m.d.sync += [
+            fold.eq(Cat(taken & ~check.in_fold, fold)),
+            begun.eq(Cat(taken & ~within, begun)),
+            Assume(self.results.ready, "the sink is not ready"),
+            Assume(~within | (self.left.valid & self.top.valid), "operands are late"),
+            Assume(~taken | (self.left.payload.last == last), "a fold of another length"),
+            Cover(begun[-1] & self.results.valid, "the last row of the last fold leaves"),
+            *(Assert(fact, f"invariant: {text}") for fact, text in self.schedule()),
+        ]
+        return m
+
+    def schedule(self):
+        """The counters of the check, and when folds and products began."""
+        k, rows, period, fold, begun = self.k, self.rows, self._period, self.fold, self.begun
+        c = self.check
+        yield c.in_fold == (fold[:k - 1] != 0), "a fold goes on"
+        yield c.flush == sum((Mux(fold[age - 1], period - age, 0)
+                              for age in range(k, period)), Const(0)), "steps to flush"
+        yield c.wave == Cat(fold[d:d + k].any() for d in range(len(c.wave))), "the wavefront"
+        yield c.ending == fold[period], "the last product of a fold"
+        yield c.due == fold[period + 1], "sums are due"
+        yield c.rows_left == sum(Mux(fold[period + 1 + gone], rows + 1 - gone, 0)
+                                 for gone in range(1, rows + 1)), "rows that have not left"
+        yield ~c.late & ~c.refused, "no row was refused"
+        for age in range(len(fold)):
+            yield fold[age] == Cat(begun[age + number * period]
+                                   for number in range(self.folds)).any(), "folds of products"
+        for age in range(1, len(begun)):
+            since = begun[max(0, age - self._macs + 1):age]
+            yield ~begun[age] | ~since.any(), "products one after the other"
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probes count."""
+        begun, rows, period, flush = self.begun, self.rows, self._period, self._flush
+        at = [number * period for number in range(self.folds)]
+        facts = []
+        for what in ("fold", "macs"):
+            if what not in probes:
+                continue
+            ages = {age + 1: begun[age] for age in range(self._macs)}
+            macs = [begin + 1 + step for begin in at for step in range(self.k)]
+            facts += counted(probes[what][0], ages, ages, macs, [each + flush for each in macs])
+        for counter in probes.get("product", ()):
+            newest, oldest = ({age + 1: begun[age] & (others == 0)
+                               for age, others in enumerate(each)}
+                              for each in ([begun[:age] for age in range(len(begun))],
+                                           [begun[age + 1:] for age in range(len(begun))]))
+            facts += counted(counter, newest, oldest,
+                             [begin + step for begin in at for step in range(self.k)],
+                             [begin + period + 3 + row for begin in at for row in range(rows)])
+            under_way = sum(begun)
+            facts += [(counter.level == under_way, "products under way"),
+                      (counter.put == (counter.get + under_way)[:len(counter.put)],
+                       "places of the queue")]
+        m.d.sync += [Assert(fact, f"invariant: {text}") for fact, text in facts]

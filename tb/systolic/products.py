@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from cyclebound.golden.systolic.mapping import Mapping
 from cyclebound.tb.bench import Bench
+from cyclebound.tb.systolic.product_timing import kind_of
 
 __all__ = ["declared_product"]
 
@@ -14,8 +15,7 @@ def declared_product(bench: Bench, what: Iterable[str], mapped: Mapping,
                      **shape: int) -> Iterator[None]:
     """Within it, all products are of this shape; the array is idle where it begins and ends.
 
-    Probes count a product's events: ``operands``, rows or columns that stream in; ``tile_rows``,
-    rows of the tiles that stay, which are the array's for each fold.
+    Probes count as many of a product's events as `kind_of` says.
 
     Parameters
     ----------
@@ -28,8 +28,7 @@ def declared_product(bench: Bench, what: Iterable[str], mapped: Mapping,
     """
     what = tuple(what)
     for name in what:
-        bench.declare(name, operands=mapped.time * mapped.folds,
-                      tile_rows=bench.parameters["rows"] * mapped.folds, **shape)
+        bench.declare(name, **kind_of(mapped, bench.parameters["rows"], **shape))
     yield
     for name in what:
         bench.undeclare(name)

@@ -3,7 +3,8 @@
 `WeightStationaryCheck` knows the protocol and the timing, at any size: what is taken and when, and
 that a row of sums follows each row of A after r + c + 1 steps, so that none is lost or invented.
 `WeightStationaryProductCheck` computes the sums. `WeightStationaryProof` looks inside as well; it
-is for induction, and so is what weight_stationary_values.py says of the sums.
+is for induction, and so are `WeightStationaryBoundProof`, of how long whole products take, and what
+weight_stationary_values.py says of the sums.
 
 Ref: the thesis on AI accelerators, chapter 5.2 (Table 5.2).
 """
@@ -13,10 +14,12 @@ import itertools
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
+from cyclebound.golden.systolic.mapping import Dataflow, map_product
+from cyclebound.tb.systolic.product_timing import counted
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["ArrayWatcher", "WeightStationaryCheck", "WeightStationaryProductCheck",
-           "WeightStationaryProof"]
+__all__ = ["ArrayWatcher", "WeightStationaryBoundProof", "WeightStationaryCheck",
+           "WeightStationaryProductCheck", "WeightStationaryProof"]
 
 
 class ArrayWatcher(Watcher):
@@ -206,3 +209,99 @@ class WeightStationaryProof(WeightStationaryCheck):
             Cover(self.results.valid & self.results.ready, "a row of sums leaves"),
         ]
         return m
+
+
+class WeightStationaryBoundProof(WeightStationaryProof):
+    """`WeightStationaryProof`, for what probes count of products of one shape.
+
+    Assumes that every product is an ``m`` x ``k`` x ``n`` one, with as many folds of ``m`` rows of
+    A as it has on this array, that its weights and its rows of A are on offer in every cycle from
+    its first weights on until all are taken, that the sink is always ready, and that a product
+    begins while the array is idle.
+
+    Parameters
+    ----------
+    target : WeightStationaryArray
+        The array itself.
+    m, k, n : int
+        The shape of the products.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    cycle : Signal
+        The cycle of the product that is under way, from 0 on; 0 while there is none.
+    weights_at, left_at : list of int
+        The cycles in which rows of weights and of A are taken.
+    """
+
+    def __init__(self, target, *, m, k, n):
+        super().__init__(target)
+        rows, columns = self.rows, self.columns
+        mapped = map_product(Dataflow.WEIGHT, rows=rows, columns=columns, m=m, k=k, n=n)
+        self.time, self.folds = time, folds = mapped.time, mapped.folds
+        if self.double_buffer:  # the next fold's weights come with this one's rows of A
+            pace, lead = max(time, rows), rows
+            loads = [0, *(rows + number * pace for number in range(folds - 1))]
+        else:
+            pace, lead = 2 * rows + columns + time - 2, rows - 1
+            loads = [number * pace for number in range(folds)]
+        self._firsts = [lead + number * pace for number in range(folds)]
+        self.weights_at = [begin + row for begin in loads for row in range(rows)]
+        self.left_at = [begin + row for begin in self._firsts for row in range(time)]
+        self._length = self.left_at[-1] + rows + columns + 2
+        self.cycle = Signal(range(self._length))
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        cycle, left = self.cycle, self.left
+        begins, last = Signal(), Signal()
+        m.d.comb += [
+            begins.eq((cycle == 0) & self.weights.valid & self.weights.ready),
+            last.eq(sum(cycle == first + self.time - 1 for first in self._firsts)),
+        ]
+        with m.If(begins | (cycle != 0)):
+            m.d.sync += cycle.eq(Mux(cycle == self._length - 1, 0, cycle + 1))
+        m.d.sync += [
+            Assume(self.results.ready, "the sink is not ready"),
+            Assume((cycle == 0) | (self.weights.valid == (cycle <= self.weights_at[-1])),
+                   "weights are late, or of the next product"),
+            Assume(~(begins | (cycle != 0)) | (cycle > self.left_at[-1]) | left.valid,
+                   "rows of A are late"),
+            Assume(~(left.valid & left.ready) | (left.payload.last == last),
+                   "a fold of another length"),
+            Cover((cycle == self._length - 1) & self.results.valid,
+                  "the last row of the last fold leaves"),
+            *(Assert(fact, f"invariant: {text}") for fact, text in self.schedule()),
+        ]
+        return m
+
+    def schedule(self):
+        """What the array holds in each cycle of a product."""
+        yield self.cycle < self._length, "a cycle of the product"
+        for cycle in range(self._length):
+            here = self.cycle == cycle
+            begun = sum(first < cycle for first in self._firsts)
+            ahead = sum(each < cycle for each in self.weights_at) - self.rows * begun
+            taken = sum(each < cycle for each in self.left_at)
+            history = sum((cycle - 1 - age in self.left_at) << age
+                          for age in range(len(self.history)))
+            yield ~here | (self.ahead == ahead), f"weights ahead in cycle {cycle}"
+            yield ~here | (self.in_fold == (taken < begun * self.time)), \
+                f"whether a fold goes on in cycle {cycle}"
+            yield ~here | (self.history == history), f"the wavefront in cycle {cycle}"
+
+    def explain(self, m, probes):
+        """Say in ``m`` what the probes count."""
+        ages = {cycle: self.cycle == cycle for cycle in range(1, self._length)}
+        diagonals = self.rows + self.columns - 1
+        first_macs, last_macs, results = ([each + later for each in self.left_at]
+                                          for later in (1, diagonals, diagonals + 2))
+        events = {"fold": (first_macs, last_macs), "steps": (self.weights_at, last_macs),
+                  "product": (self.weights_at, results)}
+        for what, counters in probes.items():
+            m.d.sync += [Assert(fact, f"invariant: {what}: {text}")
+                         for fact, text in counted(counters[0], ages, ages, *events[what])]

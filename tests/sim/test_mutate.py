@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Module
+from amaranth.hdl import Assert, Assume, Module
 
 from cyclebound.sim import catalogue, equivalence
 from cyclebound.sim.block import Property
@@ -88,6 +88,27 @@ def test_equivalent_only_if_proved(weak, tmp_path):
         "-mode const0 -port Y -portbit 0": Comparison(False, 0),
         "-mode const1 -port Y -portbit 0": Comparison(False, 0),
         "-mode inv -port Y -portbit 0": Comparison(False, 0)}
+
+
+class Even(Watcher):
+    """Assumes that what is offered is even."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += Assume(~(self.go & self.word[0]), "an odd offer")
+        return m
+
+
+@pytest.mark.proof
+def test_what_only_differs_for_inputs_that_are_ruled_out_is_equivalent(weak, tmp_path):
+    """Also in the very cycle of these: assumptions are decided at its end."""
+    block = weak.find("test.offer")
+    netlist = netlist_of(block, tmp_path)
+    each = next(each for each in netlist.mutations(400, 1) if re.search(
+        r"and \S+, port A\[0\].* is stuck at 0$", each.says))
+    for checker, found in ((None, Comparison(False, 0)), (Even, Comparison(True))):
+        miter = Miter(lambda: block.make({"width": 3}), checker, netlist, tmp_path)
+        assert miter.compare(each) == found
 
 
 @pytest.mark.proof

@@ -72,6 +72,7 @@ def test_the_request_that_is_followed_has_the_age_that_the_queue_has(in_flight):
                 followed = under_way
             assert ctx.get(one.waiting) == (followed is not None)
             assert ctx.get(one.level) == under_way
+            assert ctx.get(one.closes) == (followed == 0 and bool(ends))
             if followed == 0:
                 assert ctx.get(one.age) == ctx.get(queue.age)
                 if ends:
@@ -118,6 +119,7 @@ def test_the_request_that_is_followed_by_name():
                     followed = starts
             ticks += ticked
             assert ctx.get(dut.waiting) == (followed is not None)
+            assert ctx.get(dut.closes) == (ends is not None and ends == followed)
             if followed is not None:
                 assert ctx.get(dut.name) == followed
                 assert ctx.get(dut.age) == ticks - begun[followed]

@@ -277,6 +277,15 @@ def test_proved_only_with_these_parameters_and_this_value(proof, name, counts):
         assert row.domain == f"fair for lanes {lanes}, size 1"
 
 
+@pytest.mark.parametrize(("more", "counts"), [
+    ({}, True), ({"depth": 4}, True), ({"depth": 2}, False), ({"length": 1}, False)])
+def test_what_a_configuration_leaves_out_has_its_default_in_the_proof(more, counts):
+    """Else a proof of a small block would hold for one that is large by default."""
+    block = dataclasses.replace(BLOCK, component=lambda *, lanes, width, depth=4: None)
+    row = one(group(1, 2), proofs=[proved({"lanes": 1, **more})], block=block)
+    assert (row.evidence == "proved") == counts
+
+
 def test_proved_in_part_is_not_proved():
     row = one(group(1, 2), group(2, 2), proofs=[proved({"lanes": 1})])
     assert (row.evidence, row.domain) == ("sampled", "proved in part: fair for lanes 1, size 1")
