@@ -98,8 +98,8 @@ class ComputeUnitOrder(ComputeUnitProof):
     Of what is between the first decode stage and the commit, by what was decoded: `ScoreboardCheck`
     has the scoreboard by itself, and assumes what is proved here, that instructions wait for it.
     Operand *k* is read in decode stage *k*, or the last one. Passes of one instruction are in no
-    other's way: those of the reciprocal units write other lanes than they read, and a division reads
-    in its first pass only.
+    other's way: those of the reciprocal units write other lanes than they read, and a division
+    reads in its first pass only.
 
     Stalls are left out: nothing of all this changes in a cycle with one.
     """
