@@ -109,6 +109,9 @@ class Probe:
     ahead: str = "0"
 
     def __post_init__(self) -> None:
+        for role in ("start", "end"):
+            if not getattr(self, role).strip():
+                raise ValueError(f"{role} must be an expression, not an empty text")
         if self.id and (self.starts, self.ends) != ("1", "1"):
             raise ValueError("a probe with an id has one start and one end a request, as it counts "
                              "neither for each id")

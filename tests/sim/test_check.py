@@ -181,6 +181,17 @@ TABLE = "time,req.valid,ready,id\n5,0,0,x\n6,1,0,0x3\n7,1,1,3\n9,0,0,\n12,1,1,0b
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize(("start", "end", "empty"), [("", "ready", "start"), ("ready", " ", "end")])
+def test_an_empty_expression(call, tmp_path, start, end, empty):
+    """Found by the search in test_trace_fuzz.py."""
+    path = tmp_path / "log.csv"
+    path.write_text(TABLE)
+    done = call("check", path, "--start", start, "--end", end, "--bound", "2")
+    assert done.returncode == 2
+    assert f"{empty} must be an expression, not an empty text" in done.stderr
+
+
+@pytest.mark.unit
 def test_a_table(call, tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(TABLE)
