@@ -321,7 +321,8 @@ class _Wiring:
     def module(self, name: str) -> str:
         """The shell's text."""
         clocks = {"clk": "wb_clk_i", "rst": "wb_rst_i"}
-        heads = [("  input  wire wb_clk_i", []), ("  input  wire wb_rst_i", [])]
+        heads: list[tuple[str, list[str]]] = [
+            ("  input  wire wb_clk_i", []), ("  input  wire wb_rst_i", [])]
         for pin in self.pins:
             says = self._says.get(pin.name) or textwrap.wrap(pin.says, 95)
             heads.append((f"  {pin.direction:6} wire {_range(pin.width)}{pin.name}", says))
