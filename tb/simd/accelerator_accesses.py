@@ -55,6 +55,23 @@ def tile_program(tile: Tile, address: int, body: str) -> Program:
                     f"0 0 {words} {count}\n.text\n{body}exit\n")
 
 
+def snooped_tile(part: Part, tile: Tile, write: bool) -> Program:
+    """A kernel with snoopy accesses to such a tile, or buffer, at its worst address and at all
+    places of the clocks."""
+    words, gap, count = tile
+    name = f"{'st' if write else 'ld'}g{'c' if gap else 'b'}idx"
+    sizes = (f"smovssp sc.sd_words, {words}\nsmovssp sc.sd_period, {words + gap}\n"
+             f"smovssp sc.sd_period_cnt, {count}\n")
+    body = INDEXES + sizes + "".join(f"{nops(number)}{name} 0\n" for number in range(PLACES))
+    return tile_program(tile, worst_address(part, tile, write), body)
+
+
+def snooped_scratchpad(width: int, count: int, name: str) -> Program:
+    """A kernel with such accesses to a scratchpad buffer."""
+    body = INDEXES + "".join(f"{nops(number)}{name} 0\n" for number in range(PLACES))
+    return assemble(f".data\n0 0 1 1\n.sp_data\n0 0x14 {width} {count}\n.text\n{body}exit\n")
+
+
 def nops(count: int) -> str:
     return "nop\n" * count
 
@@ -117,16 +134,10 @@ async def snooped(bench: Bench) -> None:
     a request without a refresh, whatever the indexes are."""
     scene = Scene(bench)
     for tile in TILES:
-        words, gap, count = tile
         for write in (False, True):
-            name = f"{'st' if write else 'ld'}g{'c' if gap else 'b'}idx"
-            sizes = (f"smovssp sc.sd_words, {words}\nsmovssp sc.sd_period, {words + gap}\n"
-                     f"smovssp sc.sd_period_cnt, {count}\n")
-            body = INDEXES + sizes + "".join(f"{nops(number)}{name} 0\n"
-                                             for number in range(PLACES))
-            program = tile_program(tile, worst_address(scene.part, tile, write), body)
             bench.declare("snooped", **kind(tile, write))
-            await play(scene, program, Grid(scene.machine.items, 1, scene.machine), calm=8000)
+            await play(scene, snooped_tile(scene.part, tile, write),
+                       Grid(scene.machine.items, 1, scene.machine), calm=8000)
             bench.undeclare("snooped")
 
 
@@ -137,11 +148,9 @@ async def scratchpads_snooped(bench: Bench) -> None:
     machine = scene.machine
     for width, count in SNOOPED:
         for name in ("ldspbidx", "stspbidx"):
-            body = INDEXES + "".join(f"{nops(number)}{name} 0\n" for number in range(PLACES))
-            program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0x14 {width} {count}\n.text\n"
-                               f"{body}exit\n")
             bench.declare("scratchpad_snooped", words=width * count)
-            await play(scene, program, Grid(2 * machine.items, 1, machine), Policy.COMPUTE)
+            await play(scene, snooped_scratchpad(width, count, name),
+                       Grid(2 * machine.items, 1, machine), Policy.COMPUTE)
             bench.undeclare("scratchpad_snooped")
 
 

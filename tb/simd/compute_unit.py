@@ -127,7 +127,8 @@ class Scene:
             ("commit", "access", "ended", "fault", "index_write"))
         buffer = outputs["buffer_query.buffer"]
         query_x, query_y = inputs["buffer_query.x"], inputs["buffer_query.y"]
-        asked, answers, passed = 0, {}, ()
+        asked, answers = 0, {}
+        passed: Sequence[Passing] = ()
         for cycle in range(plan.end):
             x, y = self._dims.get(asked, (0, 0))
             seen = await bench.step(steady | self._inputs(plan, cycle) | query_x.to(x)

@@ -11,13 +11,25 @@ from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
 from kit.run_bench import run_bench
 
 from ..sim.mutants import Mutant, component_of
+from .mutant_tests import mutant_tests
 
-pytestmark = pytest.mark.unit
-
+unit = pytest.mark.unit
+UNIT = "simd.compute_unit"
+MUTANTS = (
+    Mutant(UNIT, "of several warps with a word, all answer",
+           "lowest.append((own & (~own + 1))[:warps])", "lowest.append(own)"),
+    Mutant(UNIT, "of several lanes with a word, all answer", "before = registers.own[slot]",
+           "before = before"),
+    Mutant(UNIT, "items that are off take words", "registers.active[slot].eq(active)",
+           "registers.active[slot].eq(-1)"),
+)
 MACHINE = machine_named("small lanes=2 items=8 special_units=1")
 LAST = (1 << TARGET_BITS) - 1
 # indexes around 0, the end of what words can have, and the same with more bits
 INDEXES = (0, 1, 2, 3, 4, 5, 8, LAST - 1, LAST, LAST + 1, LAST + 2, 1 << 29 | 3)
+
+
+test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=0)
 
 
 def play(dut, rounds=150):
@@ -66,10 +78,12 @@ def play(dut, rounds=150):
     run_bench(dut, bench)
 
 
+@unit
 def test_items_take_and_give_the_words_of_their_indexes():
     play(SnoopRegisters(machine=MACHINE))
 
 
+@unit
 @pytest.mark.parametrize(("says", "old", "new"), [
     ("found", "self.active[warp] & snoop", "snoop"),
     ("found", "~own[TARGET_BITS:].any()", "1"),

@@ -45,7 +45,8 @@ MUTANTS = (
     Mutant(UNIT, "words that pass go to registers, too", "loads & ~to_chip & ~job.cam & deliver",
            "loads & ~to_chip & deliver"),
     Mutant(UNIT, "the last word's index instead of the first's",
-           "Mux(given.valid, given.payload.targets[0]", "Mux(given.valid, given.payload.targets[1]"),
+           "Mux(given.valid, given.payload.targets[0]",
+           "Mux(given.valid, given.payload.targets[1]"),
     Mutant(UNIT, "out of its turn", "self._waits & of_dram & self.begin",
            "self._waits & of_dram"),
 )
