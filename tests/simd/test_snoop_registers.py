@@ -1,35 +1,34 @@
-"""Registers that compare themselves with passing words, against a list of items; and faults."""
+"""Registers that compare themselves with passing words, against a list of items; and faults.
 
+One lane's alone, and those of all lanes as the compute unit has them.
+"""
+
+import itertools
 import random
 from types import SimpleNamespace
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from cyclebound.golden.dram.request import TARGET_BITS
 from cyclebound.golden.simd.machine import machine_named
+from cyclebound.hdl.simd.compute_unit import ComputeUnit
+from cyclebound.hdl.simd.interfaces import MEM_IDX, REGISTER_BANKS, Transfer
+from cyclebound.hdl.simd.register_file import LaneRegisters
 from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
 from kit.run_bench import run_bench
 
 from ..sim.mutants import Mutant, component_of
-from .mutant_tests import mutant_tests
 
-unit = pytest.mark.unit
-UNIT = "simd.compute_unit"
-MUTANTS = (
-    Mutant(UNIT, "of several warps with a word, all answer",
-           "lowest.append((own & (~own + 1))[:warps])", "lowest.append(own)"),
-    Mutant(UNIT, "of several lanes with a word, all answer", "before = registers.own[slot]",
-           "before = before"),
-    Mutant(UNIT, "items that are off take words", "registers.active[slot].eq(active)",
-           "registers.active[slot].eq(-1)"),
-)
+pytestmark = pytest.mark.unit
+
 MACHINE = machine_named("small lanes=2 items=8 special_units=1")
 LAST = (1 << TARGET_BITS) - 1
 # indexes around 0, the end of what words can have, and the same with more bits
 INDEXES = (0, 1, 2, 3, 4, 5, 8, LAST - 1, LAST, LAST + 1, LAST + 2, 1 << 29 | 3)
-
-
-test_edit_fits_the_rtl, test_the_testbench_finds = mutant_tests(MUTANTS, quick=0)
+NEAR = (0, 1, 2, LAST, LAST + 1)  # those of several items are equal
 
 
 def play(dut, rounds=150):
@@ -78,22 +77,110 @@ def play(dut, rounds=150):
     run_bench(dut, bench)
 
 
-@unit
 def test_items_take_and_give_the_words_of_their_indexes():
     play(SnoopRegisters(machine=MACHINE))
 
 
-@unit
 @pytest.mark.parametrize(("says", "old", "new"), [
     ("found", "self.active[warp] & snoop", "snoop"),
     ("found", "~own[TARGET_BITS:].any()", "1"),
     ("found", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
     ("held", "match & snoop.load", "match"),
     ("held", "Mux(self.before[word], 0, held)", "held"),
-    ("data", "passing[word]", "passing[0]"),
+    ("held|data", "passing[word]", "passing[0]"),
 ], ids=["masked", "far", "two blocks", "always", "lower lanes", "another word"])
 def test_faults_are_found(says, old, new):
     faulty = component_of(SimpleNamespace(name="simd.snoop_registers", component=SnoopRegisters),
                           Mutant("simd.snoop_registers", says, old, new))
-    with pytest.raises(AssertionError, match=f"^{says}"):
+    with pytest.raises(AssertionError, match=f"^({says})"):
         play(faulty(machine=MACHINE))
+
+
+class Items(wiring.Component):
+    """The registers of a slot's items, without the rest of the compute unit."""
+
+    def __init__(self, unit):
+        self.unit = unit
+        self.lanes = [LaneRegisters(machine=MACHINE) for _ in range(MACHINE.lanes)]
+        super().__init__({"transfer": In(Transfer(machine=MACHINE, words=MACHINE.lanes)),
+                          "active": In(MACHINE.items)})
+
+    def elaborate(self, platform):
+        m = Module()
+        for number, lane in enumerate(self.lanes):
+            m.submodules[f"lane_{number}"] = lane
+            m.d.comb += lane.transfers.eq(1)
+        self.unit._snoop(SimpleNamespace(machine=MACHINE, active=[self.active], _lanes=self.lanes),
+                         m, 0, self.transfer)
+        return m
+
+
+def play_all(dut, rounds=100):
+    """The same of all items of a slot. Raises `AssertionError`."""
+    rng, lanes = random.Random(6), MACHINE.lanes
+    row = MEM_IDX // REGISTER_BANKS
+
+    async def bench(ctx):
+        hits = several = 0
+        for _ in range(rounds):
+            index = [rng.choice(NEAR) for _ in range(MACHINE.items)]
+            words = [rng.getrandbits(32) for _ in index]
+            for warp in range(MACHINE.warps):
+                for (number, lane), bank in itertools.product(enumerate(dut.lanes), range(2)):
+                    value = (index, words)[bank][warp * lanes + number]
+                    ctx.set(lane.moved[0][bank],
+                            {"enable": 1, "row": row, "warp": warp, "data": value})
+                await ctx.tick()
+            for lane, bank in itertools.product(dut.lanes, range(2)):
+                ctx.set(lane.moved[0][bank].enable, 0)
+            active, enable, load = (rng.getrandbits(bits) for bits in (MACHINE.items, 4, 1))
+            first = rng.choice((0, LAST, LAST - 1))
+            passing = [rng.getrandbits(32) for _ in range(4)]
+            ctx.set(dut.active, active)
+            ctx.set(dut.transfer.snoop, {"load": load, "enable": enable, "index": first,
+                                         "words": passing})
+            await ctx.tick()
+            ctx.set(dut.transfer.snoop.enable, 0)
+            found = [[item for item, own in enumerate(index) if enable >> word & 1
+                      and active >> item & 1 and own == (first + word) % (LAST + 1)]
+                     for word in range(4)]
+            hits += sum(map(bool, found))
+            several += sum(len(those) > 1 for those in found)
+            if load:
+                for word, those in enumerate(found):
+                    for item in those:
+                        words[item] = passing[word]
+            else:
+                held = dut.transfer.held
+                for word, those in enumerate(found):
+                    assert ctx.get(held.enable) >> word & 1 == bool(those), "an answer"
+                    if those:
+                        assert ctx.get(held.words[word]) == words[min(those)], "the lowest"
+            for item, value in enumerate(words):
+                warp, number = divmod(item, lanes)
+                for bank in range(2):
+                    ctx.set(dut.lanes[number].asked[0][bank], {"row": row, "warp": warp})
+                await ctx.tick()
+                answer = [ctx.get(dut.lanes[number].answer[0][bank]) for bank in range(2)]
+                assert answer == [index[item], value], "registers"
+        assert hits > 50
+        assert several > 10
+
+    run_bench(dut, bench)
+
+
+def test_the_lowest_item_of_all_lanes_answers():
+    play_all(Items(ComputeUnit))
+
+
+@pytest.mark.parametrize(("says", "old", "new"), [
+    ("the lowest", "(own & (~own + 1))[:warps]", "own"),
+    ("the lowest", "before = registers.own[slot]", "before = before"),
+    ("an answer|registers", "registers.active[slot].eq(active)", "registers.active[slot].eq(-1)"),
+    ("an answer", "port.held.enable[word].eq(own.any())", "port.held.enable[word].eq(own[0])"),
+], ids=["all warps", "all lanes", "masked", "one warp"])
+def test_faults_of_all_lanes_are_found(says, old, new):
+    faulty = component_of(SimpleNamespace(name="simd.compute_unit", component=ComputeUnit),
+                          Mutant("simd.compute_unit", says, old, new))
+    with pytest.raises(AssertionError, match=f"^({says})"):
+        play_all(Items(faulty))
