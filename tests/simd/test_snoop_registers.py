@@ -184,3 +184,33 @@ def test_faults_of_all_lanes_are_found(says, old, new):
                           Mutant("simd.compute_unit", says, old, new))
     with pytest.raises(AssertionError, match=f"^({says})"):
         play_all(Items(faulty))
+
+
+def test_the_pipeline_writes_and_reads_them_as_registers():
+    """Of the slot that computes, unless it stalls or the registers are the transfer unit's."""
+    dut, rng = LaneRegisters(machine=MACHINE), random.Random(7)
+
+    async def bench(ctx):
+        held = [[[0] * MACHINE.warps for _ in range(2)] for _ in range(2)]
+        for number in range(200):
+            slot, bank, warp = rng.randrange(2), rng.randrange(2), rng.randrange(MACHINE.warps)
+            stall, transfers, value = rng.getrandbits(1), rng.getrandbits(2), rng.getrandbits(32)
+            if number < 4 * MACHINE.warps:  # all of them first
+                slot, bank, warp = number & 1, number >> 1 & 1, number >> 2
+                stall = transfers = 0
+            ctx.set(dut.slot, slot)
+            ctx.set(dut.stall, stall)
+            ctx.set(dut.transfers, transfers)
+            ctx.set(dut.write, {"enable": 1, "data": value,
+                                "address": {"warp": warp, "register": MEM_IDX + bank}})
+            await ctx.tick()
+            if not (stall or transfers >> slot & 1):
+                held[slot][bank][warp] = value
+            ctx.set(dut.write.enable, 0)
+            if number >= 4 * MACHINE.warps - 1:
+                ctx.set(dut.transfers, 0)
+                ctx.set(dut.special_read, warp)
+                shown = [ctx.get(dut.special[each]) for each in range(2)]
+                assert shown == [held[slot][each][warp] for each in range(2)]
+
+    run_bench(dut, bench)
