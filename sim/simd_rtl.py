@@ -31,8 +31,8 @@ _SAYS = {
     Cause.ILLEGAL: "no instruction", Cause.END: "execution runs on after the last instruction",
     Cause.OVERFLOW: "the control stack is full",
     Cause.EMPTY: "cpop finds the control stack empty",
-    Cause.ACCESS: "an access that leaves its buffer or its registers, or that the hardware does "
-                  "not have yet (docs/simd.md)",
+    Cause.ACCESS: "an access that leaves its buffer or its registers, or a snoopy one to lines "
+                  "that are not its buffer's (docs/simd.md)",
 }
 
 Tell = Callable[[str, int, int], None]

@@ -29,8 +29,9 @@ from cyclebound.golden.simd.machine import Machine, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.scratchpad_bounds import Restart, scratchpad_transfer
 
-__all__ = ["crossed", "dram_indexed", "dram_tile", "dram_tile_after_turn", "dram_tile_shared",
-           "program_load", "scratchpad_access", "scratchpad_after_turn"]
+__all__ = ["crossed", "dram_indexed", "dram_snooped", "dram_tile", "dram_tile_after_turn",
+           "dram_tile_shared", "program_load", "scratchpad_access", "scratchpad_after_turn",
+           "scratchpad_snooped"]
 
 AnyMachine = str | Machine
 AnyPart = str | Part
@@ -102,6 +103,19 @@ def dram_tile(*, machine: AnyMachine, part: AnyPart, words: Words, gap: Gap, cou
     To and including the first cycle in which its work-group may issue. The tile is what is left of
     it in its buffer, and goes as one request: its lines follow each other on the chip, or lie three
     words apart at least. ``controller_completion`` has the 16 clocks before its first command.
+    """
+    return crossed(machine, part, _SETUP + _TILE + _tile_delay(part, words, gap, count, write)
+                   + _RESUME)
+
+
+@bound(formula="cross(5 + 16 + tile_2d_issue_delay + 1)", source=_SOURCE, environment=_ALONE)
+def dram_snooped(*, machine: AnyMachine, part: AnyPart, words: Words, gap: Gap, count: Lines,
+                 write: Write) -> int:
+    """Compute cycles of a snoopy access, as `dram_tile` counts them; a whole buffer is one line.
+
+    Indexes are compared with all words of a beat while it passes, and lanes take their words in
+    that clock, or have given them when DRAM wants them; so nothing is added to the tile's time,
+    whatever the indexes are and whichever lanes are active (Sim-D, section 3.2.3).
     """
     return crossed(machine, part, _SETUP + _TILE + _tile_delay(part, words, gap, count, write)
                    + _RESUME)
@@ -214,3 +228,15 @@ def dram_tile_after_turn(*, machine: AnyMachine, part: AnyPart, words: Words, ga
     """
     return _after_turn(machine, part, before, _TILE + part_named(part).nRFC
                        + _tile_delay(part, words, gap, count, write) + _RESUME)
+
+
+@bound(formula="cross(5 + ceil(words / bus) + 1)", source=_SOURCE,
+       environment="any policy but access, as of scratchpad_access")
+def scratchpad_snooped(*, machine: AnyMachine, part: AnyPart, words: Words) -> int:
+    """Compute cycles of a snoopy access to all ``words`` of a scratchpad buffer, as `dram_tile`
+    counts them.
+
+    The buffer passes as one line, and indexes are compared as in `dram_snooped`.
+    """
+    return crossed(machine, part, _SETUP + scratchpad_transfer.function(
+        words=words, gap=0, count=1, restart=0, bus=machine_named(machine).scratchpad_bus))

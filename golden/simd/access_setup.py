@@ -20,7 +20,8 @@ class Move(NamedTuple):
     """A word of a buffer, and its place on the chip's other side.
 
     ``line, column``: in the DRAM buffer, or in the scratchpad buffer. ``target``: item times
-    registers plus register; or a word of the scratchpad; or a scalar register.
+    registers plus register; or a word of the scratchpad; or a scalar register; of a snoopy access,
+    the word's index in its buffer.
     """
 
     line: int
@@ -52,8 +53,8 @@ class Committed:
         The work-group's first item, and the grid's lines.
     count : int
         Words of ``sldg``.
-    sd_words : int
-        Words of ``sldsp``.
+    sd_words, sd_period, sd_period_cnt : int
+        Words of ``sldsp``; words of a line, from a line to the next, and lines of a snoopy tile.
     """
 
     name: str
@@ -70,13 +71,16 @@ class Committed:
     grid_y: int = 1
     count: int = 1
     sd_words: int = 1
+    sd_period: int = 1
+    sd_period_cnt: int = 1
 
 
 def moves(access: Committed) -> list[Move]:
     """Every word that moves, in the order of targets. Raises `Fault`."""
     return {"ldglin": _linear, "stglin": _linear, "ldg2sptile": _tile, "stg2sptile": _tile,
-            "ldsplin": _local, "stsplin": _local, "sldg": _few, "sldsp": _few_of_chip}[access.name](
-        access)
+            "ldsplin": _local, "stsplin": _local, "sldg": _few, "sldsp": _few_of_chip,
+            "ldgbidx": _whole, "stgbidx": _whole, "ldgcidx": _some, "stgcidx": _some,
+            "ldspbidx": _whole_chip, "stspbidx": _whole_chip}[access.name](access)
 
 
 def collide(found: list[Move], period: int, reach: int, places: int) -> bool:
@@ -134,6 +138,31 @@ def _few_of_chip(access: Committed) -> list[Move]:
     if not (0 <= access.x < across and 0 <= access.y < lines):
         raise Fault(f"({access.x}, {access.y}) is no word of the buffer")
     return _row((across, lines), access.y * across + access.x, access.sd_words, access.target)
+
+
+def _whole(access: Committed) -> list[Move]:
+    across, lines = access.buffer
+    return [Move(*divmod(index, across), index) for index in range(across * lines)]
+
+
+def _whole_chip(access: Committed) -> list[Move]:
+    _, across, lines = access.chip
+    return [Move(*divmod(index, across), index) for index in range(across * lines)]
+
+
+def _some(access: Committed) -> list[Move]:
+    """Lines of a snoopy tile are the buffer's own, if there is more than one."""
+    (across, lines), words, count = access.buffer, access.sd_words, access.sd_period_cnt
+    if not (1 <= words <= access.sd_period and count >= 1):
+        raise Fault(f"{count} lines of {words} words, {access.sd_period} apart")
+    if count > 1 and access.sd_period != across:
+        raise Fault(f"lines {access.sd_period} words apart, and the buffer's are {across}")
+    if not (access.x >= 0 and access.x + words <= across
+            and access.y >= 0 and access.y + count <= lines):
+        raise Fault(f"{count} lines of {words} words at ({access.x}, {access.y})")
+    return [Move(access.y + line, access.x + column,
+                 (access.y + line) * across + access.x + column)
+            for line in range(count) for column in range(words)]
 
 
 def _row(buffer: tuple[int, int], first: int, words: int, target: int) -> list[Move]:

@@ -10,14 +10,16 @@ Ref: Sim-D, section 3.1; `pipeline` and `work_group` have the rules.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
+from cyclebound.golden.dram.request import BEAT_WORDS, TARGET_BITS, WORD_BITS, WORD_BYTES
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, Instruction, Kind
 from cyclebound.golden.simd.machine import SLOTS, Grid, Place
 from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.program import Program
-from cyclebound.golden.simd.transfers import Fault
+from cyclebound.golden.simd.transfers import Access, Fault, snooped
 from cyclebound.golden.simd.work_group import (
     MASKS,
     TAKEN,
@@ -27,7 +29,7 @@ from cyclebound.golden.simd.work_group import (
     WorkGroup,
 )
 
-__all__ = ["MEM_DATA", "Plan", "Planner", "State"]
+__all__ = ["MEM_DATA", "Passing", "Plan", "Planner", "State"]
 
 MEM_DATA = 65  # of a transfer, after the vector registers and mem_idx
 _IDX, _SD = 10, 5
@@ -50,6 +52,28 @@ class State:
                    np.array(group.vc[_IDX:]), np.array([group.masks[name] for name in MASKS]))
 
 
+class Passing(NamedTuple):
+    """Words that pass a slot's registers in a cycle; those that are enabled have indexes from
+    ``first`` on.
+
+    Attributes
+    ----------
+    words : tuple of int
+        Of a load; anything where none is enabled. Empty: of a store.
+    items : dict
+        Position of each enabled word that an active item has, to those items.
+    held : dict
+        Of a store: the words that items answer with, by position.
+    """
+
+    slot: int
+    enable: int
+    first: int
+    words: tuple[int, ...]
+    items: dict[int, np.ndarray]
+    held: dict[int, int]
+
+
 @dataclass
 class Plan:
     """A kernel's run, cycle by cycle, from the first launch in cycle 0.
@@ -64,6 +88,8 @@ class Plan:
         The first cycle after each phase to slot, access or None, and the state then.
     writes, reads : dict
         Cycle to the transfers of each slot: (slot, register, items' words or None for scalars).
+    snoops : dict
+        Cycle to the words of snoopy accesses: `Passing`.
     completions : dict
         Cycle to slots.
     fault : tuple or None
@@ -87,6 +113,7 @@ class Plan:
     phases: dict[int, tuple[int, dict | None, State]] = field(default_factory=dict)
     writes: dict[int, list[tuple]] = field(default_factory=dict)
     reads: dict[int, list[tuple]] = field(default_factory=dict)
+    snoops: dict[int, list[Passing]] = field(default_factory=dict)
     completions: dict[int, list[int]] = field(default_factory=dict)
     fault: tuple | None = None
     patches: dict[int, int] = field(default_factory=dict)
@@ -208,7 +235,8 @@ class Planner:
             done = _last_store(plan.program, group)
             shown = _shown(instruction, group, number, last=done)
             group.make(access)
-            over = self._transfer(number, instruction, state, State.of(group), group.active, free)
+            over = self._transfer(number, instruction, access, state, State.of(group),
+                                  group.active, free)
             plan.phases[free] = number, shown, state
             plan.completions.setdefault(over - 1, []).append(number)
             if self._refuses == group.pc - 1 and plan.fault is None:
@@ -227,8 +255,8 @@ class Planner:
         self.plan.issues += [(start + cycle, number, index)
                              for index, cycle in zip(executed, cycles, strict=False)]
 
-    def _transfer(self, slot: int, instruction: Instruction, before: State, after: State,
-                  active: np.ndarray, begin: int) -> int:
+    def _transfer(self, slot: int, instruction: Instruction, access: Access, before: State,
+                  after: State, active: np.ndarray, begin: int) -> int:
         """Words through the transfer port; returns the first cycle in which the access is over."""
         plan, now = self.plan, begin
         target = instruction.operand("D")
@@ -239,7 +267,7 @@ class Planner:
         state = before if instruction.operation.store else after
         registers: list[tuple[int, np.ndarray]] = []
         if target is None:  # snoopy: by mem_data
-            registers = [(MEM_DATA, state.special[1])]
+            now = self._snooped(slot, instruction, access, before, after, active, begin)
         elif target.kind is Kind.VECTOR:
             registers = [(number, state.v[number]) for number in
                          range(target.value, target.value + instruction.width)]
@@ -257,6 +285,40 @@ class Planner:
                 now += 1
         now += self._rng.choice((0, 0, self._rng.randrange(self._slowest + 1)))
         return max(now, begin + 1)
+
+
+    def _snooped(self, slot: int, instruction: Instruction, access: Access, before: State,
+                 after: State, active: np.ndarray, begin: int) -> int:
+        """Words that items have, and some that none has, in any order and at any place of a beat;
+        returns the first cycle after them."""
+        rng, program, operand = self._rng, self.plan.program, instruction.operand("A")
+        assert operand is not None
+        buffers = (program.buffers if access.resource == "dram" else program.scratchpad_buffers)
+        first = access.address - buffers[operand.value].address // WORD_BYTES
+        index, store = before.special[0], instruction.operation.store
+        lanes = np.flatnonzero(snooped(index, active, first, access.words, access.period,
+                                       access.count))
+        items = {each: lanes[index[lanes] == each] for each in set(index[lanes].tolist())}
+        taken = set(index[active].tolist())  # of words that may not pass unless they are wanted
+        size = max(BEAT_WORDS, self.plan.grid.machine.scratchpad_bus)
+        shift, modulus = rng.randrange(size), 1 << TARGET_BITS
+        blocks = {(each + shift) // size for each in items} | {rng.randrange(40)}
+        now = begin
+        for block in rng.sample(sorted(blocks), len(blocks)):
+            begins = (block * size - shift) % modulus
+            places = [(begins + position) % modulus for position in range(size)]
+            enable = sum(1 << position for position, each in enumerate(places) if each in items or (
+                each not in taken and rng.random() < 0.5))
+            here = {position: items[each] for position, each in enumerate(places) if each in items}
+            words = [rng.getrandbits(WORD_BITS) for _ in places]
+            held = {}
+            for position, those in here.items():
+                words[position] = int(after.special[1][those[0]])
+                held[position] = int(before.special[1][those[0]])
+            self.plan.snoops.setdefault(now, []).append(Passing(
+                slot, enable, begins, () if store else tuple(words), here, held if store else {}))
+            now += 1
+        return now
 
 
 def _last_store(program: Program, group: WorkGroup) -> bool:

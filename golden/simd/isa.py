@@ -304,7 +304,8 @@ TABLE: tuple[Operation, ...] = (
     _row("stgbidx", "A:I(buf)", Unit.DRAM, Timing.ACCESS,
          "snoopy: A[mem_idx] := mem_data; of several lanes, the lowest"),
     _row("ldgcidx", f"A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS,
-         "snoopy with sd_period_cnt lines of sd_words words, sd_period words apart, from (X, Y)"),
+         "snoopy with sd_period_cnt lines of sd_words words, sd_period words apart, from word X of "
+         "line Y on"),
     _row("stgcidx", f"A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS, "the other way"),
     _row("ldgidxit", "+D:V A:I(buf)", Unit.DRAM, Timing.ACCESS,
          "index by index: D := A[mem_idx]"),

@@ -53,7 +53,8 @@ class Machine:
         DRAM moves a tile line by line if a beat might have words of two of its lines that have no
         place together (`Access.split`), and a scratchpad if a line of its bus might. Words in a
         row that are more than a line of their buffer in DRAM come as whole lines. Sim-D's model
-        does not take such tiles.
+        does not take such tiles. A snoopy tile (``ldgcidx``) has lines of its buffer: one, or such
+        that are as far apart as those. Sim-D's model takes any.
     """
 
     lanes: int = 128

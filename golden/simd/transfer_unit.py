@@ -59,6 +59,9 @@ def perform(access: Committed, state: SlotState, buffer: np.ndarray | None) -> N
     if access.name.endswith("idxit"):
         _indexed(access, state, buffer, store=store)
         return
+    if "bidx" in access.name or "cidx" in access.name:
+        _snooped(access, state, buffer, store=store)
+        return
     place: int | tuple[int, int]
     for line, column, target in moves(access):
         if access.name.startswith("sld"):
@@ -83,6 +86,19 @@ def perform(access: Committed, state: SlotState, buffer: np.ndarray | None) -> N
 def _in_pad(access: Committed, line: int, column: int) -> int:
     address, across, _ = access.chip
     return address + line * across + column
+
+
+def _snooped(access: Committed, state: SlotState, buffer: np.ndarray | None, *,
+             store: bool) -> None:
+    """For each word that streams past, the active items that have its index."""
+    there = state.pad if buffer is None else buffer
+    for line, column, index in moves(access):
+        at = _in_pad(access, line, column) if buffer is None else (line, column)
+        items = np.flatnonzero(state.active & (state.v[MEM_IDX] == index))
+        if store and len(items):
+            there[at] = state.v[MEM_DATA, items[0]]
+        elif not store:
+            state.v[MEM_DATA, items] = there[at]
 
 
 def _indexed(access: Committed, state: SlotState, buffer: np.ndarray | None, *,

@@ -285,7 +285,13 @@ class Code:
         def access(group: WorkGroup) -> Access:
             words, period, count = group.sc[_SD:_SD + 3] if some else (buffer.words, buffer.words,
                                                                        1)
-            first = y(group) * buffer.x + x(group) if some else 0
+            left, top = (x(group), y(group)) if some else (0, 0)
+            first = top * buffer.x + left
+            if some and group.grid.machine.line_by_line and not (
+                    0 <= left and left + words <= buffer.x and 0 <= top
+                    and (count == 1 or period == buffer.x)):
+                raise Fault(f"{count} lines of {words} words, {period} apart, from ({left}, {top}) "
+                            f"on are no lines of buffer {buffer.number}")
 
             def move() -> None:
                 there = _content(group, resource, buffer)

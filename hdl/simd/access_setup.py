@@ -172,7 +172,8 @@ class AccessSetup(wiring.Component):
             with m.If(wide):
                 m.d.sync += shape.words.eq(self.buffer.x)
         with m.If(some):
-            m.d.sync += [shape.words.eq(access.sd_words), shape.count.eq(access.sd_period_cnt)]
+            m.d.sync += [shape.words.eq(access.sd_words), shape.count.eq(access.sd_period_cnt),
+                         shape.pitch.eq(self.buffer.x)]
 
         # Lines of a buffer that hold so many words: a table, read meanwhile.
         few_bits = ceil_log2(SCALARS)
@@ -210,7 +211,8 @@ class AccessSetup(wiring.Component):
         with m.If(row & ((kept.target + kept.sd_words) > SCALARS)):
             m.d.comb += beyond.eq(1)
         with m.If(later(some, 1, "some")):
-            with m.If((shape.left != 0) | (shape.top != 0)
+            # its lines are the buffer's, as far apart as those
+            with m.If((shape.count == 0) | (kept.sd_period < shape.words)
                       | ((kept.sd_period != shape.limit_x) & (shape.count != 1))):
                 m.d.comb += beyond.eq(1)
         m.d.sync += [
@@ -221,17 +223,17 @@ class AccessSetup(wiring.Component):
         ]
         wanted = later(shape, 1, "wanted")
 
-        # 3: products, for scratchpads.
+        # 3: products, for scratchpads; and the first word's index in its buffer, for CAMs.
         chip = later(self.chip, 2, "chip")
-        skipped, address = Signal(TARGET_BITS), Signal(_CHIP)
+        skipped, address = Signal(TARGET_BITS), Signal(TARGET_BITS)
         held, ends = Signal(_CHIP), Signal(_CHIP + 1)  # words of the buffer; after a row's last
         m.d.sync += [
             skipped.eq(Mux(wanted.from_chip, (cut.over_y[:_CHIP] * chip.x)[:TARGET_BITS],
                            cut.over_y << wanted.shift) + cut.over_x),
-            address.eq((cut.top[:_CHIP] * chip.x)[:_CHIP] + cut.left),
+            address.eq((cut.top * wanted.limit_x)[:TARGET_BITS] + cut.left),
             held.eq(chip.x * chip.y),
         ]
-        m.d.comb += ends.eq(address + cut_3.words[:_FEW])
+        m.d.comb += ends.eq(address[:_CHIP] + cut_3.words[:_FEW])
         m.d.sync += cut_3.eq(cut)
         wanted_3 = later(wanted, 1, "shape")
 
@@ -247,7 +249,6 @@ class AccessSetup(wiring.Component):
         apart = ((cut_3.count > 1) & (cut_3.words != wanted_3.pitch)
                  & (wanted_3.limit_x != wanted_3.pitch))
         cam = kinds["whole"] | kinds["some"]
-        contiguous = kinds["whole"] & known.scratchpad
         m.d.sync += [
             job.scratchpad.eq(known.scratchpad), job.write.eq(known.store),
             job.buffer.eq(known.buffer), job.x.eq(cut_3.left), job.y.eq(cut_3.top),
@@ -261,8 +262,7 @@ class AccessSetup(wiring.Component):
             job.split.eq(~known.scratchpad & ~cam & ~kinds["indexed"] & apart
                          & (gap < BEAT_WORDS - 1)),
             job.restart.eq(kinds["local"] & apart & (gap < machine.scratchpad_bus - 1)),
-            # There is no CAM yet, so that a snoopy access is refused: it stops its kernel.
-            job.fault.eq(cut_3.fault | cam | (kinds["row"] & (ends > held))),
+            job.fault.eq(cut_3.fault | (kinds["row"] & (ends > held))),
         ]
         with m.If(kinds["tile"]):
             m.d.sync += [job.destination.eq(Destination.SCRATCHPAD),
@@ -272,9 +272,8 @@ class AccessSetup(wiring.Component):
         with m.If(kinds["indexed"]):
             m.d.sync += [job.base.eq(0), job.transform.eq(0)]
         with m.If(cam):
-            m.d.sync += [job.destination.eq(Destination.CAM), job.base.eq(0)]
-        with m.If(contiguous):
-            m.d.sync += job.pitch.eq(chip.x)
+            m.d.sync += [job.destination.eq(Destination.CAM), job.base.eq(address),
+                         job.transform.eq(0)]
         m.d.comb += [self.job.valid.eq(later(self.access.valid, 4, "valid")),
                      self.slot.eq(later(self.access.payload.slot, 4, "slot"))]
         return m

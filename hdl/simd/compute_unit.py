@@ -76,6 +76,14 @@ class CommitLayout(data.StructLayout):
         })
 
 
+def _either(values):
+    """Bit by bit, whether one of the values has it."""
+    while len(values) > 1:
+        values = [left | right for left, right in
+                  itertools.zip_longest(values[::2], values[1::2], fillvalue=Const(0))]
+    return values[0]
+
+
 class ComputeUnit(wiring.Component):
     """Runs kernels, one instruction per cycle in order.
 
@@ -437,6 +445,8 @@ class ComputeUnit(wiring.Component):
     def _transfers(self, m):
         """Position *k* of the bus serves the lanes that are *k* modulo its positions."""
         machine = self.machine
+        for slot, port in enumerate(self.transfer):
+            self._snoop(m, slot, port)
         rows = machine.lanes // self.words  # of the bus in a warp
         inside = ceil_log2(rows)
         for (slot, port), bank in itertools.product(enumerate(self.transfer),
@@ -457,6 +467,26 @@ class ComputeUnit(wiring.Component):
                     moved.data.eq(write.data), registers.asked[slot][bank].row.eq(asked.row),
                     registers.asked[slot][bank].warp.eq(asked.group[inside:]),
                 ]
+
+    def _snoop(self, m, slot, port):
+        """Words that pass every lane's items; of those that have one, the lowest warp's lowest lane
+        answers."""
+        machine, warps = self.machine, self.machine.warps
+        found = _either([registers.found[slot].as_value() for registers in self._lanes])
+        any_lane, lowest = Signal(len(found), name=f"found_{slot}"), []
+        m.d.comb += any_lane.eq(found)
+        for word in range(len(port.held.enable)):
+            own = any_lane.word_select(word, warps)
+            lowest.append((own & (~own + 1))[:warps])
+            m.d.comb += port.held.enable[word].eq(own.any())
+        before = Const(0, len(port.held.enable))
+        for lane, registers in enumerate(self._lanes):
+            active = Cat(self.active[slot][warp * machine.lanes + lane] for warp in range(warps))
+            m.d.comb += [registers.snoop[slot].eq(port.snoop), registers.active[slot].eq(active),
+                         registers.lowest[slot].eq(Cat(lowest)), registers.before[slot].eq(before)]
+            before = registers.own[slot]
+        m.d.comb += port.held.words.eq(_either([registers.held[slot].as_value()
+                                               for registers in self._lanes]))
 
     # -- execute -----------------------------------------------------------------------------------
 

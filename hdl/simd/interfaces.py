@@ -43,7 +43,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.golden.dram.request import ADDRESS_BITS
+from cyclebound.golden.dram.request import ADDRESS_BITS, BEAT_WORDS, TARGET_BITS
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
@@ -51,8 +51,9 @@ from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 
 __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "REGISTER_BANKS",
            "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout",
-           "GridLayout", "IndexWriteLayout", "KernelLayout", "LaunchLayout", "ProgramWriteLayout",
-           "ReadItem", "ScalarTransfer", "Transfer", "WriteItem", "scalar_words"]
+           "GridLayout", "HeldLayout", "IndexWriteLayout", "KernelLayout", "LaunchLayout",
+           "ProgramWriteLayout", "ReadItem", "ScalarTransfer", "SnoopLayout", "Transfer",
+           "WriteItem", "scalar_words", "snooped_words"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
@@ -185,6 +186,32 @@ class ScalarTransfer(data.StructLayout):
         super().__init__({"enable": 1, "data": 32})
 
 
+def snooped_words(machine):
+    """Words that items compare their indexes with in a cycle: a beat, or a line of a scratchpad."""
+    return max(BEAT_WORDS, machine.scratchpad_bus)
+
+
+class SnoopLayout(data.StructLayout):
+    """Words that pass the registers; ``index`` is that of word 0, enabled or not.
+
+    Word *k* has index ``index + k`` modulo ``2 ** TARGET_BITS``. With ``load``, each active item
+    takes the one of its `mem_idx` into its `mem_data`; without, enabled words are asked for.
+    """
+
+    def __init__(self, *, machine):
+        words = snooped_words(machine)
+        super().__init__({"load": 1, "enable": words, "index": TARGET_BITS,
+                          "words": data.ArrayLayout(unsigned(32), words)})
+
+
+class HeldLayout(data.StructLayout):
+    """The answer: of each enabled word that some active item has, the `mem_data` of the lowest."""
+
+    def __init__(self, *, machine):
+        words = snooped_words(machine)
+        super().__init__({"enable": words, "words": data.ArrayLayout(unsigned(32), words)})
+
+
 class Transfer(wiring.Signature):
     """A slot's registers, for the transfer unit; as the transfer unit sees them.
 
@@ -209,6 +236,10 @@ class Transfer(wiring.Signature):
         Asked for.
     answer : In(4 banks times words times 32)
         What was asked for in the cycle before, stall or not.
+    snoop : Out(SnoopLayout)
+        Words that pass all items, of a snoopy access; at the end of the cycle they are taken.
+    held : In(HeldLayout)
+        Those of ``snoop`` in the cycle before that items have.
     """
 
     def __init__(self, *, machine, words):
@@ -225,11 +256,12 @@ class Transfer(wiring.Signature):
             "scalars": Out(data.ArrayLayout(ScalarTransfer(), scalar_words())),
             "read": Out(banked(ReadItem(machine=machine, words=words))),
             "answer": In(banked(unsigned(32))),
+            "snoop": Out(SnoopLayout(machine=machine)), "held": In(HeldLayout(machine=machine)),
         })
 
 
 class IndexWriteLayout(data.StructLayout):
-    """A warp's write to ``mem_idx`` or ``mem_data`` by the pipeline, for copies in CAMs.
+    """A warp's write to ``mem_idx`` or ``mem_data`` by the pipeline, for copies.
 
     ``item`` *k* is item ``warp * lanes + k`` of the slot's work-group; ``enable`` has its active
     lanes. Writes by a transfer are not repeated here.

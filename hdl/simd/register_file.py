@@ -18,8 +18,11 @@ from cyclebound.hdl.simd.interfaces import (
     MEM_IDX,
     REGISTER_BANKS,
     ScalarTransfer,
+    SnoopLayout,
     scalar_words,
+    snooped_words,
 )
+from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
 
 __all__ = ["LaneRegisters", "ScalarRegisters"]
 
@@ -64,6 +67,8 @@ class LaneRegisters(wiring.Component):
         For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
+    snoop, active, found, lowest, before, own, held
+        For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
     """
 
     def __init__(self, *, machine):
@@ -76,6 +81,12 @@ class LaneRegisters(wiring.Component):
         def banked(shape):
             return data.ArrayLayout(data.ArrayLayout(shape, REGISTER_BANKS), SLOTS)
 
+        def each(shape):
+            return data.ArrayLayout(shape, SLOTS)
+
+        words = snooped_words(machine)
+        by_warp = data.ArrayLayout(unsigned(machine.warps), words)
+
         super().__init__({
             "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
             "read": In(data.ArrayLayout(self.address, 3)),
@@ -85,6 +96,11 @@ class LaneRegisters(wiring.Component):
             "moved": In(banked(data.StructLayout({"enable": 1, **place, "data": 32}))),
             "asked": In(banked(data.StructLayout(place))),
             "answer": Out(banked(unsigned(32))),
+            "snoop": In(each(SnoopLayout(machine=machine))),
+            "active": In(each(unsigned(machine.warps))), "found": Out(each(by_warp)),
+            "lowest": In(each(by_warp)), "before": In(each(unsigned(words))),
+            "own": Out(each(unsigned(words))),
+            "held": Out(each(data.ArrayLayout(unsigned(32), words))),
         })
 
     def elaborate(self, platform):
@@ -96,13 +112,20 @@ class LaneRegisters(wiring.Component):
                                                in zip(banks, self.read, strict=True))]
         for number in range(SLOTS):
             own = (self.slot == number) & ~self.transfers[number] & ~self.stall
-            found = [self._bank(m, number, bank, own) for bank in range(REGISTER_BANKS)]
+            m.submodules[f"snoop_{number}"] = snoop = SnoopRegisters(machine=self.machine)
+            m.d.comb += [
+                *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
+                  ("snoop", "active", "lowest", "before")),
+                *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
+                  ("found", "own", "held")),
+            ]
+            found = [self._bank(m, number, bank, own, snoop) for bank in range(REGISTER_BANKS)]
             with m.If(slot == number):
                 m.d.comb += [operand.eq(Array(words[port] for words in found)[banks[port]])
                              for port, operand in enumerate(self.operand)]
         return m
 
-    def _bank(self, m, number, bank, own):
+    def _bank(self, m, number, bank, own, snoop):
         """A slot's registers of one bank; what its three ports read."""
         mine = self.transfers[number]
         moved, asked = self.moved[number][bank], self.asked[number][bank]
@@ -131,27 +154,25 @@ class LaneRegisters(wiring.Component):
             found.append(read.data)
         m.d.comb += self.answer[number][bank].eq(found[0])
         if bank < len(_SPECIAL):
-            self._special(m, number, bank, own)
+            self._special(m, number, bank, own, snoop)
         return found
 
-    def _special(self, m, number, bank, own):
+    def _special(self, m, number, bank, own, snoop):
         """The register beyond the vectors' own in this bank: `mem_idx` or `mem_data`."""
         mine, moved, asked = (self.transfers[number], self.moved[number][bank],
                               self.asked[number][bank])
-        m.submodules[f"special_{number}_{bank}"] = few = Memory(
-            shape=unsigned(32), depth=self.machine.warps, init=[])
-        port, read = few.write_port(), few.read_port(domain="comb")
+        port = snoop.write[bank]
         writes = own & self.write.enable & (self.write.address.register == _SPECIAL[bank])
         m.d.comb += [
-            port.addr.eq(Mux(mine, moved.warp, self.write.address.warp)),
+            port.warp.eq(Mux(mine, moved.warp, self.write.address.warp)),
             port.data.eq(Mux(mine, moved.data, self.write.data)),
-            port.en.eq(Mux(mine, moved.enable & (moved.row == _ROWS), writes)),
-            read.addr.eq(Mux(mine, asked.warp, self.special_read)),
+            port.enable.eq(Mux(mine, moved.enable & (moved.row == _ROWS), writes)),
         ]
+        m.d.comb += snoop.read[bank].eq(Mux(mine, asked.warp, self.special_read))
         with m.If(self.slot == number):
-            m.d.comb += self.special[bank].eq(read.data)
+            m.d.comb += self.special[bank].eq(snoop.special[bank])
         past, held = Signal(name=f"past_{number}_{bank}"), Signal(32, name=f"held_{number}_{bank}")
-        m.d.sync += [past.eq(asked.row == _ROWS), held.eq(read.data)]
+        m.d.sync += [past.eq(asked.row == _ROWS), held.eq(snoop.special[bank])]
         with m.If(past):
             m.d.comb += self.answer[number][bank].eq(held)
 

@@ -350,28 +350,54 @@ class TransferUnit(wiring.Component):
                              side.payload.targets.eq(stream_.payload.targets)]
             m.d.comb += scratchpad.store.payload.words.eq(deliver.payload.words)
 
-            # into registers
-            words = [(loads & ~to_chip & deliver.payload.enable[word],
+            # past registers that know the indexes of their words, or into registers
+            given, ask = scratchpad.deliver, scratchpad.ask
+            snoop = port.snoop
+            with m.If(job.cam & job.scratchpad):
+                m.d.comb += [
+                    snoop.load.eq(given.valid), snoop.words.eq(given.payload.words),
+                    snoop.enable.eq(Mux(given.valid, given.payload.enable, 0)
+                                    | Mux(ask.valid, ask.payload.enable, 0)),
+                    snoop.index.eq(Mux(given.valid, given.payload.targets[0],
+                                       ask.payload.targets[0])),
+                ]
+            with m.Elif(job.cam & self._running[slot]):  # else these may be a program's words
+                m.d.comb += [
+                    snoop.load.eq(loads),
+                    snoop.enable.eq(Mux(loads, deliver.payload.enable, 0)
+                                    | Mux(stores, fetch.payload.enable, 0)),
+                    snoop.index.eq(Mux(loads, deliver.payload.targets[0],
+                                       fetch.payload.targets[0])),
+                    *(snoop.words[word].eq(deliver.payload.words[word])
+                      for word in range(BEAT_WORDS)),
+                ]
+            words = [(loads & ~to_chip & ~job.cam & deliver.payload.enable[word],
                       deliver.payload.targets[word], deliver.payload.words[word])
                      for word in range(BEAT_WORDS)]
             self._load(m, f"dram_{slot}", port, job, self.active[slot], words, job.transform)
-            given = scratchpad.deliver
             self._load(m, f"chip_{slot}", port, job, self.active[slot], [
-                (given.valid & job.scratchpad & given.payload.enable[word],
+                (given.valid & job.scratchpad & ~job.cam & given.payload.enable[word],
                  given.payload.targets[word], given.payload.words[word])
                 for word in range(scratchpad.bus)], 0)
 
             # out of registers
             wanted = [(stores & fetch.payload.enable[word], fetch.payload.targets[word])
                       for word in range(BEAT_WORDS)]
-            beats.append(self._fetch(m, f"beat_{slot}", port, job, self.active[slot], wanted,
-                                     job.transform))
-            wanted = [(scratchpad.ask.valid & scratchpad.ask.payload.enable[word],
-                       scratchpad.ask.payload.targets[word]) for word in range(scratchpad.bus)]
+            beats.append([
+                (Mux(job.cam, port.held.enable[word], enable),
+                 Mux(job.cam, port.held.words[word], value))
+                for word, (enable, value) in enumerate(self._fetch(
+                    m, f"beat_{slot}", port, job, self.active[slot], wanted, job.transform))])
+            wanted = [(ask.valid & ask.payload.enable[word], ask.payload.targets[word])
+                      for word in range(scratchpad.bus)]
             found = self._fetch(m, f"line_{slot}", port, job, self.active[slot], wanted, 0)
-            m.d.comb += [scratchpad.answer.enable.eq(Cat(enable for enable, _ in found)),
-                         *(word.eq(value) for word, (_, value) in
-                           zip(scratchpad.answer.words, found, strict=True))]
+            m.d.comb += [
+                scratchpad.answer.enable.eq(Mux(job.cam, port.held.enable[:scratchpad.bus],
+                                                Cat(enable for enable, _ in found))),
+                *(answered.eq(Mux(job.cam, port.held.words[word], value))
+                  for word, (answered, (_, value)) in enumerate(
+                      zip(scratchpad.answer.words, found, strict=True))),
+            ]
 
         # The answer to DRAM, a register after the words.
         chosen = Signal(range(SLOTS))

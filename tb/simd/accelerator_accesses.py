@@ -25,6 +25,9 @@ SHARED: tuple[Tile, ...] = ((16, 0, 1), (64, 0, 1), (200, 0, 1), (32, 5, 6))
 WIDTHS = 8, 9, 11, 12, 34
 TURNS = 12  # accesses of a work-group where accesses take turns
 TURNS_SHAPE = {"words": 8, "gap": WIDTHS[1] - 8, "count": 8, "restart": 0}  # in scratchpads
+# Of scratchpad buffers: words in a line, lines.
+SNOOPED = (1, 1), (4, 1), (3, 7), (9, 5), (33, 2)
+INDEXES = "mov v0, vc.tid_x\nmovvsp vc.mem_idx, v0\nmovvsp vc.mem_data, v0\n"
 LENGTHS = 1, 8, 9, 40, 200, 2048
 # An access begins at one of five places in the pattern of both clocks: with so many instructions
 # more before it each time, at each of them.
@@ -53,6 +56,23 @@ def tile_program(tile: Tile, address: int, body: str) -> Program:
     words, gap, count = tile
     return assemble(f".data\n0 {WORD_BYTES * address:#x} {words + gap} {count}\n.sp_data\n"
                     f"0 0 {words} {count}\n.text\n{body}exit\n")
+
+
+def snooped_tile(part: Part, tile: Tile, write: bool) -> Program:
+    """A kernel with snoopy accesses to such a tile, or buffer, at its worst address and at all
+    places of the clocks."""
+    words, gap, count = tile
+    name = f"{'st' if write else 'ld'}g{'c' if gap else 'b'}idx"
+    sizes = (f"smovssp sc.sd_words, {words}\nsmovssp sc.sd_period, {words + gap}\n"
+             f"smovssp sc.sd_period_cnt, {count}\n")
+    body = INDEXES + sizes + "".join(f"{nops(number)}{name} 0\n" for number in range(PLACES))
+    return tile_program(tile, worst_address(part, tile, write), body)
+
+
+def snooped_scratchpad(width: int, count: int, name: str) -> Program:
+    """A kernel with such accesses to a scratchpad buffer."""
+    body = INDEXES + "".join(f"{nops(number)}{name} 0\n" for number in range(PLACES))
+    return assemble(f".data\n0 0 1 1\n.sp_data\n0 0x14 {width} {count}\n.text\n{body}exit\n")
 
 
 def nops(count: int) -> str:
@@ -135,6 +155,32 @@ async def indexes(bench: Bench) -> None:
             bench.declare("indexed", indexes=items, rows=rows, write=int(write))
             await play(scene, program, Grid(items, 1, scene.machine), calm=9000)
             bench.undeclare("indexed")
+
+
+@testbench
+async def snooped(bench: Bench) -> None:
+    """Whole buffers, and lines of them, at their worst addresses and at every place of the clocks;
+    a request without a refresh, whatever the indexes are."""
+    scene = Scene(bench)
+    for tile in TILES:
+        for write in (False, True):
+            bench.declare("snooped", **kind(tile, write))
+            await play(scene, snooped_tile(scene.part, tile, write),
+                       Grid(scene.machine.items, 1, scene.machine), calm=8000)
+            bench.undeclare("snooped")
+
+
+@testbench
+async def scratchpads_snooped(bench: Bench) -> None:
+    """Scratchpad buffers of all widths, at every place of the clocks, with a second work-group."""
+    scene = Scene(bench)
+    machine = scene.machine
+    for width, count in SNOOPED:
+        for name in ("ldspbidx", "stspbidx"):
+            bench.declare("scratchpad_snooped", words=width * count)
+            await play(scene, snooped_scratchpad(width, count, name),
+                       Grid(2 * machine.items, 1, machine), Policy.COMPUTE)
+            bench.undeclare("scratchpad_snooped")
 
 
 @testbench

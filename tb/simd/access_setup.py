@@ -14,13 +14,14 @@ from cyclebound.golden.simd.machine import SCALARS, machine_named
 from cyclebound.golden.simd.transfers import Access, Fault
 from cyclebound.tb.bench import Bench, testbench
 
-__all__ = ["AccessSetupScene", "linear_cases", "local_cases", "play", "row_cases", "tile_cases"]
+__all__ = ["AccessSetupScene", "linear_cases", "local_cases", "play", "row_cases",
+           "snoopy_cases", "tile_cases"]
 
 _CLOCKS = 4
 _SHAPES = 2000  # of a kind, where not all of them are tried, times the items of a work-group
 _FIELDS = ("scratchpad", "write", "buffer", "x", "y", "words", "count", "address", "period", "base",
-           "pitch", "transform", "destination", "indexed", "scalars", "end", "register", "split",
-           "restart", "fault")
+           "pitch", "transform", "destination", "indexed", "scalars", "end", "cam", "register",
+           "split", "restart", "fault")
 _SNOOPY = ("ldgbidx", "stgbidx", "ldgcidx", "stgcidx", "ldspbidx", "stspbidx")
 
 
@@ -63,8 +64,8 @@ class AccessSetupScene:
             "access.payload.width": access.registers.bit_length() - 1,
             "access.payload.count": access.count, "access.payload.x": access.x,
             "access.payload.y": access.y, "access.payload.sd_words": access.sd_words,
-            "access.payload.sd_period": rng.getrandbits(32),
-            "access.payload.sd_period_cnt": rng.getrandbits(32),
+            "access.payload.sd_period": access.sd_period,
+            "access.payload.sd_period_cnt": access.sd_period_cnt,
             "access.payload.group_x": access.group_x, "access.payload.group_y": access.group_y,
             "grid.x": rng.getrandbits(COUNT_BITS), "grid.y": access.grid_y,
             "grid.width": access.across.bit_length() - 1,
@@ -80,9 +81,6 @@ class AccessSetupScene:
         assert self._slot.of(seen) == slot, f"{access}: of the other slot"
         assert (job["scratchpad"], job["write"], job["buffer"]) == (
             of_chip, operation.store, buffer), f"{access}: {job}"
-        if access.name in _SNOOPY:
-            assert job["fault"], f"{access} was not refused"
-            return
         if access.name.endswith("idxit"):
             assert (job["indexed"], job["fault"], job["split"], job["register"]) == (
                 1, 0, 0, access.target), f"{access}: {job}"
@@ -119,10 +117,11 @@ class AccessSetupScene:
     def _alike(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> None:
         """Where words go, beside their targets."""
         row = access.name in ("sldg", "sldsp")
-        tile = access.name.endswith("tile")
-        assert job["scalars"] == row, f"{access}: {job}"
-        assert job["destination"] == (Destination.SCRATCHPAD if tile else Destination.REGISTERS)
-        if not (row or tile):
+        tile, snoopy = access.name.endswith("tile"), access.name in _SNOOPY
+        assert (job["scalars"], job["cam"]) == (row, snoopy), f"{access}: {job}"
+        assert job["destination"] == (Destination.CAM if snoopy else Destination.SCRATCHPAD
+                                      if tile else Destination.REGISTERS)
+        if not (row or tile or snoopy):
             assert (job["transform"], job["register"]) == (
                 access.registers.bit_length() - 1, access.target), f"{access}: {job}"
         elif tile:
@@ -144,7 +143,7 @@ class AccessSetupScene:
             lanes, max(2 * BEAT_WORDS, bus)) * access.registers
         if job["scalars"]:
             places = 2 * SCALARS
-        if not alone:
+        if not (alone or job["cam"]):
             assert not collide(wanted, across, reach, places), f"{access}: {job} meets itself"
 
 
@@ -241,12 +240,39 @@ def row_cases(scene: AccessSetupScene) -> Iterator[Committed]:
                         target=rng.choice((0, SCALARS - min(words, SCALARS))))
 
 
+def snoopy_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+    """Whole buffers, and lines of them; what is no line of its buffer is refused."""
+    rng, items = scene.bench.rng, scene.machine.items
+    for x, y in itertools.product(range(1, 6), range(1, 5)):
+        for name in ("ldgbidx", "stgbidx", "ldspbidx", "stspbidx"):
+            yield Committed(name, items, rng.choice(scene.machine.widths), (x, y),
+                            (rng.randrange(1000), x, y))
+    columns = [(x, words, period, buffer) for buffer in range(1, 5) for x in range(-1, buffer + 2)
+               for words in range(buffer - x + 2) for period in {0, words, buffer, buffer + 1}]
+    lines = [(y, count, buffer) for buffer in range(1, 4) for y in range(-1, buffer + 2)
+             for count in range(max(buffer - y, 0) + 2)]
+    for (x, words, period, buffer_x), (y, count, buffer_y) in _mixed(scene, columns, lines,
+                                                                    every=every):
+        yield Committed(rng.choice(("ldgcidx", "stgcidx")), items, rng.choice(scene.machine.widths),
+                        (buffer_x, buffer_y), x=x, y=y, sd_words=words, sd_period=period,
+                        sd_period_cnt=count)
+    for y in (1, 1000, 1 << 15):  # the first word's index has all its bits
+        across = (1 << 20) // (y + 1)
+        for x in (0, 1, across - 1, across):
+            yield Committed("ldgcidx", items, scene.machine.widths[0], (across, y + 1), x=x, y=y,
+                            sd_words=1, sd_period=across)
+    far = (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 20
+    for words, period, count in itertools.product((1, *far), repeat=3):
+        yield Committed("stgcidx", items, scene.machine.widths[0], (7, 5), x=rng.randrange(3),
+                        sd_words=words, sd_period=period, sd_period_cnt=count)
+
+
 def other_cases(scene: AccessSetupScene) -> Iterator[Committed]:
-    """Index by index, and what is refused; offsets of 32 bits."""
+    """Index by index; offsets of 32 bits."""
     rng, items = scene.bench.rng, scene.machine.items
     across = scene.machine.widths[-1]
     for _ in range(50):
-        for name in (*_SNOOPY, "ldgidxit", "stgidxit"):
+        for name in ("ldgidxit", "stgidxit"):
             yield Committed(name, items, rng.choice(scene.machine.widths),
                             (rng.randint(1, 9), rng.randint(1, 9)), (0, 8, 8),
                             target=rng.randrange(64))
@@ -283,6 +309,15 @@ async def words_in_a_row(bench: Bench) -> None:
     scene = AccessSetupScene(bench)
     await play(scene, row_cases(scene))
     assert scene.faults > 500
+
+
+@testbench
+async def snoopy_tiles(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, snoopy_cases(scene, every=False))
+    assert scene.faults > 500
+    assert scene.words > 500
 
 
 @testbench

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 
-from cyclebound.golden.dram.request import COUNT_BITS, Destination
+from cyclebound.golden.dram.request import COUNT_BITS, TARGET_BITS, Destination
 from cyclebound.golden.simd.isa import OPCODES
 from cyclebound.tb.pipeline_properties import explain_pipeline
 from cyclebound.tb.watcher import Watcher, delayed
@@ -77,12 +77,13 @@ class AccessSetupProof(Watcher):
             Cover(of_dram & (job.x != 0) & job.split, "lines that meet in a beat"),
             Cover(of_chip & job.restart, "lines that meet on the bus"),
             Cover(self.job.valid & job.fault & row, "a row that leaves its buffer"),
+            Cover(of_dram & job.cam & (job.y != 0), "lines of a buffer for CAMs"),
         ]
-        self._addresses(m, of_chip, asked)
+        self._addresses(m, of_chip, of_dram, asked)
         return m
 
-    def _addresses(self, m, of_chip, asked):
-        """More about tiles of scratchpads."""
+    def _addresses(self, m, of_chip, of_dram, asked):
+        """More about tiles of scratchpads, and those that are snooped."""
 
     def explain(self, m, probes):
         """Say in ``m`` what the probe counts."""
@@ -93,19 +94,22 @@ class AccessSetupProof(Watcher):
 
 class AccessSetupCheck(AccessSetupProof):
     """`AccessSetupProof`, and the products: where a scratchpad's tile begins, and where its words
-    end. For simulations: solvers do not multiply such numbers.
+    end, and the index of a snoopy tile's first word. For simulations: solvers do not multiply such
+    numbers.
     """
 
-    def _addresses(self, m, of_chip, asked):
+    def _addresses(self, m, of_chip, of_dram, asked):
         job = self.job.payload
-        bits = len(job.address)
+        bits, first = len(job.address), Signal(TARGET_BITS)
         begins, ends = Signal(bits), Signal(bits + 1)
-        m.d.comb += [begins.eq((job.y[:bits] * asked["chip_x"])[:bits] + job.x),
+        m.d.comb += [first.eq(job.y * asked["buffer_x"] + job.x),
+                     begins.eq((job.y[:bits] * asked["chip_x"])[:bits] + job.x),
                      ends.eq(begins + ((job.count - 1)[:bits] * asked["chip_x"])[:bits]
                              + job.words)]
         m.d.sync += [
             Assert(~of_chip | (job.address == (asked["chip_at"] + begins)[:bits]),
                    "it begins elsewhere"),
+            Assert(~(of_dram & job.cam) | (job.base == first), "another index"),
             Assert(~of_chip | (ends <= (asked["chip_x"] * asked["chip_y"])[:bits]),
                    "it ends beyond its scratchpad buffer"),
         ]

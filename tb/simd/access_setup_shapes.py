@@ -6,6 +6,7 @@ from cyclebound.tb.simd.access_setup import (
     linear_cases,
     local_cases,
     play,
+    snoopy_cases,
     tile_cases,
 )
 
@@ -23,3 +24,10 @@ async def every_tile_of_scratchpads(bench: Bench) -> None:
     scene = AccessSetupScene(bench)
     await play(scene, local_cases(scene, every=True))
     await play(scene, tile_cases(scene, every=True))
+
+
+@testbench
+async def every_snoopy_tile(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, snoopy_cases(scene, every=True))

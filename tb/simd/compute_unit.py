@@ -5,12 +5,12 @@ transfer port.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from cyclebound.golden.simd.compute_unit import MEM_DATA, Plan, Planner, State
+from cyclebound.golden.simd.compute_unit import MEM_DATA, Passing, Plan, Planner, State
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import File, Instruction, encode
 from cyclebound.golden.simd.machine import SLOTS, Grid, Machine, Place, machine_named
@@ -77,6 +77,8 @@ class Scene:
                 word |= inputs[f"completion.{slot}.payload.fault"].mask
         for move in plan.writes.get(cycle, ()):
             word |= self._write(*move)
+        for passing in plan.snoops.get(cycle, ()):
+            word |= self._snoop(passing)
         for slot, register, group, *_ in plan.reads.get(cycle, ()):
             for position in range(self.words):
                 name = f"transfer.{slot}.read.{register % 4}.{position}"
@@ -99,6 +101,14 @@ class Scene:
                          | inputs[f"{name}.group"].to(group) | inputs[f"{name}.data"].to(value))
         return word
 
+    def _snoop(self, passing: Passing) -> int:
+        inputs, name = self.bench.inputs, f"transfer.{passing.slot}.snoop"
+        return (inputs[f"{name}.enable"].to(passing.enable)
+                | inputs[f"{name}.index"].to(passing.first)
+                | inputs[f"{name}.load"].to(bool(passing.words))
+                | sum(inputs[f"{name}.words.{position}"].to(word)
+                      for position, word in enumerate(passing.words)))
+
     async def run(self, plan: Plan) -> None:
         """Carry a plan out from this cycle on. Raises `AssertionError` at the first difference."""
         await self.load(plan)
@@ -118,6 +128,7 @@ class Scene:
         buffer = outputs["buffer_query.buffer"]
         query_x, query_y = inputs["buffer_query.x"], inputs["buffer_query.y"]
         asked, answers = 0, {}
+        passed: Sequence[Passing] = ()
         for cycle in range(plan.end):
             x, y = self._dims.get(asked, (0, 0))
             seen = await bench.step(steady | self._inputs(plan, cycle) | query_x.to(x)
@@ -125,6 +136,8 @@ class Scene:
             asked = buffer.of(seen)
             self._answered(seen, answers)
             answers = plan.reads.get(cycle, ())
+            self._held(seen, passed)
+            passed = plan.snoops.get(cycle, ())
             if seen & seen_valid:
                 self._index_write(seen)
             if cycle in plan.phases:
@@ -136,6 +149,8 @@ class Scene:
                 self._shadows[slot] = self._fresh(plan, place)
             for move in plan.writes.get(cycle, ()):
                 self._moved(*move)
+            for passing in passed:
+                self._taken(passing)
             if seen & commits:
                 due = self._committed(seen, cycle, due, issues)
             if plan.fault is not None and cycle == plan.fault[0]:
@@ -206,6 +221,28 @@ class Scene:
         file = shadow.special[1] if register == MEM_DATA else shadow.v[register]
         first = group * self.words
         np.copyto(file[first:first + self.words], words, where=active)
+
+    def _taken(self, passing: Passing) -> None:
+        """Items have taken the words that they wait for."""
+        shadow = self._shadows[passing.slot]
+        assert shadow is not None
+        for position, items in passing.items.items():
+            if passing.words:
+                shadow.special[1][items] = passing.words[position]
+
+    def _held(self, seen: int, passed: Sequence[Passing]) -> None:
+        """Words of items that were asked for in the cycle before."""
+        outputs = self.bench.outputs
+        for passing in passed:
+            if passing.words:
+                continue
+            name = f"transfer.{passing.slot}.held"
+            enable = outputs[f"{name}.enable"].of(seen)
+            found = {position: outputs[f"{name}.words.{position}"].of(seen)
+                     for position in range(enable.bit_length()) if enable >> position & 1}
+            assert found == passing.held, (f"slot {passing.slot}: items answer {found}, and should "
+                                           f"answer {passing.held}, from index {passing.first} on")
+            self.compared += len(found)
 
     def _answered(self, seen: int, answers) -> None:
         """Words that were asked for in the cycle before."""

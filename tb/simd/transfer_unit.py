@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cyclebound.golden.dram.request import BEAT_WORDS, BURST_WORDS, Destination, Refusal
+from cyclebound.golden.dram.request import (
+    BEAT_WORDS,
+    BURST_WORDS,
+    TARGET_BITS,
+    Destination,
+    Refusal,
+)
 from cyclebound.golden.simd.access_setup import Committed, moves
 from cyclebound.golden.simd.isa import OPCODES, TABLE
 from cyclebound.golden.simd.machine import SLOTS, machine_named
@@ -28,6 +34,7 @@ _ALL = (1 << BEAT_WORDS) - 1
 # of DRAM: words in a line, lines, words from the beginning of a burst to its first
 _BUFFERS = ((37, 9, 0), (64, 6, 5), (16, 16, 3), (5, 20, 9), (1, 70, 2), (130, 3, 15))
 _CHIPS = ((0, 8, 8), (64, 18, 18), (500, 7, 5), (16384 - 40, 40, 1), (700, 33, 4), (900, 3, 30))
+_SNOOPY = "ldgbidx", "stgbidx", "ldgcidx", "stgcidx", "ldspbidx", "stspbidx"
 _PAUSES = tuple(itertools.chain.from_iterable(((0, 1), (0, 1), (0,), (0, 1), (0,))))  # 5:8
 
 
@@ -98,6 +105,10 @@ class _Dram:
             self.requests.popleft()
             return
         enable, targets, places = what
+        if fields["destination"] == Destination.CAM:  # known by the one of word 0, enabled or not
+            targets = {word: (target + word - known) % (1 << TARGET_BITS)
+                       for known, target in list(targets.items())[:1]
+                       for word in range(BEAT_WORDS)}
         name = "fetch" if fields["write"] else "deliver"
         content = self.scene.content[fields["buffer"]]
         given |= {f"{name}.valid": 1, f"{name}.payload.enable": enable,
@@ -105,7 +116,7 @@ class _Dram:
                   f"{name}.payload.transform": fields["transform"]}
         for word in range(BEAT_WORDS):
             taken = enable >> word & 1
-            target = targets[word] if taken else rng.getrandbits(20)
+            target = targets[word] if word in targets else rng.getrandbits(TARGET_BITS)
             given[f"{name}.payload.targets.{word}"] = target
             if name == "deliver":
                 given[f"deliver.payload.words.{word}"] = (
@@ -166,7 +177,8 @@ class _Dram:
         for line, column in itertools.product(range(fields["count"]), range(fields["words"])):
             place = fields["y"] + line, fields["x"] + column
             address = offset + place[0] * across + place[1]
-            target = (fields["base"] + line * fields["pitch"] + column) % (1 << 20)
+            pitch = across if fields["destination"] == Destination.CAM else fields["pitch"]
+            target = (fields["base"] + line * pitch + column) % (1 << TARGET_BITS)
             bursts.setdefault(address // BURST_WORDS, {})[address % BURST_WORDS] = target, place
         steps = []
         for burst in self.rng.sample(sorted(bursts), len(bursts)):
@@ -215,11 +227,15 @@ class _Slot:
                                          for part in ("row", "group")})
                        for bank in range(_BANKS) for position in range(scene.words)]
         self._asked: list[tuple[int, int, int]] = []
+        self._snoop = {part: o[f"{name}.snoop.{part}"] for part in
+                       ("load", "enable", "index", "words")}
+        self._held: dict[str, int] = {}
+        self.passed = 0  # words that items have taken or given
 
     def answers(self) -> dict[str, int]:
         """Words that were asked for in the clock before."""
-        return {f"transfer.{self.number}.answer.{bank}.{position}": value
-                for bank, position, value in self._asked}
+        return self._held | {f"transfer.{self.number}.answer.{bank}.{position}": value
+                             for bank, position, value in self._asked}
 
     def saw(self, seen: int) -> None:
         state, words = self.state, self.scene.words
@@ -236,6 +252,10 @@ class _Slot:
             for scalar, fields in enumerate(self._scalars):
                 if fields["enable"].of(seen):
                     state.s[scalar] = fields["data"].of(seen)
+        self._held = {}
+        if enable := self._snoop["enable"].of(seen):
+            self._compares(enable, self._snoop["index"].of(seen), self._snoop["words"].of(seen),
+                           loads=self._snoop["load"].of(seen))
         self._asked = []
         if self.access is not None and self.access.name.startswith("st"):
             for bank, position, fields in self._reads:
@@ -243,6 +263,26 @@ class _Slot:
                 item = fields["group"].of(seen) * words + position
                 value = int(state.v[register, item]) if register <= MEM_DATA else 0
                 self._asked.append((bank, position, value))
+
+
+    def _compares(self, enable: int, first: int, words: int, *, loads: int) -> None:
+        """Items look for their indexes among words that pass."""
+        state, held = self.state, 0
+        assert self.access is not None, f"slot {self.number}: words of no access pass"
+        for word in range(enable.bit_length()):
+            if not enable >> word & 1:
+                continue
+            index = (first + word) % (1 << TARGET_BITS)
+            items = np.flatnonzero(state.active & (state.v[MEM_IDX] == index))
+            self.passed += bool(len(items))
+            if loads:
+                state.v[MEM_DATA, items] = words >> 32 * word & 0xFFFFFFFF
+            elif len(items):
+                held |= 1 << word
+                self._held[f"transfer.{self.number}.held.words.{word}"] = int(
+                    state.v[MEM_DATA, items[0]])
+        if not loads:
+            self._held[f"transfer.{self.number}.held.enable"] = held
 
 
 class Scene:
@@ -286,9 +326,9 @@ class Scene:
         assert access is not None
         assert self.slots[slot].begins == 0, f"slot {slot} asks out of its turn"
         write = access.name.startswith("st")
-        tile = access.name.endswith("tile")
         assert (fields["write"], fields["destination"]) == (
-            write, Destination.SCRATCHPAD if tile else Destination.REGISTERS), fields
+            write, Destination.CAM if access.name in _SNOOPY else Destination.SCRATCHPAD
+            if access.name.endswith("tile") else Destination.REGISTERS), fields
         shape = self.shape_of(access)
         if shape is None or not shape.split or fields["y"] == self._bottom:
             self.commits.popleft()
@@ -303,8 +343,8 @@ class Scene:
         lines = {move.line for move in found}
         columns = [move.column for move in found]
         self._bottom = max(lines)
-        pitch = access.chip[1] if access.name.endswith("tile") else (
-            access.across * access.registers)
+        pitch = None if access.name in _SNOOPY else access.chip[1] if access.name.endswith(
+            "tile") else access.across * access.registers
         if access.name.startswith("sld"):
             return Access("", False, 0, len(found), len(found), 1, 0, lambda: None)
         across = access.buffer[0] if TABLE[OPCODES[access.name]].unit.value == "dram" else (
@@ -436,30 +476,32 @@ class Scene:
         """Any access of a slot, and what shows it."""
         rng = self.bench.rng
         name = rng.choice(("ldglin", "stglin", "ldg2sptile", "stg2sptile", "ldsplin", "stsplin",
-                           "ldsplin", "stsplin", "sldg", "sldsp", "ldgidxit", "stgidxit"))
+                           "ldsplin", "stsplin", "sldg", "sldsp", "ldgidxit", "stgidxit",
+                           *_SNOOPY))
         registers = rng.choice((1, 1, 2, 4)) if name.endswith("glin") else 1
         return self.access(
             number, name, buffer=rng.randrange(len(_BUFFERS)), chip=rng.randrange(len(_CHIPS)),
             registers=registers, target=rng.choice((0, 1, rng.randrange(61), MEM_DATA))
             if registers == 1 else rng.randrange(61), x=rng.choice((0, 0, rng.randint(-9, 40))),
             y=rng.choice((0, 0, rng.randint(-9, 12))), count=rng.randint(1, 32),
-            sd_words=rng.choice((1, rng.randint(0, 33))))
+            sd_words=rng.choice((1, rng.randint(0, 33))), lines=rng.choice((1, rng.randint(0, 7))))
 
     def access(self, number: int, name: str, *, buffer: int, chip: int, registers: int = 1,
-               target: int = 0, x: int = 0, y: int = 0, count: int = 1, sd_words: int = 1
-               ) -> tuple[Committed, dict[str, int]]:
+               target: int = 0, x: int = 0, y: int = 0, count: int = 1, sd_words: int = 1,
+               lines: int = 1) -> tuple[Committed, dict[str, int]]:
         """An access of a slot to its ``buffer``, and what shows it."""
-        rng, lines, across = self.bench.rng, *self.grid
+        rng, height, across = self.bench.rng, *self.grid
         row = name in ("sldg", "sldsp")
         if row:
             target = rng.randrange(33 - count) if name == "sldg" else rng.randrange(32)
         if name == "sldg":
             x = y = 0
         shape = self.shapes[2 * buffer + number]
+        period = rng.choice((shape[0], shape[0], sd_words))
         access = Committed(name, self.machine.items, across, shape[:2], _CHIPS[chip],
                            registers=registers, target=target, x=x, y=y, count=count,
-                           group_x=rng.choice((0, across)), group_y=0, grid_y=lines,
-                           sd_words=sd_words)
+                           group_x=rng.choice((0, across)), group_y=0, grid_y=height,
+                           sd_words=sd_words, sd_period=period, sd_period_cnt=lines)
         operation = TABLE[OPCODES[name]]
         of_chip = operation.unit.value == "scratchpad"
         fields = {f"access.payload.{key}": value for key, value in {
@@ -467,7 +509,8 @@ class Scene:
             "buffer": chip if of_chip else 2 * buffer + number,
             "target": chip if name.endswith("tile") else access.target,
             "width": registers.bit_length() - 1, "count": count, "x": x, "y": y,
-            "sd_words": sd_words, "group_x": access.group_x}.items()}
+            "sd_words": sd_words, "sd_period": period, "sd_period_cnt": lines,
+            "group_x": access.group_x}.items()}
         fields["access.valid"] = 1
         if of_chip:
             fields["access.payload.scratchpad"] = 1
@@ -530,6 +573,7 @@ async def one_after_the_other(bench: Bench) -> None:
         for _ in range(4):
             await scene.clock({})
     assert scene.done > 100
+    assert all(slot.passed for slot in scene.slots)
 
 
 @testbench
@@ -562,3 +606,4 @@ async def both_at_once(bench: Bench) -> None:
     for _ in range(10):
         await scene.clock({})
     assert scene.done > 150
+    assert all(slot.passed > 10 for slot in scene.slots)

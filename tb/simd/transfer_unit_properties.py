@@ -47,14 +47,17 @@ class TransferUnitCheck(MachineWatcher):
         tile = self.request.valid & ~request.indexed & (request.words != 0) & (request.count != 0)
         size = sizes[request.buffer[:ceil_log2(BUFFERS)]]
 
-        written, scalars = Signal(SLOTS), Signal(SLOTS)
+        written, scalars, captured = Signal(SLOTS), Signal(SLOTS), Signal(SLOTS)
+        asked = Signal(SLOTS)  # of items, for words with their indexes
         waits = Signal(SLOTS)
         m.d.sync += waits.eq(done & self.stall.replicate(SLOTS))
         for slot, port in enumerate(self.transfer):
             m.d.comb += [written[slot].eq(Cat(entry.enable for bank in port.write
                                               for entry in bank).any()),
-                         scalars[slot].eq(Cat(entry.enable for entry in port.scalars).any())]
-        words = written | scalars
+                         scalars[slot].eq(Cat(entry.enable for entry in port.scalars).any()),
+                         captured[slot].eq(port.snoop.load & port.snoop.enable.any()),
+                         asked[slot].eq(~port.snoop.load & port.snoop.enable.any())]
+        words = written | scalars | captured
         asks = now & ~chip_now & self.begin
         m.d.sync += [
             Assume((shown & busy) == 0, "an access within an access"),
@@ -62,6 +65,9 @@ class TransferUnitCheck(MachineWatcher):
             Assert((waits & ~done) == 0, "a completion goes before it was taken"),
             Assert((words & ~now) == 0, "words for registers of a slot that does not transfer"),
             Assert((words & stores_now) == 0, "a store writes registers"),
+            Assert((asked & ~stores_now) == 0, "items are asked for words, and it is no store"),
+            Assert((asked & ~chip_now & ~self.fetch.valid.replicate(SLOTS)) == 0,
+                   "DRAM has not asked for words of items"),
             Assert((words & ~chip_now & ~self.deliver.valid.replicate(SLOTS)) == 0,
                    "words of DRAM that it has not delivered"),
             Assert(~(words & ~chip_now).all(), "one word of DRAM for both slots"),
@@ -70,6 +76,7 @@ class TransferUnitCheck(MachineWatcher):
             Assert(~tile | (bottom <= size[COUNT_BITS:]), "it leaves its buffer's lines"),
             Assert(~self.quiet | ~busy.any() | (done | ~busy).all(), "quiet, and not"),
             Cover(words.all(), "both slots get words"),
+            Cover(captured.any(), "words pass the registers"),
             Cover(self.request.valid & (now == 3) & ~chip_now.any(), "two accesses to DRAM"),
         ]
         return m

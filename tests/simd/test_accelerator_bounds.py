@@ -11,23 +11,28 @@ from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.accelerator_bounds import (
     crossed,
     dram_indexed,
+    dram_snooped,
     dram_tile,
     dram_tile_after_turn,
     dram_tile_shared,
     program_load,
     scratchpad_access,
     scratchpad_after_turn,
+    scratchpad_snooped,
 )
 from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tb.simd.accelerator_accesses import (
     SHARED,
+    SNOOPED,
     TILES,
     TURNS_SHAPE,
     before_turn,
     kind,
     nops,
+    snooped_scratchpad,
+    snooped_tile,
     tile_program,
     turns_program,
     worst_address,
@@ -63,6 +68,24 @@ def test_a_tile_takes_its_bound_at_its_worst_address_and_place(machine, tile, wr
     program = tile_program(tile, worst_address(PART, tile, write), body)
     found, _ = phases(program, Grid(1, 1, MACHINES[machine]), "dram")
     assert max(found) == dram_tile.function(machine=machine, part=NAME, **kind(tile, write))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("tile", TILES)
+def test_a_snoopy_access_takes_its_bound_at_its_worst_address_and_place(machine, tile, write):
+    grid = Grid(MACHINES[machine].items, 1, MACHINES[machine])
+    found, _ = phases(snooped_tile(PART, tile, write), grid, "dram")
+    assert max(found) == dram_snooped.function(machine=machine, part=NAME, **kind(tile, write))
+
+
+@pytest.mark.parametrize("name", ["ldspbidx", "stspbidx"])
+@pytest.mark.parametrize(("width", "count"), SNOOPED)
+def test_a_snoopy_access_to_a_scratchpad_takes_its_bound_at_one_place(width, count, name):
+    found, _ = phases(snooped_scratchpad(width, count, name), Grid(64, 1, MACHINES["small"]),
+                      "scratchpad")
+    assert max(found) == scratchpad_snooped.function(machine="small", part=NAME,
+                                                     words=width * count)
 
 
 @pytest.mark.parametrize("write", [0, 1])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.simd.access_setup import Committed, Move, collide, moves
-from cyclebound.golden.simd.isa import OPCODES
-from cyclebound.golden.simd.machine import MACHINES, Grid, Place
+from cyclebound.golden.simd.isa import OPCODES, VECTOR_SPECIAL
+from cyclebound.golden.simd.machine import MACHINES, Grid, Place, as_built
 from cyclebound.golden.simd.transfers import Access, Fault
 from cyclebound.golden.simd.work_group import Code, KernelFault, WorkGroup, memory_of
 from cyclebound.sim import catalogue
@@ -42,12 +42,22 @@ MUTANTS = (
     Mutant(SETUP, "indexes line by line", '& ~kinds["indexed"] & apart', "& apart"),
     Mutant(SETUP, "lines that meet on the bus", "(gap < machine.scratchpad_bus - 1)",
            "(gap < machine.scratchpad_bus - 2)"),
-    Mutant(SETUP, "snoopy accesses go on", "cut_3.fault | cam |", "cut_3.fault |"),
+    Mutant(SETUP, "a snoopy tile's index without its lines", "(cut.top * wanted.limit_x)",
+           "(cut.top * 0)"),
+    Mutant(SETUP, "a snoopy tile's lines at any distance",
+           "(kept.sd_period != shape.limit_x) & (shape.count != 1)",
+           "(kept.sd_period != shape.limit_x) & 0"),
+    Mutant(SETUP, "a snoopy tile's lines longer than their distance",
+           "(kept.sd_period < shape.words)", "0"),
+    Mutant(SETUP, "a snoopy tile without lines", "(shape.count == 0) |", ""),
+    Mutant(SETUP, "a snoopy access to registers", "job.destination.eq(Destination.CAM)",
+           "job.destination.eq(Destination.REGISTERS)"),
     Mutant(SETUP, "the tile's buffer is not where it lies", "job.base.eq(chip.address + skipped)",
            "job.base.eq(skipped)"),
     Mutant(SETUP, "a clock late", "later(self.access.valid, 4, \"valid\")",
            "later(self.access.valid, 5, \"valid\")"),
 )
+MEM_DATA = VECTOR_SPECIAL.index("mem_data")
 HEAD = ".data\n0 0x0 {} {}\n.sp_data\n0 0 {} {}\n.text\n"
 
 
@@ -58,6 +68,8 @@ _, test_the_testbench_finds_one = mutant_tests(MUTANTS[:1], quick=1)
 WIDE = {"opcode": OPCODES["ldglin"], "x": 2}
 LOCAL = {"opcode": OPCODES["ldsplin"], "scratchpad": 1, "x": 3, "y": 1}
 ROW = {"opcode": OPCODES["sldsp"], "scratchpad": 1, "x": 2, "y": 2, "sd_words": 3}
+SOME = {"opcode": OPCODES["ldgcidx"], "x": 1, "y": 1, "sd_words": 2, "sd_period": 3,
+        "sd_period_cnt": 1}
 SAYS = {
     "": ("", "", "", WIDE),
     "it leaves a line of its buffer": (
@@ -67,6 +79,7 @@ SAYS = {
     "it leaves its scratchpad buffer's lines": ("no clipping below", "", "", LOCAL | {"y": 2}),
     "it begins elsewhere": ("", "+ cut.left)", ")", LOCAL),
     "it ends beyond its scratchpad buffer": ("", "(ends > held)", "0", ROW),
+    "another index": ("a snoopy tile's index without its lines", "", "", SOME),
     "another distance of lines": ("", "job.period.eq(chip.x)", "job.period.eq(chip.y)", LOCAL),
     "a job at the wrong time": ("a clock late", "", "", WIDE),
     "a job of another access": (
@@ -157,6 +170,38 @@ def test_words_are_those_of_whole_accesses(name):
             for line, column, target in wanted:
                 assert found[target] == group.memory[0][line, column]
             assert (found != 0).sum() == len(wanted)
+
+
+@unit
+@pytest.mark.parametrize("name", ["ldgbidx", "ldgcidx", "ldspbidx"])
+def test_words_that_pass_are_those_of_whole_accesses(name):
+    """Word by word, and as the model of work-groups has them on the machine as it is built."""
+    machine, refused = as_built(MACHINES["small"]), 0
+    grid = Grid(64, 1, machine)
+    shapes = [(7, 7, 2), (3, 7, 4), (7, 9, 1), (3, 8, 2), (8, 8, 1), (0, 7, 1), (3, 7, 0)]
+    for (words, period, count), x, y in itertools.product(shapes, (-1, 0, 4), (0, 2, 3)):
+        sizes = "".join(f"smovssp sc.{register}, {value}\n" for register, value in (
+            ("sd_words", words), ("sd_period", period), ("sd_period_cnt", count)))
+        access = f"ldgcidx 0, {x}, {y}" if name == "ldgcidx" else f"{name} 0"
+        text = f"{sizes}mov v0, vc.lid_x\nmovvsp vc.mem_idx, v0\n"
+        if name == "ldspbidx":
+            text += "ldg2sptile 0, 0\n"
+        group = group_of(text + access, (7, 5), (7, 5), grid, Place(0, 0, 0))
+        if name == "ldspbidx":
+            group.make(group.advance())
+        here = Committed(name, machine.items, 64, (7, 5), (0, 7, 5), x=x, y=y, grid_y=1,
+                         sd_words=words, sd_period=period, sd_period_cnt=count)
+        try:
+            wanted = moves(here)
+        except Fault:
+            refused += 1
+            with pytest.raises(KernelFault, match=r"are no tile|are no lines of|leave buffer"):
+                group.advance()
+            continue
+        assert [move.target for move in wanted] == [7 * move.line + move.column for move in wanted]
+        group.make(group.advance())
+        assert np.flatnonzero(group.vc[MEM_DATA]).tolist() == [move.target for move in wanted]
+    assert refused > 20 if name == "ldgcidx" else not refused
 
 
 @unit

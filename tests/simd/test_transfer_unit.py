@@ -7,7 +7,7 @@ from cyclebound.golden.simd import transfer_unit_bounds
 from cyclebound.golden.simd.access_setup import Committed
 from cyclebound.golden.simd.isa import OPCODES
 from cyclebound.golden.simd.machine import MACHINES, as_built
-from cyclebound.golden.simd.transfer_unit import MEM_IDX, SlotState, perform
+from cyclebound.golden.simd.transfer_unit import MEM_DATA, MEM_IDX, SlotState, perform
 from cyclebound.golden.simd.transfers import Fault
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
 from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
@@ -35,6 +35,18 @@ MUTANTS = (
     Mutant(UNIT, "an index beyond its bits", "| self._far[slot])", ")"),
     Mutant(UNIT, "lines do not restart", '"base", "pitch", "restart", "write")',
            '"base", "pitch", "write")'),
+    Mutant(UNIT, "items take words that DRAM wants", "snoop.load.eq(loads)",
+           "snoop.load.eq(loads | stores)"),
+    Mutant(UNIT, "registers' words instead of items'",
+           "Mux(job.cam, port.held.enable[word], enable)", "enable"),
+    Mutant(UNIT, "registers' words instead of items', into scratchpads",
+           "Mux(job.cam, port.held.words[word], value))\n                  for word, (answered",
+           "value)\n                  for word, (answered"),
+    Mutant(UNIT, "words that pass go to registers, too", "loads & ~to_chip & ~job.cam & deliver",
+           "loads & ~to_chip & deliver"),
+    Mutant(UNIT, "the last word's index instead of the first's",
+           "Mux(given.valid, given.payload.targets[0]",
+           "Mux(given.valid, given.payload.targets[1]"),
     Mutant(UNIT, "out of its turn", "self._waits & of_dram & self.begin",
            "self._waits & of_dram"),
 )
@@ -102,6 +114,26 @@ def test_words_move_index_by_index():
     assert state.v[2, :9].tolist() == [*range(56, 63), 0, 56]
 
 
+@unit
+def test_words_pass_items_that_have_their_indexes():
+    state = SlotState(MACHINES["small"])
+    state.v[MEM_IDX], state.v[MEM_DATA] = np.arange(64) // 2 + 8, np.arange(64)
+    state.active[20] = False
+    buffer = np.arange(100, 100 + 48, dtype=np.uint32).reshape(6, 8)
+    here = {"items": 64, "across": 8, "buffer": (8, 6), "chip": (10, 8, 2), "grid_y": 1}
+    perform(Committed("stgcidx", **here, x=1, y=1, sd_words=3, sd_period=8, sd_period_cnt=2),
+            state, buffer)
+    assert buffer[1].tolist() == [108, 2, 4, 6, 112, 113, 114, 115]  # the lowest item's
+    assert buffer[2].tolist() == [116, 18, 21, 22, 120, 121, 122, 123]  # 20 is off
+    perform(Committed("ldgbidx", **here), state, buffer)
+    assert state.v[MEM_DATA, :4].tolist() == [108, 108, 2, 2]
+    assert state.v[MEM_DATA, 18:24].tolist() == [18, 18, 20, 21, 22, 22]
+    perform(Committed("stspbidx", **here), state, None)
+    assert state.pad[18:26].tolist() == [108, 2, 4, 6, 112, 113, 114, 115]
+    with pytest.raises(Fault, match="words apart, and the buffer's are 8"):
+        perform(Committed("ldgcidx", **here, sd_period=7, sd_period_cnt=2), state, buffer)
+
+
 # -- the checker -----------------------------------------------------------------------------------
 
 LOAD = {"access.valid": 1, "access.payload.opcode": OPCODES["ldglin"], "begin": 3}
@@ -109,6 +141,7 @@ STORE = LOAD | {"access.payload.store": 1}
 CHIP = LOAD | {"access.payload.scratchpad": 1}
 QUIET = {"access.valid": 0}
 WORD = {"deliver.valid": 1, "transfer.0.write.0.0.enable": 1}
+ASKED = {"fetch.valid": 1, "transfer.0.snoop.enable": 2}
 SIZE = {"buffer_write.valid": 1, "buffer_write.payload.number": 2,
         "buffer_write.payload.size.x": 5, "buffer_write.payload.size.y": 3}
 ASK = {"request.valid": 1, "request.payload.buffer": 2, "request.payload.x": 1,
@@ -126,6 +159,8 @@ CASES = {
     "words of DRAM that it has not delivered": [LOAD, QUIET | WORD | {"deliver.valid": 0}],
     "one word of DRAM for both slots": [
         LOAD, OTHER, QUIET | WORD | {"transfer.1.scalars.3.enable": 1}],
+    "items are asked for words, and it is no store": [LOAD, QUIET | ASKED],
+    "DRAM has not asked for words of items": [STORE, QUIET | ASKED | {"fetch.valid": 0}],
     "a request out of its turn": [LOAD, QUIET | ASK | {"begin": 2}],
     "it leaves a line of its buffer": [SIZE, LOAD, QUIET | ASK | {"request.payload.x": 2}],
     "it leaves its buffer's lines": [SIZE, LOAD, QUIET | ASK | {"request.payload.count": 3}],

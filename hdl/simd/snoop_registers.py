@@ -1,0 +1,127 @@
+"""`mem_idx` and `mem_data` of one lane, which compare themselves with the words that pass.
+
+Part of the compute unit, whose model, testbench and tests cover it.
+
+A register file is extended with content-addressable memories (Sim-D, section 3.2.3): each item's
+index is compared with those of all words on a bus, and its data is taken from there or goes there.
+The registers are the memories, so that nothing is copied from one to the other.
+
+Ref: Sim-D, section 3.2.3.
+"""
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from cyclebound.golden.dram.request import TARGET_BITS
+from cyclebound.hdl.simd.interfaces import SnoopLayout, snooped_words
+
+__all__ = ["SnoopRegisters"]
+
+
+class SnoopRegisters(wiring.Component):
+    """Index and data of each warp's item in one lane, for one slot.
+
+    Words on the bus have consecutive indexes, modulo ``2 ** TARGET_BITS``, and each active item
+    whose index is that of an enabled word matches it. An index of more bits matches none. While
+    words pass that are loaded, every match takes its word, in that cycle. Otherwise the word that
+    is wanted is the lowest match's, over all lanes: each lane says which of its warps match
+    (``found``), is told the lowest warp that has a match in any lane (``lowest``) and for which
+    words a lower lane has it (``before``), and shows those that are its own (``own``, ``held``).
+
+    Latency: none from ``read`` to ``special``; ``found`` follows ``snoop`` by one cycle, the others
+    none after that.
+
+    Parameters
+    ----------
+    machine : Machine
+        Warps; words of a bus, *n*.
+
+    Members
+    -------
+    write : In(2 times ``enable``, ``warp``, ``data``)
+        Into an index and into data.
+    read : In(2 times warp)
+        Whose index and whose data are on ``special``.
+    special : Out(2 times 32)
+        Those.
+    active : In(warps)
+        Items that take part.
+    snoop : In(SnoopLayout)
+        Words that pass.
+    found : Out(n times warps)
+        Which warps' items have which words.
+    lowest : In(n times warps)
+        The item that is chosen for each word is of this warp, one-hot.
+    before : In(n)
+        Words that are a lower lane's.
+    own : Out(n)
+        Words that this lane has, or a lower one.
+    held : Out(n times 32)
+        Words of this lane, and 0 for others.
+    """
+
+    def __init__(self, *, machine):
+        self.machine = machine
+        self.count = count = snooped_words(machine)
+        warps, warp = machine.warps, ceil_log2(machine.warps)
+        write = data.StructLayout({"enable": 1, "warp": warp, "data": 32})
+        super().__init__({
+            "write": In(data.ArrayLayout(write, 2)),
+            "read": In(data.ArrayLayout(unsigned(warp), 2)),
+            "special": Out(data.ArrayLayout(unsigned(32), 2)), "active": In(warps),
+            "snoop": In(SnoopLayout(machine=machine)),
+            "found": Out(data.ArrayLayout(unsigned(warps), count)),
+            "lowest": In(data.ArrayLayout(unsigned(warps), count)),
+            "before": In(count), "own": Out(count),
+            "held": Out(data.ArrayLayout(unsigned(32), count)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        snoop, warps = self.snoop, self.machine.warps
+        index, words = (Array(Signal(32, name=f"{name}_{warp}", reset_less=True)
+                              for warp in range(warps)) for name in ("index", "data"))
+        for number, register in enumerate((index, words)):
+            write = self.write[number]
+            m.d.comb += self.special[number].eq(register[self.read[number]])
+            for warp in range(warps):
+                with m.If(write.enable & (write.warp == warp)):
+                    m.d.sync += register[warp].eq(write.data)
+
+        # The words lie in one block of indexes or in two; which one an item has to compare with,
+        # its own low bits say.
+        low = ceil_log2(self.count)
+        high, follows = snoop.index[low:], Signal(TARGET_BITS - low)
+        m.d.comb += follows.eq(high + 1)
+        matches = []
+        passing = Array(snoop.words[word] for word in range(self.count))
+        for warp in range(warps):
+            own = index[warp]
+            word, match = Signal(low, name=f"word_{warp}"), Signal(name=f"match_{warp}")
+            m.d.comb += [
+                word.eq(own[:low] - snoop.index[:low]),
+                match.eq(self.active[warp] & snoop.enable.bit_select(word, 1)
+                         & ~own[TARGET_BITS:].any()
+                         & (own[low:TARGET_BITS] == Mux(own[:low] < snoop.index[:low], follows,
+                                                        high))),
+            ]
+            with m.If(match & snoop.load):
+                m.d.sync += words[warp].eq(passing[word])
+            one = Signal(self.count, name=f"one_{warp}")
+            m.d.comb += one.eq(match << word)
+            matches.append(one)
+        for word, found in enumerate(self.found):
+            m.d.sync += found.eq(Cat(one[word] for one in matches))
+
+        for word in range(self.count):
+            chosen = self.found[word] & self.lowest[word]
+            held = 0
+            for warp in range(warps):
+                held = held | Mux(chosen[warp], words[warp], 0)
+            m.d.comb += [
+                self.own[word].eq(chosen.any() | self.before[word]),
+                self.held[word].eq(Mux(self.before[word], 0, held)),
+            ]
+        return m

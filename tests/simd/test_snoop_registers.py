@@ -1,0 +1,216 @@
+"""Registers that compare themselves with passing words, against a list of items; and faults.
+
+One lane's alone, and those of all lanes as the compute unit has them.
+"""
+
+import itertools
+import random
+from types import SimpleNamespace
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from cyclebound.golden.dram.request import TARGET_BITS
+from cyclebound.golden.simd.machine import machine_named
+from cyclebound.hdl.simd.compute_unit import ComputeUnit
+from cyclebound.hdl.simd.interfaces import MEM_IDX, REGISTER_BANKS, Transfer
+from cyclebound.hdl.simd.register_file import LaneRegisters
+from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
+from kit.run_bench import run_bench
+
+from ..sim.mutants import Mutant, component_of
+
+pytestmark = pytest.mark.unit
+
+MACHINE = machine_named("small lanes=2 items=8 special_units=1")
+LAST = (1 << TARGET_BITS) - 1
+# indexes around 0, the end of what words can have, and the same with more bits
+INDEXES = (0, 1, 2, 3, 4, 5, 8, LAST - 1, LAST, LAST + 1, LAST + 2, 1 << 29 | 3)
+NEAR = (0, 1, 2, LAST, LAST + 1)  # those of several items are equal
+
+
+def play(dut, rounds=150):
+    """Random loads and questions, and what items then have. Raises `AssertionError`."""
+    rng, warps = random.Random(5), MACHINE.warps
+
+    async def bench(ctx):
+        index, words = [0] * warps, [0] * warps
+        hits = 0
+        for _ in range(rounds):
+            for warp in range(warps):
+                index[warp], words[warp] = rng.choice(INDEXES), rng.getrandbits(32)
+                for number, value in enumerate((index[warp], words[warp])):
+                    ctx.set(dut.write[number], {"enable": 1, "warp": warp, "data": value})
+                await ctx.tick()
+            for number in range(2):
+                ctx.set(dut.write[number].enable, 0)
+            active, enable = rng.getrandbits(warps), rng.getrandbits(4)
+            first = rng.choice((0, 1, 2, 3, 5, LAST, LAST - 1, LAST - 2))
+            passing = [rng.getrandbits(32) for _ in range(4)]
+            load, before = rng.getrandbits(1), rng.getrandbits(4) & rng.getrandbits(4)
+            ctx.set(dut.active, active)
+            ctx.set(dut.snoop, {"load": load, "enable": enable, "index": first, "words": passing})
+            await ctx.tick()
+            ctx.set(dut.snoop.enable, 0)
+            found = [[warp for warp in range(warps) if enable >> word & 1 and active >> warp & 1
+                      and index[warp] == (first + word) % (LAST + 1)] for word in range(4)]
+            for word, those in enumerate(found):
+                assert ctx.get(dut.found[word]) == sum(1 << warp for warp in those), "found"
+                hits += bool(those)
+                ctx.set(dut.lowest[word], 1 << min(those) if those else 1)
+                for warp in those:
+                    words[warp] = passing[word] if load else words[warp]
+            ctx.set(dut.before, before)
+            for word, those in enumerate(found):
+                mine = those and not before >> word & 1
+                assert ctx.get(dut.held[word]) == (words[min(those)] if mine else 0), "held"
+                assert ctx.get(dut.own) >> word & 1 == bool(those or before >> word & 1), "own"
+            for warp in range(warps):
+                ctx.set(dut.read[0], warp)
+                ctx.set(dut.read[1], warps - 1 - warp)
+                assert ctx.get(dut.special[0]) == index[warp], "index"
+                assert ctx.get(dut.special[1]) == words[warps - 1 - warp], "data"
+        assert hits > 30
+
+    run_bench(dut, bench)
+
+
+def test_items_take_and_give_the_words_of_their_indexes():
+    play(SnoopRegisters(machine=MACHINE))
+
+
+@pytest.mark.parametrize(("says", "old", "new"), [
+    ("found", "self.active[warp] & snoop", "snoop"),
+    ("found", "~own[TARGET_BITS:].any()", "1"),
+    ("found", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
+    ("held", "match & snoop.load", "match"),
+    ("held", "Mux(self.before[word], 0, held)", "held"),
+    ("held|data", "passing[word]", "passing[0]"),
+], ids=["masked", "far", "two blocks", "always", "lower lanes", "another word"])
+def test_faults_are_found(says, old, new):
+    faulty = component_of(SimpleNamespace(name="simd.snoop_registers", component=SnoopRegisters),
+                          Mutant("simd.snoop_registers", says, old, new))
+    with pytest.raises(AssertionError, match=f"^({says})"):
+        play(faulty(machine=MACHINE))
+
+
+class Items(wiring.Component):
+    """The registers of a slot's items, without the rest of the compute unit."""
+
+    def __init__(self, unit):
+        self.unit = unit
+        self.lanes = [LaneRegisters(machine=MACHINE) for _ in range(MACHINE.lanes)]
+        super().__init__({"transfer": In(Transfer(machine=MACHINE, words=MACHINE.lanes)),
+                          "active": In(MACHINE.items)})
+
+    def elaborate(self, platform):
+        m = Module()
+        for number, lane in enumerate(self.lanes):
+            m.submodules[f"lane_{number}"] = lane
+            m.d.comb += lane.transfers.eq(1)
+        self.unit._snoop(SimpleNamespace(machine=MACHINE, active=[self.active], _lanes=self.lanes),
+                         m, 0, self.transfer)
+        return m
+
+
+def play_all(dut, rounds=100):
+    """The same of all items of a slot. Raises `AssertionError`."""
+    rng, lanes = random.Random(6), MACHINE.lanes
+    row = MEM_IDX // REGISTER_BANKS
+
+    async def bench(ctx):
+        hits = several = 0
+        for _ in range(rounds):
+            index = [rng.choice(NEAR) for _ in range(MACHINE.items)]
+            words = [rng.getrandbits(32) for _ in index]
+            for warp in range(MACHINE.warps):
+                for (number, lane), bank in itertools.product(enumerate(dut.lanes), range(2)):
+                    value = (index, words)[bank][warp * lanes + number]
+                    ctx.set(lane.moved[0][bank],
+                            {"enable": 1, "row": row, "warp": warp, "data": value})
+                await ctx.tick()
+            for lane, bank in itertools.product(dut.lanes, range(2)):
+                ctx.set(lane.moved[0][bank].enable, 0)
+            active, enable, load = (rng.getrandbits(bits) for bits in (MACHINE.items, 4, 1))
+            first = rng.choice((0, LAST, LAST - 1))
+            passing = [rng.getrandbits(32) for _ in range(4)]
+            ctx.set(dut.active, active)
+            ctx.set(dut.transfer.snoop, {"load": load, "enable": enable, "index": first,
+                                         "words": passing})
+            await ctx.tick()
+            ctx.set(dut.transfer.snoop.enable, 0)
+            found = [[item for item, own in enumerate(index) if enable >> word & 1
+                      and active >> item & 1 and own == (first + word) % (LAST + 1)]
+                     for word in range(4)]
+            hits += sum(map(bool, found))
+            several += sum(len(those) > 1 for those in found)
+            if load:
+                for word, those in enumerate(found):
+                    for item in those:
+                        words[item] = passing[word]
+            else:
+                held = dut.transfer.held
+                for word, those in enumerate(found):
+                    assert ctx.get(held.enable) >> word & 1 == bool(those), "an answer"
+                    if those:
+                        assert ctx.get(held.words[word]) == words[min(those)], "the lowest"
+            for item, value in enumerate(words):
+                warp, number = divmod(item, lanes)
+                for bank in range(2):
+                    ctx.set(dut.lanes[number].asked[0][bank], {"row": row, "warp": warp})
+                await ctx.tick()
+                answer = [ctx.get(dut.lanes[number].answer[0][bank]) for bank in range(2)]
+                assert answer == [index[item], value], "registers"
+        assert hits > 50
+        assert several > 10
+
+    run_bench(dut, bench)
+
+
+def test_the_lowest_item_of_all_lanes_answers():
+    play_all(Items(ComputeUnit))
+
+
+@pytest.mark.parametrize(("says", "old", "new"), [
+    ("the lowest", "(own & (~own + 1))[:warps]", "own"),
+    ("the lowest", "before = registers.own[slot]", "before = before"),
+    ("an answer|registers", "registers.active[slot].eq(active)", "registers.active[slot].eq(-1)"),
+    ("an answer", "port.held.enable[word].eq(own.any())", "port.held.enable[word].eq(own[0])"),
+], ids=["all warps", "all lanes", "masked", "one warp"])
+def test_faults_of_all_lanes_are_found(says, old, new):
+    faulty = component_of(SimpleNamespace(name="simd.compute_unit", component=ComputeUnit),
+                          Mutant("simd.compute_unit", says, old, new))
+    with pytest.raises(AssertionError, match=f"^({says})"):
+        play_all(Items(faulty))
+
+
+def test_the_pipeline_writes_and_reads_them_as_registers():
+    """Of the slot that computes, unless it stalls or the registers are the transfer unit's."""
+    dut, rng = LaneRegisters(machine=MACHINE), random.Random(7)
+
+    async def bench(ctx):
+        held = [[[0] * MACHINE.warps for _ in range(2)] for _ in range(2)]
+        for number in range(200):
+            slot, bank, warp = rng.randrange(2), rng.randrange(2), rng.randrange(MACHINE.warps)
+            stall, transfers, value = rng.getrandbits(1), rng.getrandbits(2), rng.getrandbits(32)
+            if number < 4 * MACHINE.warps:  # all of them first
+                slot, bank, warp = number & 1, number >> 1 & 1, number >> 2
+                stall = transfers = 0
+            ctx.set(dut.slot, slot)
+            ctx.set(dut.stall, stall)
+            ctx.set(dut.transfers, transfers)
+            ctx.set(dut.write, {"enable": 1, "data": value,
+                                "address": {"warp": warp, "register": MEM_IDX + bank}})
+            await ctx.tick()
+            if not (stall or transfers >> slot & 1):
+                held[slot][bank][warp] = value
+            ctx.set(dut.write.enable, 0)
+            if number >= 4 * MACHINE.warps - 1:
+                ctx.set(dut.transfers, 0)
+                ctx.set(dut.special_read, warp)
+                shown = [ctx.get(dut.special[each]) for each in range(2)]
+                assert shown == [held[slot][each][warp] for each in range(2)]
+
+    run_bench(dut, bench)
