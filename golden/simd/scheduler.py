@@ -1,8 +1,8 @@
 """Golden model of the work-group scheduler, one call a compute cycle.
 
 It keeps lists where the hardware counts: all places of the grid, all work-groups that were started
-and all that have finished. `golden.simd.accelerator` says the same of whole kernels by other means,
-event by event; tests/simd/test_scheduler.py lays the two side by side.
+and all that have finished. `golden.simd.accelerator` schedules whole kernels by other means, event
+by event; tests/simd/test_scheduler.py compares the two.
 
 Ref: Sim-D, section 4.2.
 """

@@ -31,7 +31,7 @@ class NetworkInterface(wiring.Component):
     the window closed over it goes on when it next opens, and is counted.
 
     Receiving: packets are kept until they are complete; then their words come out, each with its
-    address. Packets that are none are thrown away whole, and counted.
+    address. Malformed packets are dropped whole, and counted.
 
     Latency: words are taken from the fourth cycle after their transaction on. A packet's header is
     on offer to the network 2 cycles after the packet's last word was taken, if the window is open.
@@ -42,7 +42,7 @@ class NetworkInterface(wiring.Component):
 
     Windows: cycles are counted from the first after reset, which is 0. The window opens in cycle
     ``offset`` + 2, and again every ``period`` cycles, for ``length`` cycles. If ``length`` is
-    ``period``, there is no window to keep to: packets begin whenever they are there.
+    ``period``, it is always open: packets begin as soon as they are there.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class NetworkInterface(wiring.Component):
         ``address``, ``data``, and ``last`` on the last word of a transaction. Packets of several
         senders come one by one in the order in which they were complete.
     refused : Out(16)
-        Transactions whose words were dropped, because there were none, or their packets never fit
-        the window, or the window is none: longer than its period, or beginning beyond it.
+        Transactions that were dropped with their words: they have no words, or their packets never
+        fit the window, or the window is invalid: longer than its period, or beginning beyond it.
     overrun : Out(16)
         How often the window closed over a packet.
     malformed : Out(16)

@@ -1,4 +1,4 @@
-"""Work-group scheduler: which work-group goes into which slot when, and what has to wait for it.
+"""Work-group scheduler: when a work-group is launched into a slot, and which accesses wait.
 
 Ref: Sim-D, section 4.2.
 """
@@ -55,16 +55,17 @@ class SlotEvent(data.Struct):
 
 
 class WorkGroupScheduler(wiring.Component):
-    """Work-groups of a grid, x first, into free slots, one in a cycle, the lower slot first.
+    """Launches the work-groups of a grid, x first, into free slots: one a cycle, lower slot first.
 
     Latency: none. A slot that is free in a cycle gets the next work-group in that cycle, unless
-    the other one does, or the policy says otherwise; an access that need not wait may begin in the
+    the lower slot gets it or the policy forbids it. An access that need not wait may begin in the
     cycle after its commit.
 
     Policies, by number: 0 unconstrained; 1 pairwise: work-groups 2k and 2k + 1 start when all
     before them have begun their last store or have ended; 2 access: the same, and scratchpads take
-    turns with DRAM in the order of the commits; 3 compute and 4 hold: as 1, since it is the compute
-    unit that issues nothing while a scratchpad transfers, and that goes on with whose it was. Other
+    turns with DRAM in the order of the commits; 3 compute and 4 hold: as 1 here. What these two add
+    is in the compute unit: it issues nothing while a scratchpad transfers, and with 4 it resumes
+    the work-group whose transfer it was. Other
     numbers are as 1.
 
     Parameters
@@ -75,7 +76,7 @@ class WorkGroupScheduler(wiring.Component):
     Members
     -------
     start : In(Strobe(StartLayout))
-        A kernel; looked at while none runs. No size may be 0.
+        A kernel; ignored while one runs. No size may be 0.
     stop : In(1)
         The kernel is stopped: no work-group is launched from this cycle on, and slots are free as
         soon as no access of theirs is under way.
@@ -88,9 +89,9 @@ class WorkGroupScheduler(wiring.Component):
     waits : Out(2)
         The slots with an access that waits for the other one's.
     left : Out(1)
-        A work-group is to come.
+        A work-group is still to be launched.
     idle : Out(1)
-        No work-group is under way, and none is to come.
+        No work-group runs, and none is still to be launched.
 
     Attributes
     ----------
