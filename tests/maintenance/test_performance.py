@@ -144,7 +144,8 @@ def test_table_has_a_column_for_each_name():
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["speed"], "no section 'speed'; there are build, signals, blocks, meshes, fabrics, regress"),
+    (["speed"],
+     "no section 'speed'; there are build, signals, blocks, meshes, fabrics, simd, regress"),
     (["blocks", "--repeat", "0"], "--repeat must be at least 1, not 0"),
     (["blocks", "--block", "dram"], "no block 'dram'; there are "),
 ])

@@ -65,6 +65,21 @@ def test_what_is_named_runs_in_any_level(block):
     assert names(block, configurations=["tiny"], level="full")[-1] == "sweep tiny"
 
 
+def test_seeds_of_a_testbench(block):
+    """Its own number of them, or as many as are asked for."""
+    benches = (dataclasses.replace(BENCHES[0], seeds=2), BENCHES[1])
+    block = dataclasses.replace(block, testbenches=benches)
+
+    def seeds(**options):
+        return [f"{job.testbench} {job.seed}" for job in
+                jobs_of(Plan([block], Path("run"), configurations=["tiny"], **options))]
+
+    assert seeds() == ["cycle 1", "cycle 2", "always 1"]
+    assert seeds(seed=7, seeds=3) == [f"{name} {seed}" for name in ("cycle", "always")
+                                      for seed in (7, 8, 9)]
+    assert Plan([block], Path("run"), seeds=3).options["seeds"] == 3
+
+
 def test_proofs_of_both_levels(block):
     plan = Plan([block], Path("run"))
     assert [claim.parameters["count"] for claim in proofs_of(plan)] == [2, 3]

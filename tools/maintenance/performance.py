@@ -7,6 +7,7 @@ they say otherwise, so that other work on the machine disturbs them less.
 
 import argparse
 import concurrent.futures
+import dataclasses
 import json
 import multiprocessing
 import os
@@ -20,8 +21,13 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 from amaranth.hdl import Elaboratable, Module, Signal
 
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
+from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
+from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.sim import catalogue
@@ -30,7 +36,11 @@ from cyclebound.sim.build import Build, build_verilator
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.job import Job, design, identity_of, job_environment, run_job, simulate
 from cyclebound.sim.results import Results
+from cyclebound.sim.simd_rtl import run_rtl
 from cyclebound.tb.bus import Bus
+from cyclebound.tools.simd.assembler import assemble_file
+from cyclebound.tools.simd.kernel_cases import fill
+from cyclebound.tools.simd.kernels import kernel_path
 
 __all__ = ["main"]
 
@@ -40,6 +50,8 @@ _STYLE_CYCLES = 2_000     # of the slowest style
 _ARRAY_CYCLES = 100_000
 _ENOUGH = 40              # seconds of a configuration's runs, after which none is repeated
 _HARNESS_RATIO = 10       # bars, as multiples, seconds, bytes and cycles per second
+KERNELS = "vector_add", "compute_phi_mag", "compute_q"  # on a line of items
+MANY = 100  # work-groups
 _BUILD_SECONDS, _BUILD_BYTES, _RATE = 90, 1 << 30, 150_000
 
 Row = dict[str, object]
@@ -323,9 +335,58 @@ def fabrics(options: argparse.Namespace) -> list[Row]:
     return rows
 
 
+# The SIMD accelerator: the same kernel with few work-groups and with many, so that neither the
+# start of Python nor the build is in the difference
+
+def _sizes(name: str, words: int) -> dict[int, tuple[int, int]]:
+    """Of the buffers of a kernel on one line of ``words`` items."""
+    line = (words, 1)
+    return {0: line, 1: line, 2: line} if name != "compute_q" else {
+        **dict.fromkeys((0, 1, 2, 4, 5), line), 3: (4, 5)}
+
+
+def _kernel(name: str, groups: int) -> tuple[Row, Row]:
+    """Cycles and processor seconds of a kernel on the RTL, and on its cycle model."""
+    machine, part = MACHINES["small"], "ddr4-3200aa-x16"
+    words = groups * machine.items
+    program = assemble_file(kernel_path(name)).with_sizes(_sizes(name, words))
+    grid = Grid(words, 1, machine)
+    memory = memory_of(program)
+    fill(name, memory, grid, np.random.default_rng(1))
+    before = _children()
+    found = run_rtl(program, grid, {number: each.copy() for number, each in memory.items()},
+                    policy="unconstrained", part=part)
+    rtl = {"cycles": found.cycles, "cpu": _children() - before}
+    before = time.process_time()
+    timed = CycleModel(program, dataclasses.replace(grid, machine=as_built(machine)), memory,
+                       policy=Policy.UNCONSTRAINED, part=part_named(part)).run(keep=False)
+    return rtl, {"cycles": timed.cycles, "cpu": time.process_time() - before}
+
+
+def simd(options: argparse.Namespace) -> list[Row]:
+    """Compute cycles per second of the small SIMD accelerator: RTL, with DRAM in Python, and model.
+    """
+    rows = []
+    for name in options.kernel or KERNELS:
+        _say(f"simd.accelerator, {name}")
+        _kernel(name, 1)  # builds, if it is the first
+        few = [_kernel(name, 1) for _ in range(options.repeat)]
+        many = [_kernel(name, MANY) for _ in range(options.repeat)]
+        row: Row = {"kernel": name, "work-groups": MANY}
+        for column, title in enumerate(("RTL", "cycle model")):
+            one, other = (min((run[column] for run in runs), key=lambda each: each["cpu"])
+                          for runs in (few, many))
+            row[f"{title}: cycles"] = other["cycles"]
+            row[f"{title}: cycles/CPU-s"] = (other["cycles"] - one["cycles"]) / (
+                other["cpu"] - one["cpu"])
+        row["ratio"] = row["cycle model: cycles/CPU-s"] / row["RTL: cycles/CPU-s"]
+        rows.append(row)
+    return rows
+
+
 SECTIONS: dict[str, Callable[[argparse.Namespace], list[Row]]] = {
     "build": build, "signals": signals, "blocks": blocks, "meshes": meshes,
-    "fabrics": fabrics, "regress": regress}
+    "fabrics": fabrics, "simd": simd, "regress": regress}
 
 
 def _cell(value: object) -> str:
@@ -365,6 +426,8 @@ def main(arguments: list[str] | None = None) -> None:
                         help="simulate N x N meshes; the default is 2, 4 and 8")
     parser.add_argument("--fabric", action="append", metavar="NAME", choices=FABRICS,
                         help=f"simulate these fabrics; the default is {', '.join(FABRICS)}")
+    parser.add_argument("--kernel", action="append", metavar="NAME", choices=KERNELS,
+                        help=f"simulate these kernels; the default is {', '.join(KERNELS)}")
     parser.add_argument("--repeat", type=int, default=3, metavar="R",
                         help="measure R times and take the best (default: 3); blocks whose "
                              f"runs take long, none again after {_ENOUGH} s")
