@@ -40,8 +40,8 @@ Timing = Annotated[str, typer.Option(
 
 MostWords = Annotated[int, typer.Option(
     "--follow", metavar="WORDS", min=0, help="Words of accesses index by index that are followed "
-    "one by one, where indexes follow from a work-item's place. Of accesses beyond that, each word is "
-    "assumed to miss its row.")]
+    "one by one, where indexes follow from a work-item's place. Of accesses beyond that, each word "
+    "is assumed to miss its row.")]
 
 
 def timed_grid(grid: Grid, timing: str) -> Grid:
