@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.golden.simd.accelerator import Policy
+from cyclebound.golden.simd.accelerator import Policy, Timed
 from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.sim.cli import AsJson, console
 from cyclebound.sim.cli_simd_published import published
@@ -250,7 +250,8 @@ def tightness(
             program, grid, memory = found.program, found.grid, found.memory
         if worst:
             fill_worst(name, memory, grid, device, np.random.default_rng(1))
-        grid, timed = timed_grid(grid, timing), None
+        grid = timed_grid(grid, timing)
+        timed: Timed | None = None
         for policy in POLICIES:
             begun = time.process_time()
             analysis = Analysis(program, grid, device, start, most_words)

@@ -65,8 +65,7 @@ class WorkGroupScheduler(wiring.Component):
     before them have begun their last store or have ended; 2 access: the same, and scratchpads take
     turns with DRAM in the order of the commits; 3 compute and 4 hold: as 1 here. What these two add
     is in the compute unit: it issues nothing while a scratchpad transfers, and with 4 it resumes
-    the work-group whose transfer it was. Other
-    numbers are as 1.
+    the work-group whose transfer it was. Other numbers are as 1.
 
     Parameters
     ----------

@@ -113,7 +113,8 @@ async def a_kernel(bench: Bench) -> None:
 
 @testbench
 async def everything_else(bench: Bench) -> None:
-    """Random registers and values, many at their limits; addresses without a register."""
+    """Random registers and values, many at their limits; addresses without a register. In the end
+    a kernel that can be started: few of the random ones can."""
     _observed(bench)
     scene, rng = Scene(bench), bench.rng
     limits = (0, 1, 16, 2048, 2049, (1 << 14) - 1, 1 << 14, (1 << 20) - 1, 1 << 20, (1 << 32) - 1)
@@ -127,6 +128,11 @@ async def everything_else(bench: Bench) -> None:
             scene.shown |= {"cycles": rng.getrandbits(40), "number": rng.getrandbits(40),
                             "fault": rng.getrandbits(1)}
             await scene.read(address)
+    scene.shown["idle"] = 1
+    for register, value in ((Register.PROGRAM, 1 << 14), (Register.INSTRUCTIONS, 7),
+                            (Register.GRID_X, 640), (Register.GRID_Y, 480), (Register.WIDTH, 5),
+                            (Register.POLICY, 1), (Register.CONTROL, 1)):
+        await scene.write(register, value)
     assert {kind for kind, _ in scene.sent} == {"start", "mapping", "chip"}
 
 

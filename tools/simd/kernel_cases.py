@@ -130,7 +130,7 @@ def fill_worst(name: str, memory: Memory, grid: Grid, part: Part, rng: np.random
         memory[1][...] = np.arange(grid.x, dtype=np.uint32) % rows * sweep
         memory[2][...] = len(memory[0])
     elif name == "track":
-        rows = memory[3].size // sweep
+        rows = max(1, memory[3].size // sweep)
         items = np.arange(grid.y * grid.x).reshape(grid.y, grid.x)
         pixels = items % rows * (sweep // 4)  # of four words
         points = np.ones((grid.y, grid.x, 4))

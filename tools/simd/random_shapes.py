@@ -28,9 +28,9 @@ def random_grid(rng: random.Random, grid: Grid) -> Grid:
     not; ``grid`` has the machine."""
     machine = grid.machine
     width = rng.choice(machine.widths)
-    sizes = (max(1, size * rng.randint(1, 3) - rng.choice((0, 0, 1, size - 1)))
-             for size in (width, machine.items // width))
-    return Grid(*sizes, machine, width)
+    x, y = (max(1, size * rng.randint(1, 3) - rng.choice((0, 0, 1, size - 1)))
+            for size in (width, machine.items // width))
+    return Grid(x, y, machine, width)
 
 
 class Shapes:
@@ -150,10 +150,14 @@ class Shapes:
             source = rng.choice((str(x), "sc.wg_off_x", "sc.wg_off_y"))
             return (f"smov s{register}, {source}",), f"s{register}", str(y)
         if how < 0.9 and counter is not None:
-            return (), *((f"s{counter}", str(y)) if rng.random() < 0.5 else (str(x), f"s{counter}"))
+            if rng.random() < 0.5:
+                return (), f"s{counter}", str(y)
+            return (), str(x), f"s{counter}"
         if guessed:
-            return (f"sand s{register}, s{16 + rng.randrange(4)}, {rng.choice((1, 3, 7))}",), \
-                *((f"s{register}", str(y)) if rng.random() < 0.5 else (str(x), f"s{register}"))
+            setup = (f"sand s{register}, s{16 + rng.randrange(4)}, {rng.choice((1, 3, 7))}",)
+            if rng.random() < 0.5:
+                return setup, f"s{register}", str(y)
+            return setup, str(x), f"s{register}"
         return (), str(x), str(y)
 
     def _few(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cyclebound.golden.dram.controller import INDEX_LEAD, LOOKUP, TILE_LEAD
-from cyclebound.golden.dram.index_bounds import buffer_rows, indexed_issue_delay
+from cyclebound.golden.dram.index_bounds import indexed_issue_delay, rows_of
 from cyclebound.golden.dram.request import WORD_BYTES
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind, Unit
@@ -279,7 +279,8 @@ class AccessCosts:
         followed = self._followed.longest(node, buffer, self._places, write)
         longest = followed.delay
         if longest is None:
-            rows = buffer_rows(part=self._part, words=buffer.words)
+            rows = rows_of(part=self._part, address=buffer.address // WORD_BYTES,
+                           words=buffer.words)
             longest = _longest_indexed(self._part, rows, write, items,
                                        min(lanes, followed.lanes or lanes))
         return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),

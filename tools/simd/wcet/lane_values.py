@@ -189,10 +189,11 @@ class LaneValues:
             elif value is not None:
                 getattr(group, _FILES[operand.kind])[operand.value][...] = value
         with np.errstate(all="ignore"):
-            self._code.functions[index](group)
+            self._code.functions[index](group)  # type: ignore[arg-type]
         target = instruction.operand("D")
         assert target is not None
-        return getattr(group, _FILES[target.kind])[target.value].copy()
+        made: np.ndarray = getattr(group, _FILES[target.kind])[target.value]
+        return made.copy()
 
 
 def _write(target: np.ndarray, value: np.ndarray) -> None:

@@ -1,0 +1,124 @@
+"""Lanes and indexes that are known without running a kernel: what runs show is the same."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from cyclebound.golden.dram.request import BURST_WORDS
+from cyclebound.golden.dram.timing import DDR4_3200AA_X16 as PART
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
+from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
+from cyclebound.golden.simd.work_group import Code, WorkGroup, memory_of
+from cyclebound.tools.simd.assembler import assemble
+from cyclebound.tools.simd.kernel_cases import case, fill_worst
+from cyclebound.tools.simd.random_kernels import random_kernel
+from cyclebound.tools.simd.wcet import followed_indexes
+from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.graph import RouteGraph
+from cyclebound.tools.simd.wcet.lane_values import MEM_IDX, LaneValues
+from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
+from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
+
+pytestmark = pytest.mark.unit
+
+SMALL = MACHINES["small"]
+BUILT = as_built(SMALL)
+
+
+def compared(program, grid, memory):
+    """Indexes that were known before an access, all of which its work-group had."""
+    graph = without_dead_pops(RouteGraph(program))
+    lanes = LaneValues(graph, BoundedLoops(graph, grid).values, grid)
+    known = {node.index: lanes.before(node) for node in graph.after
+             if lanes.before(node) is not None and not node.stack}
+    code, found = Code(program), 0
+    with np.errstate(all="ignore"):
+        for place in grid.places():
+            group = WorkGroup(code, grid, place, memory)
+            while (access := group.advance()) is not None:
+                before = known.get(group.pc - 1)
+                if before is not None:
+                    assert np.array_equal(lanes.active(before, place), group.active)
+                    if MEM_IDX in before.known:
+                        value = lanes.value(before.known[MEM_IDX], place)
+                        there = group.vc[MEM_IDX[1]]
+                        assert np.array_equal(value[group.active], there[group.active])
+                        found += 1
+                group.make(access)
+    return found
+
+
+@pytest.mark.parametrize(("name", "accesses"), [("srad", 9 * 9), ("srad2", 9 * 4),
+                                                ("srad_reduce", 3 * 2), ("spmv", 0)])
+def test_kernels_have_the_lanes_and_indexes_that_are_known(name, accesses):
+    found = case(name, SMALL)
+    assert compared(found.program, found.grid, found.memory) == accesses
+
+
+def test_random_kernels_have_them_too():
+    found = 0
+    for seed in range(12):
+        program = assemble(random_kernel(seed, SMALL, 148).text, "random.sas")
+        memory = memory_of(program)
+        memory[0][...] = np.random.default_rng(seed).integers(0, 99, memory[0].shape)
+        found += compared(program, Grid(148, 1, SMALL, 64), memory)
+    assert found > 1
+
+
+def measured(program, grid, memory):
+    memory = {number: words.copy() for number, words in memory.items()}
+    return CycleModel(program, grid, memory, policy=Policy.ACCESS, part=PART).run(keep=False).cycles
+
+
+def bound(program, grid, **more):
+    return Analysis(program, grid, PART, "reset", **more).wcet(Policy.ACCESS).cycles
+
+
+@pytest.mark.parametrize("name", ["srad", "srad2", "srad_reduce"])
+def test_known_indexes_make_bounds_tight(name):
+    found = case(name, SMALL)
+    grid = dataclasses.replace(found.grid, machine=BUILT)
+    took = measured(found.program, grid, found.memory)
+    assert took <= bound(found.program, grid) <= 1.1 * took
+
+
+def test_indexes_that_are_data_reach_their_bound():
+    found = case("track", SMALL)
+    grid = dataclasses.replace(found.grid, machine=BUILT)
+    longest = bound(found.program, grid)
+    usual = measured(found.program, grid, found.memory)
+    fill_worst("track", found.memory, grid, PART, np.random.default_rng(1))
+    assert usual < measured(found.program, grid, found.memory) <= longest
+
+
+def test_a_followed_request_that_is_cut_short_is_caught(monkeypatch):
+    """Planted: every lane but the last is followed."""
+    text = "mov v0, vc.tid_x\nshl v0, v0, 5\nmovvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n"
+    program = assemble(f".data\n0 0 8192 1\n.sp_data\n0 0 64 1\n.text\n{text}", "k.sas")
+    grid = Grid(64 * 3, 1, BUILT)
+    took = measured(program, grid, memory_of(program))
+    assert took <= bound(program, grid) <= 1.05 * took
+    delay = followed_indexes.indexed_delay
+    monkeypatch.setattr(followed_indexes, "indexed_delay", lambda part, lanes, words, items, **more:
+                        delay(part, lanes[:-1], words[:-1], items, **more))
+    assert took > bound(program, grid)
+
+
+@pytest.mark.parametrize("address", [0, 0xFF40])
+def test_rows_of_a_buffer_are_those_of_its_address(address):
+    """As many words as a row of all banks has: from its beginning on, no bank has two rows."""
+    words = PART.bursts_per_sweep * BURST_WORDS
+    text = "ldglin v0, 1\nmovvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n"
+    program = assemble(f".data\n0 {address:#x} {words} 1\n1 0x400000 64 1\n.sp_data\n0 0 64 1\n"
+                       f".text\n{text}", "k.sas")
+    grid = Grid(64, 1, BUILT)
+    rng, longest = np.random.default_rng(1), 0
+    last = np.uint32(words - 1)
+    for kind in range(6):
+        memory = memory_of(program)
+        memory[1][0] = rng.integers(0, words, 64) if kind < 5 else np.tile((0, last), 32)
+        longest = max(longest, measured(program, grid, memory))
+    found = bound(program, grid)
+    assert longest <= found
+    assert (found < 1500) == (address == 0)
