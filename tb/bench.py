@@ -79,6 +79,7 @@ class Bench:
         self._followed: set[str] = set()
         self._resets: list[int] = []
         self._shift = 0  # from a cycle's number here to the one that probes print
+        self._idle = _RESET_CYCLES
         self._start = 0
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
@@ -95,22 +96,27 @@ class Bench:
             self.dut.declared.value = 0
         await self.reset()
 
-    async def reset(self) -> None:
+    async def reset(self, *, idle: int | None = None) -> None:
         """Reset the block; the test's own models must start anew as well.
 
         The inputs keep their values for the first cycle of reset: to a bound checker it would
-        otherwise look as if offers were withdrawn.
+        otherwise look as if offers were withdrawn. ``idle`` cycles of reset follow (None: as many
+        as is usual), in which they are 0: only without any does each register need its own reset.
         """
         self.dut.rst.value = 1
         self._resets.append(self._time())
         await self._edge
         self._in.value = 0
-        for _ in range(_RESET_CYCLES):
+        for _ in range(self._idle if idle is None else idle):
             await self._edge
         self.dut.rst.value = 0
         self.cycle = self._now()
         if self._probes:  # at this edge, registers show what they held before it
             self._shift = int(self.dut.now.value) + 1 - self._time()
+
+    def shorten_resets(self, idle: int) -> None:
+        """From now on, have resets so many cycles with idle inputs, if they do not say how many."""
+        self._idle = idle
 
     @staticmethod
     def _time() -> int:
@@ -247,27 +253,40 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
     return found
 
 
-def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False):
+def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
+                last: int | None = None, brief: bool = False):
     """A test `reset_in_mid_run`: another one, of which a reset cuts off some beginnings.
 
-    Each time up to ``longest`` cycles of it run; at last it runs to its end, after a reset.
+    Each time up to ``longest`` cycles of it run; at last it runs to its end, or ``last`` cycles.
+    With ``brief`` the first reset has two cycles with idle inputs, the next one; those from then
+    on, also the test's own, have none: idle inputs could clear a register that has lost its reset.
     Its models begin anew each time, so that it fails if a reset leaves anything in the block that
     shows. It has to be the test's own reset that it needs: memories are not reset. With ``quiet``
     the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are.
     """
     async def reset_in_mid_run(bench: Bench) -> None:
-        for _ in range(times):
+        async def begin(cycles: int) -> None:
             beginning = cocotb.start_soon(test.scenario(bench))
-            for _ in range(bench.rng.randint(1, longest)):
+            for _ in range(cycles):
                 await bench.edge
+                if beginning.done():
+                    break
             if beginning.done():
                 beginning.result()
             beginning.cancel()
+
+        for left in reversed(range(times)):
+            await begin(bench.rng.randint(1, longest))
             bench.forget()
             if quiet:
                 await bench.step()
+            if brief:
+                bench.shorten_resets(min(left, _RESET_CYCLES))
             await bench.reset()
-        await test.scenario(bench)
+        if last is None:
+            await test.scenario(bench)
+        else:
+            await begin(last)
 
     reset_in_mid_run.__qualname__ = reset_in_mid_run.__name__  # which results show
     return testbench(reset_in_mid_run)

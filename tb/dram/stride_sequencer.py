@@ -12,7 +12,7 @@ from cyclebound.golden.dram.request import (
     TileRequest,
 )
 from cyclebound.golden.dram.stride_sequencer import StrideSequencerModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -156,3 +156,6 @@ async def stalls_of_both_streams(bench: Bench) -> None:
         for stall in (0.1, 0.5, 0.9):
             total += await scene.play((scene.any_tile() for _ in range(8)), idle=idle, stall=stall)
     assert total > 1000
+
+
+reset_in_mid_run = interrupted(stalls_of_both_streams, last=300, brief=True)

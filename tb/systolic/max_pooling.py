@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from cyclebound.golden.systolic.max_pooling import MaxPoolingModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.systolic.two_streams import packed
 
 
@@ -78,3 +78,6 @@ async def images_in_a_row(bench: Bench) -> None:
                                window * rng.randint(1, 3) + rng.randrange(window), window, count=3,
                                offers=(rng.random() < offers for _ in itertools.count()),
                                sinks=(rng.random() < sinks for _ in itertools.count()))
+
+
+reset_in_mid_run = interrupted(images_in_a_row, last=300, brief=True)

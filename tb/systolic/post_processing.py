@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cyclebound.golden.systolic.post_processing import PostProcessingModel, Scale, requantise
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.systolic.two_streams import packed, sometimes
 
 Row = tuple[Sequence[int], Sequence[int]]  # values and bias of each column; shortcuts are random
@@ -106,3 +106,6 @@ async def rows_that_wait(bench: Bench) -> None:
         for _ in range(4):
             await scene.play(scene.rows(60), scene.scale(),
                              offers=sometimes(bench, offers), sinks=sometimes(bench, sinks))
+
+
+reset_in_mid_run = interrupted(rows_that_wait, last=300, brief=True)

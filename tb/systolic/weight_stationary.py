@@ -1,7 +1,7 @@
 """Testbench of the weight-stationary array: every output compared in every cycle."""
 
 from cyclebound.golden.systolic.output_stationary import occupancy
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.systolic.stationary_scene import StationaryScene
 
 _RANDOM_SHAPES = 12
@@ -32,3 +32,6 @@ async def occupancy_of_table_5_2(bench: Bench) -> None:
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, results that wait: the same products, later."""
     await StationaryScene(bench).stalls()
+
+
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, brief=True)
