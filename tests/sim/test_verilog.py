@@ -28,8 +28,8 @@ pytestmark = pytest.mark.unit
 
 
 SMALLER = {"noc.handshake_mesh": "late", "noc.pipelined_mesh": "pair"}  # than the first
-LARGE = {"dram.dfi_controller", "simd.accelerator", "simd.hosted_accelerator"}  # of blocks that are
-# exported one by one
+LARGE = {"dram.axi_dfi_controller", "dram.dfi_controller", "simd.accelerator",
+         "simd.hosted_accelerator"}  # of blocks that are exported one by one
 BLOCKS = [pytest.param(block, SMALLER.get(block.name, next(iter(block.configurations))),
                        id=block.name, marks=[pytest.mark.thorough] if block.name in LARGE else [])
           for block in catalogue.load()]
