@@ -28,6 +28,7 @@ pytestmark = pytest.mark.unit
 
 
 SMALLER = {"noc.handshake_mesh": "late", "noc.pipelined_mesh": "pair"}  # than the first
+<<<<<<< HEAD
 # Seconds to export: parts of them, and the simulations of the regression, are in the quick level.
 LARGE = {"dataflow.compute_unit", "dataflow.diamond", "dataflow.fabric", "dataflow.special_unit",
          "dram.axi_port", "dram.command_arbiter", "dram.command_generator", "dram.controller",
@@ -39,6 +40,10 @@ LARGE = {"dataflow.compute_unit", "dataflow.diamond", "dataflow.fabric", "datafl
          "systolic.float_output_stationary", "systolic.float_weight_stationary", "systolic.im2col",
          "systolic.input_stationary", "systolic.matmul", "systolic.max_pooling",
          "systolic.output_stationary", "systolic.weight_stationary"}
+=======
+LARGE = {"dram.axi_dfi_controller", "dram.dfi_controller", "simd.accelerator",
+         "simd.hosted_accelerator"}  # of blocks that are exported one by one
+>>>>>>> plug
 BLOCKS = [pytest.param(block, SMALLER.get(block.name, next(iter(block.configurations))),
                        id=block.name, marks=[pytest.mark.thorough] if block.name in LARGE else [])
           for block in catalogue.load()]
