@@ -91,7 +91,7 @@ BLOCKS = (
                 "rdlat": 10, "hurry": 1000}),
             "board": Configuration({**_800, "ratio": 4}),
         },
-        testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_port", quick=()),),
+        testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_dfi_controller", quick=()),),
         bounds=(
             BoundBinding("read", dfi_bounds.axi_dfi_read, probe=Probe(
                 request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"}, **_READ)),
