@@ -473,6 +473,8 @@ BLOCKS = (
             Testbench("kernels", "cyclebound.tb.simd.accelerator", observes=False, thorough=True),
             Testbench("more_kernels", "cyclebound.tb.simd.accelerator_kernels", observes=False,
                       thorough=True),
+            Testbench("snoopy", "cyclebound.tb.simd.accelerator_kernels", observes=False,
+                      tests=("snoopy_accesses",), thorough=True),
             Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses", thorough=True),
             Testbench("faults", "cyclebound.tb.simd.accelerator_faults", observes=False,
                       thorough=True),

@@ -88,19 +88,21 @@ vertex2normal = runs("vertex2normal", Policy.PAIRWISE)
 
 @testbench
 async def snoopy_accesses(bench: Bench) -> None:
-    """Each kind, with indexes in and out of its buffer and masked items, under each policy."""
+    """Each kind, with indexes in and out of its buffer and masked items.
+
+    Under one policy, and by itself: the kernel reads words of scratchpads that it has not written,
+    which are those that a kernel before it left there.
+    """
     await bench.reset()
     scene = Scene(bench)
-    for policy in Policy:
-        program = assemble(SNOOPY)
-        memory = memory_of(program)
-        rng = np.random.default_rng(bench.rng.getrandbits(32))
-        for number, words in memory.items():
-            # of a table with 333 words
-            words[...] = rng.integers(0, 400 if number == 0 else 1 << 32, words.shape,
-                                      dtype=np.uint32)
-        memory[0][:, ::9] = 1 << 20  # equal to 0 in the bits that are compared with the words'
-        before = memory[2].copy()
-        await scene.compare(program, Grid(3 * scene.machine.items, 1, scene.machine), memory,
-                            policy)
-        assert (memory[2] != before).any()
+    program = assemble(SNOOPY)
+    memory = memory_of(program)
+    rng = np.random.default_rng(bench.rng.getrandbits(32))
+    for number, words in memory.items():
+        # of a table with 333 words
+        words[...] = rng.integers(0, 400 if number == 0 else 1 << 32, words.shape, dtype=np.uint32)
+    memory[0][:, ::9] = 1 << 20  # equal to 0 in the bits that are compared with the words'
+    before = memory[2].copy()
+    await scene.compare(program, Grid(3 * scene.machine.items, 1, scene.machine), memory,
+                        Policy.UNCONSTRAINED)
+    assert (memory[2] != before).any()
