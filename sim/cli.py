@@ -399,9 +399,9 @@ def _print_claim(row: Mapping, derivation: bool) -> None:
         lines += [("from", row["first"]), ("to", f"{row['last']}, both included")]
     if row["ticks"]:
         lines.append(("counts", f"{row['unit']}: {row['ticks']}"))
-    for value in row["values"]:
-        request = "".join(f", {name} {number}" for name, number in value["request"].items())
-        lines.append((value["configuration"], f"{value['value']:,} {row['unit']}{request}"))
+    for one in row["values"]:
+        request = "".join(f", {name} {number}" for name, number in one["request"].items())
+        lines.append((one["configuration"], f"{one['value']:,} {row['unit']}{request}"))
     if derivation:
         lines.append(("derivation", row["derivation"]))
     lines += [(f"  --set {name}=", " ".join(filter(None, (

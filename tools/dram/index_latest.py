@@ -88,7 +88,7 @@ def _from(part: Part, legal: tuple[int, ...], reads: int, groups: Iterable[tuple
 
     ``legal``: times of the next four, as far as nRRD_S and the window say.
     """
-    groups = [cycle if cycle[1] or cycle[2] else (0, 0, 0) for cycle in groups]
+    groups = [group if group[1] or group[2] else (0, 0, 0) for group in groups]
     left = sum(waits + absent for _, waits, absent in groups)
     time = max(legal[0], min((own for own, waits, absent in groups if waits or absent), default=0))
     window, least = [], 0
