@@ -20,8 +20,9 @@ WRONG = {
     "nonsense": r"No such command 'nonsense'. See `cyclebound --help`.",
     "regress --bogus": r"No such option: --bogus.* See `cyclebound regress --help`.",
     "run noc.arbiter --test nothing": r"no test of noc.arbiter's testbench cycle 'nothing'; known "
-                                      r"are all_always_ask, [a-z_, ]*random_requests_and_stalls, "
-                                      r"reset_in_mid_run",
+                                      r"are all_always_ask, any_who_ask_at_once, "
+                                      r"others_wait_for_a_winner_that_stalls, "
+                                      r"random_requests_and_stalls, reset_in_mid_run",
     "list --bogus": r"No such option: --bogus.* See `cyclebound list --help`.",
     "bound": r"Missing argument 'BLOCK'. See `cyclebound bound --help`.",
     "bound noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
