@@ -161,7 +161,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="answers",
-                quick=1,
+                quick=0,
                 says="each request is taken within as many cycles as there are ports, and answered "
                      "within a miss's time, once, a load with the last word that was stored; "
                      "no other port is answered",

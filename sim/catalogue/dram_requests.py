@@ -123,7 +123,11 @@ BLOCKS = (
         summary="one burst for each index of an indexed request, one index in a cycle",
         component=IndexIterator,
         configurations={"paper": Configuration({}, domain={"indexes": range(41)})},
-        testbenches=(Testbench("cycle", "cyclebound.tb.dram.index_iterator"),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dram.index_iterator"),
+            Testbench("work_group", "cyclebound.tb.dram.index_iterator", quick=(),
+                      tests=("a_work_group_of_indexes",)),
+        ),
         bounds=(
             BoundBinding("burst", bounds.index_burst, probe=Probe(
                 start=f"indexes.valid & indexes.ready & {_LEGAL}",

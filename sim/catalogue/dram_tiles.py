@@ -49,6 +49,7 @@ BLOCKS = (
         properties=(
             Property(
                 name="timing",
+                quick=0,
                 says="the first burst is on offer in the seventh cycle after a tile's, and one in "
                      "every cycle until the last is taken; none is withdrawn or changed while it "
                      "waits",

@@ -377,8 +377,7 @@ BLOCKS = (
             name: Configuration({"machine": machine}) for name, machine in _MACHINES.items()
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.simd.compute_unit", quick=("small",),
-                      observes=False),
+            Testbench("cycle", "cyclebound.tb.simd.compute_unit", quick=(), observes=False),
             Testbench("kernels", "cyclebound.tb.simd.compute_unit", quick=(), observes=False,
                       tests=("installed_kernels", "faults_stop_a_kernel_and_the_next_one_runs")),
             Testbench("intervals", "cyclebound.tb.simd.compute_unit_intervals",
