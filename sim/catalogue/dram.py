@@ -48,7 +48,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.controller", quick=("2bg",)),
             Testbench("banks", "cyclebound.tb.dram.controller", quick=(),
-                      tests=("ends_of_banks", "banks_and_rows", "back_to_back", "slow_indexes")),
+                      tests=("ends_of_banks", "banks_and_rows", "slow_indexes")),
             Testbench("indexed", "cyclebound.tb.dram.controller_indexed", quick=()),
             Testbench("harness", "cyclebound.tb.dram.controller_harness",
                       top=DramControllerHarness, max_cycles=50_000_000, checker=pins, quick=(),
