@@ -1,6 +1,7 @@
 """Wishbone: its interface, and what stands between it and a block's streams or memory paths.
 
-Part of the shells around exported Verilog, whose tests cover it (tests/sim/test_wishbone.py).
+Part of the shells around exported Verilog, whose model (golden/wishbone.py) and tests
+(tests/sim/test_wishbone.py), with a testbench of their own, cover it.
 
 Ref: Wishbone B4, sections 2.2, 3.2 (standard cycles) and 5.2 (a pipelined master before them).
 """

@@ -74,7 +74,7 @@ class Timed:
 @dataclass
 class _Slot:
     """``ready``: from when on its work-group may issue; None: it has none. ``trace``: of its
-    phases so far, if somebody wants it."""
+    phases so far, if it is given."""
 
     group: WorkGroup | None = None
     ready: int | None = None

@@ -1,6 +1,7 @@
 """`mem_idx` and `mem_data` of one lane, which compare themselves with the words that pass.
 
-Part of the compute unit, whose model, testbench and tests cover it.
+Part of the compute unit, whose model, testbench and tests cover it; by itself it is driven in
+tests/simd/test_snoop_registers.py.
 
 A register file is extended with content-addressable memories (Sim-D, section 3.2.3): each item's
 index is compared with those of all words on a bus, and its data is taken from there or goes there.

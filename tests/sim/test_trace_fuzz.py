@@ -285,4 +285,4 @@ def test_broken_traces(tmp_path, suffix, rounds):
     print(f"{suffix}: {looked} inputs, {refused} refused, {killed} ended their process")
     assert not wrong
     assert len(rounds) // 20 < refused < len(rounds) * 19 // 20
-    assert killed < max(5, len(rounds) // 100)  # by the FST library
+    assert killed <= len(rounds) // 100  # by the FST library
