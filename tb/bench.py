@@ -45,6 +45,8 @@ class Bench:
     domain : dict[str, tuple[int, int]]
         For each parameter of a request, the least and the greatest value that an exhaustive test
         has to cover; empty if this configuration states no domain.
+    seed : int
+        Of the job.
     rng : random.Random
         Seeded by the job's seed and the test's name.
     cycle : int
@@ -61,7 +63,8 @@ class Bench:
         self.domain: dict[str, tuple[int, int]] = {
             key: (low, high) for key, (low, high) in job["domain"].items()}
         self.inputs, self.outputs = Bus(job["fields"]["inputs"]), Bus(job["fields"]["outputs"])
-        self.rng = random.Random(f"{job['seed']}/{name}")
+        self.seed = job["seed"]
+        self.rng = random.Random(f"{self.seed}/{name}")
         self.cycle = self.compared = 0
         self.max_cycles: int = job["max_cycles"]
         self._mutant: int = job.get("mutant", 0)

@@ -473,7 +473,7 @@ BLOCKS = (
             Testbench("more_kernels", "cyclebound.tb.simd.accelerator_kernels", observes=False,
                       thorough=True),
             Testbench("snoopy", "cyclebound.tb.simd.accelerator_kernels", observes=False,
-                      tests=("snoopy_accesses",), thorough=True),
+                      tests=("snoopy_accesses",), thorough=True, seeds=5),  # policies
             Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses", thorough=True),
             Testbench("faults", "cyclebound.tb.simd.accelerator_faults", observes=False,
                       thorough=True),
