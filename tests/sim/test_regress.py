@@ -204,9 +204,10 @@ def test_what_changed_between_two_runs(good, faulty, call, tmp_path):
     assert (same.returncode, same.stdout, same.stderr) == (0, "nothing changed\n", "")
     later = shutil.copytree(good[0], tmp_path / "later")
     with closing(Results(later)) as results:
-        rows = [Verdict(**row) for row in results.rows("verdict") if row["block"] == "test.good"]
-        rows[0].worst, rows[0].verdict = 9, "violated"
-        results.judged("test.good", rows[0].configuration, rows[:1])
+        row, = (Verdict(**row) for row in results.rows("verdict")
+                if (row["block"], row["configuration"]) == ("test.good", "d3"))
+        row.worst, row.verdict = 9, "violated"
+        results.judged("test.good", "d3", [row])
         wanted = Job("test.good", "d5", "cycle", 1, "")
         results.finished(wanted, Outcome(wanted.name, False, "it broke"), "")
     said = call("compare", good[0], later, "--json")
