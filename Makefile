@@ -49,7 +49,8 @@ lint: $(READY)  ## ruff and mypy
 	@mkdir -p build/types && ln -sfn ../.. build/types/cyclebound && $(BIN)/mypy
 
 lock: $(READY)  ## write constraints.txt from the packages installed now
-	@(head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable) > constraints.new
+	@$(call install,.[devices])
+	@(head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable --exclude uv) > constraints.new
 	@mv constraints.new constraints.txt
 
 clean:  ## remove the environment and all runs (not the cache of builds)

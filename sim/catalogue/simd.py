@@ -115,6 +115,7 @@ def _access(resource):
 
 
 _MACHINES = {
+    "tiny": "small lanes=2 items=8 special_units=1 scratchpad_bus=2",  # warps and passes as small
     "small": "small",
     # the stages in brackets in Sim-D's notes, and as few warps as there can be
     "short": "small decode_stages=1 execute_stages=3",
@@ -381,7 +382,7 @@ BLOCKS = (
             Testbench("kernels", "cyclebound.tb.simd.compute_unit", quick=(), observes=False,
                       tests=("installed_kernels", "faults_stop_a_kernel_and_the_next_one_runs")),
             Testbench("intervals", "cyclebound.tb.simd.compute_unit_intervals",
-                      quick=("small",)),
+                      quick=("tiny",)),
             Testbench("random", "cyclebound.tb.simd.compute_unit_random", observes=False,
                       configurations=("small", "short", "one_warp"), thorough=True,
                       max_cycles=100_000_000),
