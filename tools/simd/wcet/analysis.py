@@ -184,10 +184,12 @@ class Analysis:
     def upper(self) -> int:
         """Eq. 10, with refreshes: one work-group after the other. No policy takes longer."""
         bare = self.load + sum(self.routes[kind].cost + 1 for kind in self.kinds)
-        clocks = bare * self.clocks.compute // self.clocks.dram
-        refreshes = (clocks + STARTS[self.start] * self.part.nREFI) // (self.part.nREFI
-                                                                         - self.part.nRFC)
-        return bare + -(-refreshes * self.part.nRFC * self.clocks.dram // self.clocks.compute)
+        clocks, more, part = self.clocks, STARTS[self.start], self.part
+        lasting = (-(-bare * clocks.compute // clocks.dram) + more * part.nREFI
+                   + (part.nRFC if more else 0))
+        refreshes = lasting // (part.nREFI - part.nRFC)
+        # each delays a request of its own, which ends at an edge of the compute clock
+        return bare + refreshes * -(-part.nRFC * clocks.dram // clocks.compute)
 
     @cached_property
     def lower(self) -> int:
