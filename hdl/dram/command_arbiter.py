@@ -147,12 +147,39 @@ class CommandArbiter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         banks = self.part.banks
-        head = [each.entry for each in self.heads]
-        valid = Cat(each.valid for each in self.heads)
+        head = [queue.entry for queue in self.heads]
+        valid = Cat(queue.valid for queue in self.heads)
 
-        # -- what each head does next ----------------------------------------------------------
+        cas, conflict, activate, alone = self._next_steps(m, head, valid)
+        legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
+                                for name in ("pre", "act"))
+        legal_cas = self.legal_cas
+        turns, has_turn = self._choose(m, [cas & legal_cas, conflict & legal_pre,
+                                           activate & legal_act, alone & legal_pre])
+        do_cas, do_conflict, do_act, do_alone = self.choices
+        any_cas, _, any_act, _ = has_turn
+
+        m.d.comb += self.pop.eq(do_cas | do_alone)
+        m.d.sync += [
+            self.precharged.eq((self.precharged | do_conflict) & ~self.pop),
+            self.activated.eq((self.activated | do_act) & ~self.pop),
+        ]
+        did_act = Signal(banks)
+        m.d.sync += did_act.eq(do_act)
+
+        write, close = self._drive_pins(m, head, cas, turns, has_turn, did_act)
+        self._end_requests(m, valid, turns[0], any_cas)
+        self._hold_back(m, has_turn, write, close)
+        self._count(m, _Commands(do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act),
+                    _Legal(legal_pre, legal_act, legal_cas))
+        return m
+
+    def _next_steps(self, m, head, valid):
+        """What each head does next, as banks: read or write, precharge to make way, activate,
+        another precharge."""
         precharged, activated = self.precharged, self.activated
-        cas, conflict, activate, alone = (Signal(banks, name=f"next_{name}") for name in _KINDS)
+        cas, conflict, activate, alone = (Signal(self.part.banks, name=f"next_{name}")
+                                          for name in _KINDS)
         for i, entry in enumerate(head):
             need_pre = entry.conflict & ~precharged[i]
             need_act = entry.activate & ~activated[i]
@@ -162,15 +189,13 @@ class CommandArbiter(wiring.Component):
                 activate[i].eq(valid[i] & ~entry.alone & ~need_pre & need_act),
                 cas[i].eq(valid[i] & ~entry.alone & ~need_act),
             ]
+        return cas, conflict, activate, alone
 
-        # -- what is legal, and which of it is chosen ----------------------------------------
-        # Of each kind, who would have its turn; beside that, which kind has its turn.
-        legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
-                                for name in ("pre", "act"))
-        legal_cas = self.legal_cas
-        beyond = self.beyond
-        ready = [cas & legal_cas, conflict & legal_pre, activate & legal_act, alone & legal_pre]
-        nearer, fuller = self._orders(m, beyond)
+    def _choose(self, m, ready):
+        """For each kind the bank that has its turn among those that are ``ready``; and beside that,
+        which kind has its turn. Sets ``choices``."""
+        banks = self.part.banks
+        nearer, fuller = self._orders(m, self.beyond)
         turns = [Signal(banks, name=f"turn_{name}") for name in _KINDS]
         for turn, can, before in zip(turns, ready, (nearer, nearer, fuller, nearer), strict=True):
             # any two banks are compared whether they are ready or not, beside finding that out
@@ -180,27 +205,24 @@ class CommandArbiter(wiring.Component):
         for kind in range(4):
             m.d.comb += has_turn[kind].eq(ready[kind].any()
                                           & ~Cat(other.any() for other in ready[:kind]).any())
-        any_cas, any_conflict, any_act, any_alone = has_turn
+        _, any_conflict, any_act, any_alone = has_turn
         do_cas, do_conflict, do_act, do_alone = self.choices
         m.d.comb += [
             do_cas.eq(turn_cas), do_conflict.eq(Mux(any_conflict, turn_conflict, 0)),
             do_act.eq(Mux(any_act, turn_act, 0)), do_alone.eq(Mux(any_alone, turn_alone, 0)),
         ]
+        return turns, has_turn
 
-        # -- the heads' progress ---------------------------------------------------------------
-        m.d.comb += self.pop.eq(do_cas | do_alone)
-        m.d.sync += [
-            precharged.eq((precharged | do_conflict) & ~self.pop),
-            activated.eq((activated | do_act) & ~self.pop),
-        ]
+    def _drive_pins(self, m, head, cas, turns, has_turn, did_act):
+        """``command`` and ``issue``. Returns direction and auto-precharge of the read or write.
 
-        did_act = Signal(banks)
-        m.d.sync += did_act.eq(do_act)
-
-        # -- the pins --------------------------------------------------------------------------
-        # The column is that of the read or write that would have its turn: it need not wait for
-        # the choice among the four kinds. A row need not even wait for the choice among activates:
-        # its head stays until it is read or written, so the row is still there in the next cycle.
+        The column is that of the read or write that would have its turn: it need not wait for
+        the choice among the four kinds. A row need not even wait for the choice among activates:
+        its head stays until it is read or written, so the row is still there in the next cycle.
+        """
+        banks = self.part.banks
+        do_cas, turn_cas = self.choices[0], turns[0]
+        any_cas, any_conflict, any_act, any_alone = has_turn
         slot = Signal(range(SLOTS))
         write, close = Signal(), Signal()
         m.d.comb += [
@@ -230,10 +252,12 @@ class CommandArbiter(wiring.Component):
             self.issue.payload.bank.eq(_select(turn_cas, range(banks))),
             self.issue.payload.slot.eq(slot),
         ]
-
         m.d.comb += self.command.row.eq(_select(did_act, [entry.row for entry in head]))
+        return write, close
 
-        # -- requests --------------------------------------------------------------------------
+    def _end_requests(self, m, valid, turn_cas, any_cas):
+        """Whether nothing is under way, then refreshes; and the active pair, request by request."""
+        beyond, banks = self.beyond, self.part.banks
         m.d.comb += [self.idle.eq(~valid.any() & ~self.within),
                      self.refreshed.eq(self.refresh & self.idle & (self.rest == 0))]
         with m.If(any_cas):
@@ -241,7 +265,9 @@ class CommandArbiter(wiring.Component):
         with m.Elif(self.idle & (not self.carry)):
             m.d.sync += beyond.eq(beyond.init)
 
-        # Whatever closes a bank, or will have to, holds back the next request.
+    def _hold_back(self, m, has_turn, write, close):
+        """``rest``: whatever closes a bank, or will have to, holds back the next request."""
+        any_cas, any_conflict, any_act, any_alone = has_turn
         part = self.part
         recovery = part.nCWD + part.nBURST + part.nWR
         holds = [(any_cas & close & write, recovery + part.nRP),
@@ -254,10 +280,6 @@ class CommandArbiter(wiring.Component):
         m.d.sync += self.rest.eq(_select([~Cat(held).any(), *held],
                                          [left, *(cycles - 1 for _, cycles in holds)]))
 
-        self._count(m, _Commands(do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act),
-                    _Legal(legal_pre, legal_act, legal_cas))
-        return m
-
     def _orders(self, m, beyond):
         """By bank, as bits: the banks before it among equals; and those before it to activate.
 
@@ -269,8 +291,8 @@ class CommandArbiter(wiring.Component):
         nearer, fuller = ([Signal(banks, name=f"{name}_than_{i}") for i in range(banks)]
                           for name in ("nearer", "fuller"))
         counts = [Signal(4, name=f"count_{i}") for i in range(banks)]
-        for i, each in enumerate(self.heads):
-            m.d.comb += counts[i].eq(Mux(each.entry.close, 1, each.waiting))
+        for i, queue in enumerate(self.heads):
+            m.d.comb += counts[i].eq(Mux(queue.entry.close, 1, queue.waiting))
             for j in range(i):
                 between = beyond[i] & ~beyond[j]  # the active pair: i is ahead of the lower j
                 m.d.comb += [
@@ -289,7 +311,7 @@ class CommandArbiter(wiring.Component):
         part = self.part
         do_cas, do_pre, do_act, did_act, any_cas, any_act = commands
         legal_pre, legal_act, legal_cas = legal
-        heads = [each.entry for each in self.heads]
+        heads = [queue.entry for queue in self.heads]
         did_cas, did_pre, did_read, did_write, did_close = (
             Signal(part.banks, name=f"did_{name}")
             for name in ("cas", "pre", "read", "write", "close"))

@@ -63,59 +63,15 @@ class PacketSender(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        window, source = self.window, self.source
+        was_open, bad, always = self._follow_window(m)
+        load, ends = self._drive_link(m, was_open)
+        last, size, needs = self._cut_packet(m)
+        taking, dropping = Signal(), Signal()  # words of the transaction: to be stored, or dropped
+        to_take, stored, pop = self._take_words(m, taking, dropping)
 
-        # The window. A flit that is loaded in one cycle is on the link in the next.
-        m.d.sync += [
-            self.count.eq(Mux(self.count + 1 >= window.period, 0, self.count + 1)),
-            self.left.eq(Mux(self.count == window.offset, window.length,
-                             Mux(self.left == 0, 0, self.left - 1))),
-            self.open.eq(self.left != 0),
-        ]
-        was_open, bad, always = Signal(), Signal(), Signal()
-        m.d.sync += [
-            was_open.eq(self.open),
-            bad.eq((window.length > window.period) | (window.offset >= window.period)),
-            always.eq(window.length == window.period),
-        ]
-
-        # The link.
-        load, moved, ends = Signal(), Signal(), Signal()
-        m.d.comb += [
-            source.valid.eq(self.loaded & self.open),
-            source.payload.eq(self.flit),
-            moved.eq(source.valid & source.ready),
-            load.eq(~self.loaded | moved),
-            self.sent.eq(moved & ends),
-            self.overrun.eq(self.loaded & was_open & ~self.open),
-        ]
-        with m.If(moved):
-            m.d.sync += self.loaded.eq(0)
-
-        # The transaction: words that are not in a packet yet, and of those the next packet's.
         route, address = Signal(self.width), Signal(self.width - 1)
-        remaining, to_take = self.remaining, Signal(LENGTH_BITS)
-        last, size = Signal(), Signal(range(self.payload + 1))
-        needs = Signal(TIME_BITS + 2)  # cycles of a window that the next packet takes
-        m.d.comb += last.eq(remaining <= self.payload)
-        m.d.sync += [
-            size.eq(Mux(last, remaining, self.payload)),
-            needs.eq(size + window.crossing + HEADER_FLITS),
-        ]
-
-        stored = Signal(range(self.room + 1))
-        pop, push = Signal(), Signal()
-        m.d.sync += stored.eq(stored + push - pop)
-        self._store(m, push, pop)
-        taking, dropping = Signal(), Signal()
-        m.d.comb += [
-            self.words.ready.eq(taking & (to_take != 0) & (dropping | (stored != self.room))),
-            push.eq(self.words.valid & self.words.ready & ~dropping),
-        ]
-        with m.If(self.words.valid & self.words.ready):
-            m.d.sync += to_take.eq(to_take - 1)
-
-        of_packet, of_last, flit = self.of_packet, self.of_last, self.flit
+        remaining, of_packet, of_last, flit = (self.remaining, self.of_packet, self.of_last,
+                                               self.flit)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.transactions.ready.eq(1)
@@ -129,7 +85,7 @@ class PacketSender(wiring.Component):
             with m.State("NEED"):
                 m.next = "CHECK"
             with m.State("CHECK"):
-                wrong = bad | (remaining == 0) | (~always & (needs > window.length))
+                wrong = bad | (remaining == 0) | (~always & (needs > self.window.length))
                 m.d.comb += self.refused.eq(wrong)
                 m.d.sync += dropping.eq(wrong)
                 m.next = "BETWEEN"
@@ -168,6 +124,68 @@ class PacketSender(wiring.Component):
                         with m.If(of_last):
                             m.next = "IDLE"
         return m
+
+    def _follow_window(self, m):
+        """Where the window is: ``open`` a cycle late, as a flit that is loaded in one cycle is on
+        the link in the next. Whether it was open before, is no window, is all the time."""
+        window = self.window
+        m.d.sync += [
+            self.count.eq(Mux(self.count + 1 >= window.period, 0, self.count + 1)),
+            self.left.eq(Mux(self.count == window.offset, window.length,
+                             Mux(self.left == 0, 0, self.left - 1))),
+            self.open.eq(self.left != 0),
+        ]
+        was_open, bad, always = Signal(), Signal(), Signal()
+        m.d.sync += [
+            was_open.eq(self.open),
+            bad.eq((window.length > window.period) | (window.offset >= window.period)),
+            always.eq(window.length == window.period),
+        ]
+        return was_open, bad, always
+
+    def _drive_link(self, m, was_open):
+        """The flit on the link. Returns whether another may be loaded, and a register to be set if
+        the flit ends a transaction."""
+        source = self.source
+        load, moved, ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            source.valid.eq(self.loaded & self.open),
+            source.payload.eq(self.flit),
+            moved.eq(source.valid & source.ready),
+            load.eq(~self.loaded | moved),
+            self.sent.eq(moved & ends),
+            self.overrun.eq(self.loaded & was_open & ~self.open),
+        ]
+        with m.If(moved):
+            m.d.sync += self.loaded.eq(0)
+        return load, ends
+
+    def _cut_packet(self, m):
+        """The next packet: whether it is the last, its words, the cycles of a window it takes."""
+        last, size = Signal(), Signal(range(self.payload + 1))
+        needs = Signal(TIME_BITS + 2)
+        m.d.comb += last.eq(self.remaining <= self.payload)
+        m.d.sync += [
+            size.eq(Mux(last, self.remaining, self.payload)),
+            needs.eq(size + self.window.crossing + HEADER_FLITS),
+        ]
+        return last, size, needs
+
+    def _take_words(self, m, taking, dropping):
+        """Words from outside. Returns how many are to come, how many are stored, and the signal
+        that takes one out."""
+        to_take = Signal(LENGTH_BITS)
+        stored = Signal(range(self.room + 1))
+        pop, push = Signal(), Signal()
+        m.d.sync += stored.eq(stored + push - pop)
+        self._store(m, push, pop)
+        m.d.comb += [
+            self.words.ready.eq(taking & (to_take != 0) & (dropping | (stored != self.room))),
+            push.eq(self.words.valid & self.words.ready & ~dropping),
+        ]
+        with m.If(self.words.valid & self.words.ready):
+            m.d.sync += to_take.eq(to_take - 1)
+        return to_take, stored, pop
 
     def _store(self, m, push, pop):
         """The words, of which the oldest is read ahead."""

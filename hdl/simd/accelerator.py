@@ -106,7 +106,6 @@ class Accelerator(wiring.Component):
         self.scheduler = WorkGroupScheduler(machine=self.machine)
         self.controller = DramController(part=self.part)
         self.transfers = TransferUnit(machine=self.machine, words=self.compute.words)
-        self._queried = Signal(BufferSize)
         super().__init__({
             "mapping": In(stream.Signature(data.Layout.cast(Mapping))),
             "chip": In(Strobe(data.StructLayout({
@@ -121,56 +120,57 @@ class Accelerator(wiring.Component):
             "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
             "dq_out": Out(Strobe(DriveLayout)), "late": Out(1),
         })
+        # what the parts of `elaborate` tell each other
+        self._goes = Signal()  # the compute cycle ends with this DRAM clock
+        self._kernel = Signal(KernelLayout(machine=self.machine))  # that runs, or the last one
+        self._words = Signal(COUNT_BITS)  # of its program: whole bursts
+        self._starts = Signal()    # this is the kernel's first DRAM clock
+        self._loading = Signal()   # its program is on its way,
+        self._answered = Signal()  # and the controller has said what became of it,
+        self._arrived = Signal()   # which is in this clock that it is in place
 
     def elaborate(self, platform):
         m = Module()
-        compute, scheduler = self.compute, self.scheduler
-        controller, transfers = self.controller, self.transfers
-        stall = self.stall
-        m.submodules.compute = compute
-        m.submodules.scheduler = EnableInserter(~stall)(scheduler)
-        m.submodules.controller = controller
-        m.submodules.transfers = transfers
+        m.submodules.compute = self.compute
+        m.submodules.scheduler = EnableInserter(~self.stall)(self.scheduler)
+        m.submodules.controller = self.controller
+        m.submodules.transfers = self.transfers
 
-        # -- the clocks ------------------------------------------------------------------------
-        clock = Signal(range(len(self.steps)))
-        last = len(self.steps) - 1
-        m.d.sync += clock.eq(Mux(clock == last, 0, clock + 1))
-        goes = Signal()
-        m.d.comb += [
-            goes.eq(self._among(clock, [n for n in range(len(self.steps))
-                                        if self.steps[(n + 1) % len(self.steps)]])),
-            stall.eq(~goes),
-        ]
-        together = clock == 0
+        together = self._divide_clock(m)
+        self._run_kernel(m, together)
+        self._load_program(m)
+        self._count_cycles(m)
+        self._start_scheduler(m)
+        self._connect_units(m)
+        self._connect_slots(m)
+        self._answer_queries(m)
+        self._observe(m)
 
-        # -- a kernel --------------------------------------------------------------------------
-        kernel = Signal(KernelLayout(machine=self.machine))
-        mapped = Signal(Mapping)  # the buffer whose place the program has meanwhile
-        mapping, offers = controller.mapping, Signal()
-        words = Signal(COUNT_BITS)
-        m.d.comb += [
-            words.eq(((kernel.instructions * 2 + BURST_WORDS - 1) >> 4) << 4),
-            mapping.valid.eq(self.idle & self.mapping.valid | offers),
-            mapping.payload.eq(self.mapping.payload),
-            self.mapping.ready.eq(self.idle & mapping.ready & ~self.start.valid),
-            controller.request.payload.eq(transfers.request.payload),
-            controller.request.valid.eq(transfers.request.valid),
-            transfers.request.ready.eq(controller.request.ready),
-        ]
-        taken = self.mapping.valid & self.mapping.ready
-        with m.If(taken & (self.mapping.payload.buffer == _PROGRAM)):
-            m.d.sync += mapped.eq(self.mapping.payload)
-        m.d.comb += [
-            transfers.buffer_write.valid.eq(taken),
-            transfers.buffer_write.payload.number.eq(self.mapping.payload.buffer),
-            transfers.buffer_write.payload.size.x.eq(self.mapping.payload.x),
-            transfers.buffer_write.payload.size.y.eq(self.mapping.payload.y),
-            transfers.chip_write.valid.eq(self.chip.valid),
-            transfers.chip_write.payload.eq(self.chip.payload),
-        ]
-        starts, loading = Signal(), Signal()
-        completed, answered = controller.completion, Signal()
+        wiring.connect(m, self.controller.dq_out, wiring.flipped(self.dq_out))
+        m.d.comb += [self.command.eq(self.controller.command),
+                     self.controller.dq_in.eq(self.dq_in), self.late.eq(self.controller.late)]
+        return m
+
+    def _divide_clock(self, m):
+        """The compute clock. Returns whether a cycle of both begins now."""
+        steps = self.steps
+        clock = Signal(range(len(steps)))
+        m.d.sync += clock.eq(Mux(clock == len(steps) - 1, 0, clock + 1))
+        goes = self._goes
+        lasts = [n for n in range(len(steps)) if steps[(n + 1) % len(steps)]]
+        m.d.comb += [goes.eq(clock.matches(*lasts) if lasts else Const(0)), self.stall.eq(~goes)]
+        return clock == 0
+
+    def _run_kernel(self, m, together):
+        """A kernel from start to end. Its program is loaded through a mapping of its own, which is
+        replaced by the host's mapping of that buffer as soon as the load has begun."""
+        kernel, starts, loading = self._kernel, self._starts, self._loading
+        controller, completed = self.controller, self.controller.completion
+        mapping = controller.mapping
+        maps = Signal()  # the program's buffer, or the one whose place it had
+        replaced = self._pass_mappings(m, maps)
+        m.d.comb += [self._words.eq(((kernel.instructions * 2 + BURST_WORDS - 1) >> 4) << 4),
+                     self.begins.eq(starts)]
         with m.FSM(name="kernel"):
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(1)
@@ -179,10 +179,10 @@ class Accelerator(wiring.Component):
                                  self.fault.valid.eq(0), self.fault.payload.eq(0)]
                     m.next = "MAP"
             with m.State("MAP"):
-                m.d.comb += [offers.eq(1), mapping.payload.eq(0),
+                m.d.comb += [maps.eq(1), mapping.payload.eq(0),
                              mapping.payload.buffer.eq(_PROGRAM), mapping.payload.valid.eq(1),
                              mapping.payload.address.eq(kernel.address),
-                             mapping.payload.x.eq(words), mapping.payload.y.eq(1)]
+                             mapping.payload.x.eq(self._words), mapping.payload.y.eq(1)]
                 with m.If(mapping.ready):
                     m.next = "ALIGN"
             with m.State("ALIGN"):
@@ -194,42 +194,94 @@ class Accelerator(wiring.Component):
                 with m.If(controller.started | completed.valid):  # taken, or refused
                     m.next = "RESTORE"
             with m.State("RESTORE"):
-                m.d.comb += [loading.eq(1), offers.eq(1), mapping.payload.eq(mapped),
+                m.d.comb += [loading.eq(1), maps.eq(1), mapping.payload.eq(replaced),
                              mapping.payload.buffer.eq(_PROGRAM)]
                 with m.If(mapping.ready):
                     m.next = "LOADED"
             with m.State("LOADED"):
                 m.d.comb += loading.eq(1)
-                with m.If(completed.valid | answered):
+                with m.If(completed.valid | self._answered):
                     m.next = "RUN"
             with m.State("RUN"):
-                with m.If(scheduler.idle & transfers.quiet & goes & ~scheduler.start.valid):
+                with m.If(self.scheduler.idle & self.transfers.quiet & self._goes
+                          & ~self.scheduler.start.valid):
                     m.next = "IDLE"
-        here = Signal()  # the program is
-        m.d.comb += here.eq(loading & completed.valid & (completed.payload == Refusal.NONE))
-        with m.If(starts):
-            m.d.sync += answered.eq(0)
-        with m.Elif(loading & completed.valid):
-            m.d.sync += [answered.eq(1), self.loaded.eq(here)]
-            with m.If(~here):
-                m.d.sync += [self.fault.valid.eq(1), self.fault.payload.cause.eq(Cause.LOAD)]
-        with m.If(starts):  # the program, as a tile
-            payload = controller.request.payload
-            m.d.comb += [controller.request.valid.eq(1), payload.eq(0),
-                         payload.buffer.eq(_PROGRAM), payload.words.eq(words),
-                         payload.count.eq(1), payload.destination.eq(Destination.SCRATCHPAD)]
-        m.d.comb += self.begins.eq(starts)
-        self._count(m, starts, goes, scheduler)
-        self._program(m, loading)
 
-        # -- the scheduler starts in the compute cycle in which the program is there ---------------
-        told, offered = Signal(), Signal()
-        with m.If(starts):
-            m.d.sync += told.eq(0)
-        with m.Elif(goes & offered):
-            m.d.sync += told.eq(1)
+    def _pass_mappings(self, m, maps):
+        """The host's mappings, to the controller and the transfer unit. Returns the one whose
+        place the program takes."""
+        mapping, transfers = self.controller.mapping, self.transfers
         m.d.comb += [
-            offered.eq((here | self.loaded) & ~told & ~self.idle),
+            mapping.valid.eq(self.idle & self.mapping.valid | maps),
+            mapping.payload.eq(self.mapping.payload),
+            self.mapping.ready.eq(self.idle & mapping.ready & ~self.start.valid),
+        ]
+        taken = self.mapping.valid & self.mapping.ready
+        replaced = Signal(Mapping)
+        with m.If(taken & (self.mapping.payload.buffer == _PROGRAM)):
+            m.d.sync += replaced.eq(self.mapping.payload)
+        m.d.comb += [
+            transfers.buffer_write.valid.eq(taken),
+            transfers.buffer_write.payload.number.eq(self.mapping.payload.buffer),
+            transfers.buffer_write.payload.size.x.eq(self.mapping.payload.x),
+            transfers.buffer_write.payload.size.y.eq(self.mapping.payload.y),
+            transfers.chip_write.valid.eq(self.chip.valid),
+            transfers.chip_write.payload.eq(self.chip.payload),
+        ]
+        return replaced
+
+    def _load_program(self, m):
+        """The program, as a tile: two instructions in a beat of DRAM. A refusal is a fault."""
+        starts, loading, arrived = self._starts, self._loading, self._arrived
+        controller, transfers = self.controller, self.transfers
+        request, completed = controller.request, controller.completion
+        m.d.comb += [
+            request.payload.eq(transfers.request.payload),
+            request.valid.eq(transfers.request.valid),
+            transfers.request.ready.eq(request.ready),
+        ]
+        with m.If(starts):
+            m.d.comb += [request.valid.eq(1), request.payload.eq(0),
+                         request.payload.buffer.eq(_PROGRAM),
+                         request.payload.words.eq(self._words),
+                         request.payload.count.eq(1),
+                         request.payload.destination.eq(Destination.SCRATCHPAD)]
+        deliver, program = controller.deliver, self.compute.program
+        m.d.comb += [
+            program.valid.eq(loading & deliver.valid),
+            program.payload.index.eq(deliver.payload.targets[0] >> 2),
+            program.payload.enable.eq(-1),
+            program.payload.words.eq(deliver.payload.words),
+        ]
+        m.d.comb += arrived.eq(loading & completed.valid & (completed.payload == Refusal.NONE))
+        with m.If(starts):
+            m.d.sync += self._answered.eq(0)
+        with m.Elif(loading & completed.valid):
+            m.d.sync += [self._answered.eq(1), self.loaded.eq(arrived)]
+            with m.If(~arrived):
+                m.d.sync += [self.fault.valid.eq(1), self.fault.payload.cause.eq(Cause.LOAD)]
+
+    def _count_cycles(self, m):
+        """Compute cycles of a kernel, from its first to the one in which nothing is left."""
+        counting, scheduler = Signal(), self.scheduler
+        with m.If(self._starts):
+            m.d.sync += [self.cycles.eq(self._goes), counting.eq(1)]
+        with m.Elif(counting & self._goes):
+            with m.If((self.loaded | self.fault.valid) & scheduler.idle & ~scheduler.start.valid):
+                m.d.sync += counting.eq(0)
+            with m.Else():
+                m.d.sync += self.cycles.eq(self.cycles + 1)
+
+    def _start_scheduler(self, m):
+        """The scheduler starts in the compute cycle in which the program has arrived."""
+        compute, scheduler, transfers = self.compute, self.scheduler, self.transfers
+        kernel, started, offered = self._kernel, Signal(), Signal()
+        with m.If(self._starts):
+            m.d.sync += started.eq(0)
+        with m.Elif(self._goes & offered):
+            m.d.sync += started.eq(1)
+        m.d.comb += [
+            offered.eq((self._arrived | self.loaded) & ~started & ~self.idle),
             scheduler.start.valid.eq(offered),
             scheduler.start.payload.grid.eq(kernel.grid),
             scheduler.start.payload.policy.eq(kernel.policy),
@@ -237,50 +289,40 @@ class Accelerator(wiring.Component):
             compute.length.eq(kernel.instructions),
             compute.exclusive.eq(kernel.policy.matches(COMPUTE, HOLD)),
             compute.hold.eq(kernel.policy == HOLD),
-            compute.stall.eq(stall), transfers.stall.eq(stall),
             transfers.grid.eq(kernel.grid),
         ]
-        self._couple(m, goes)
 
-        # -- pins ------------------------------------------------------------------------------
-        wiring.connect(m, controller.dq_out, wiring.flipped(self.dq_out))
-        m.d.comb += [self.command.eq(controller.command), controller.dq_in.eq(self.dq_in),
-                     self.late.eq(controller.late)]
-        return m
-
-    @staticmethod
-    def _among(value, numbers):
-        return value.matches(*numbers) if numbers else Const(0)
-
-    def _count(self, m, starts, goes, scheduler):
-        """Compute cycles of a kernel, from its first to the one in which nothing is left."""
-        counting = Signal()
-        with m.If(starts):
-            m.d.sync += [self.cycles.eq(goes), counting.eq(1)]
-        with m.Elif(counting & goes):
-            with m.If((self.loaded | self.fault.valid) & scheduler.idle & ~scheduler.start.valid):
-                m.d.sync += counting.eq(0)
-            with m.Else():
-                m.d.sync += self.cycles.eq(self.cycles + 1)
-
-    def _program(self, m, loading):
-        """Two instructions in a beat of DRAM."""
-        deliver, program = self.controller.deliver, self.compute.program
-        m.d.comb += [
-            program.valid.eq(loading & deliver.valid),
-            program.payload.index.eq(deliver.payload.targets[0] >> 2),
-            program.payload.enable.eq(-1),
-            program.payload.words.eq(deliver.payload.words),
-        ]
-
-    def _couple(self, m, goes):
-        """Compute unit, scheduler, transfer unit and controller."""
+    def _connect_units(self, m):
+        """Work-groups from the scheduler to the compute unit, its accesses to the transfer unit,
+        and the transfer unit's tiles to the controller."""
         compute, scheduler = self.compute, self.scheduler
         controller, transfers = self.controller, self.transfers
+        m.d.comb += [
+            compute.stall.eq(self.stall), transfers.stall.eq(self.stall),
+            scheduler.stop.eq(compute.fault.valid),
+            compute.launch.valid.eq(scheduler.launch.valid),
+            compute.launch.payload.eq(scheduler.launch.payload),
+            transfers.access.valid.eq(compute.access.valid),
+            transfers.access.payload.eq(compute.access.payload),
+            transfers.index_write.valid.eq(compute.index_write.valid),
+            transfers.index_write.payload.eq(compute.index_write.payload),
+            transfers.begin.eq(scheduler.begin),
+            transfers.completed.valid.eq(controller.completion.valid),
+            transfers.completed.payload.eq(controller.completion.payload),
+            transfers.started.eq(controller.started),
+            controller.store.eq(transfers.store),
+        ]
+        wiring.connect(m, controller.deliver, transfers.deliver)
+        wiring.connect(m, controller.fetch, transfers.fetch)
+        wiring.connect(m, transfers.indexes, controller.indexes)
+
+    def _connect_slots(self, m):
+        """For each slot: its accesses and their ends, as the scheduler wants them."""
+        compute, transfers = self.compute, self.transfers
         for slot in range(SLOTS):
-            event, over = scheduler.events[slot], Signal(name=f"over_{slot}")
+            event, over = self.scheduler.events[slot], Signal(name=f"over_{slot}")
             completion = transfers.completion[slot]
-            with m.If(goes):
+            with m.If(self._goes):
                 m.d.sync += over.eq(completion.valid)
             access = compute.access.payload
             mine = compute.access.valid & (access.slot == slot)
@@ -294,21 +336,22 @@ class Accelerator(wiring.Component):
                 transfers.active[slot].eq(compute.active[slot]),
             ]
             wiring.connect(m, transfers.transfer[slot], compute.transfer[slot])
+
+    def _answer_queries(self, m):
+        """Sizes of buffers for the compute unit, a compute cycle after it asks."""
+        query, queried = self.compute.buffer_query, Signal(BufferSize)
+        m.d.comb += self.transfers.query.eq(query.buffer)
+        with m.If(self._goes):
+            m.d.sync += [queried.x.eq(self.transfers.queried.x),
+                         queried.y.eq(self.transfers.queried.y)]
+        m.d.comb += [query.x.eq(queried.x), query.y.eq(queried.y)]
+
+    def _observe(self, m):
+        """The observers' ports, and the compute unit's fault."""
+        compute, scheduler = self.compute, self.scheduler
         m.d.comb += [
-            scheduler.stop.eq(compute.fault.valid),
-            compute.launch.valid.eq(scheduler.launch.valid),
-            compute.launch.payload.eq(scheduler.launch.payload),
             self.launch.valid.eq(scheduler.launch.valid),
             self.launch.payload.eq(scheduler.launch.payload),
-            transfers.access.valid.eq(compute.access.valid),
-            transfers.access.payload.eq(compute.access.payload),
-            transfers.index_write.valid.eq(compute.index_write.valid),
-            transfers.index_write.payload.eq(compute.index_write.payload),
-            transfers.begin.eq(scheduler.begin),
-            transfers.completed.valid.eq(controller.completion.valid),
-            transfers.completed.payload.eq(controller.completion.payload),
-            transfers.started.eq(controller.started),
-            controller.store.eq(transfers.store),
             self.access.valid.eq(compute.access.valid),
             self.access.payload.eq(compute.access.payload.slot),
             self.scratchpad.eq(compute.access.payload.scratchpad),
@@ -317,22 +360,13 @@ class Accelerator(wiring.Component):
             self.begin.eq(scheduler.begin),
             self.busy.eq(compute.occupied),
         ]
-        computing, first, commit = Signal(SLOTS), Signal(SLOTS), compute.commit
-        m.d.comb += [first.eq(commit.valid << commit.payload.slot),
-                     self.first.eq(first & ~computing)]
-        with m.If(goes):
+        computing, commits, commit = Signal(SLOTS), Signal(SLOTS), compute.commit
+        m.d.comb += [commits.eq(commit.valid << commit.payload.slot),
+                     self.first.eq(commits & ~computing)]
+        with m.If(self._goes):
             over = ((compute.access.valid << compute.access.payload.slot)
                     | (compute.ended.valid << compute.ended.payload.slot))
             m.d.sync += computing.eq(Mux(compute.fault.valid | compute.start, 0,
-                                         (computing | first) & ~over))
-        wiring.connect(m, controller.deliver, transfers.deliver)
-        wiring.connect(m, controller.fetch, transfers.fetch)
-        wiring.connect(m, transfers.indexes, controller.indexes)
-        with m.If(goes & compute.fault.valid & ~self.fault.valid):
+                                         (computing | commits) & ~over))
+        with m.If(self._goes & compute.fault.valid & ~self.fault.valid):
             m.d.sync += [self.fault.valid.eq(1), self.fault.payload.eq(compute.fault.payload)]
-        query = compute.buffer_query
-        m.d.comb += transfers.query.eq(query.buffer)
-        with m.If(goes):
-            m.d.sync += [self._queried.x.eq(transfers.queried.x),
-                         self._queried.y.eq(transfers.queried.y)]
-        m.d.comb += [query.x.eq(self._queried.x), query.y.eq(self._queried.y)]

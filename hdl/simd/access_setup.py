@@ -24,7 +24,17 @@ __all__ = ["AccessSetup", "BufferSize", "JobLayout", "ScratchpadBuffer"]
 
 _SIGNED = 34  # an offset of 32 bits with a sign, times four
 _CHIP = SCRATCHPAD_WORDS.bit_length()
-_FEW = SCALARS.bit_length()
+_SCALAR = SCALARS.bit_length()
+_KINDS = {  # instructions that are set up alike
+    "linear": ("ldglin", "stglin"),
+    "tile": ("ldg2sptile", "stg2sptile"),
+    "snoopy_buffer": ("ldgbidx", "stgbidx", "ldspbidx", "stspbidx"),
+    "snoopy_tile": ("ldgcidx", "stgcidx"),
+    "indexed": ("ldgidxit", "stgidxit"),
+    "scalars": ("sldg", "sldsp"),
+    "scratchpad_linear": ("ldsplin", "stsplin"),
+    "scratchpad_scalars": ("sldsp",),
+}
 
 
 class BufferSize(data.Struct):
@@ -68,7 +78,7 @@ class JobLayout(data.Struct):
     destination: 2
     indexed: 1
     scalars: 1
-    end: _FEW
+    end: _SCALAR
     cam: 1
     register: 7
     split: 1
@@ -114,166 +124,189 @@ class AccessSetup(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        access, grid, machine = self.access.payload, self.grid, self.machine
+        access = self.access.payload
+        kinds = {kind: access.opcode.matches(*(OPCODES[name] for name in names))
+                 for kind, names in _KINDS.items()}
 
-        def named(*names):
-            return access.opcode.matches(*(OPCODES[name] for name in names))
+        # The number at the end of a name: how many clocks it follows ``access``.
+        tile_1 = self._wanted_tile(m, kinds)
+        scalar_lines_1 = self._lines_of_scalars(m)
+        unclipped = kinds["scalars"] | kinds["snoopy_tile"]
+        kinds_1 = {kind: _delayed(m, is_kind, 1, f"{kind}_after") for kind, is_kind in (
+            ("unclipped", unclipped), ("scratchpad_scalars", kinds["scratchpad_scalars"]),
+            ("snoopy_tile", kinds["snoopy_tile"]))}
+        access_1 = _delayed(m, access, 1, "access_after")
+        cut_2 = self._clip(m, kinds_1, access_1, tile_1, scalar_lines_1)
 
-        def later(value, cycles, name):
-            for number in range(cycles):
-                kept = Signal(value.shape() if hasattr(value, "shape") else len(value),
-                              name=f"{name}_{number}", reset_less=name != "valid")
-                m.d.sync += kept.eq(value)
-                value = kept
-            return value
+        tile_2 = _delayed(m, tile_1, 1, "tile_after")
+        chip_2 = _delayed(m, self.chip, 2, "chip_after")
+        products_3 = self._multiply(m, tile_2, cut_2, chip_2)
 
-        # 1: the tile as it is wanted, in its buffer.
-        tile = named("ldg2sptile", "stg2sptile")
-        linear = named("ldglin", "stglin")
-        local = named("ldsplin", "stsplin")
-        some = named("ldgcidx", "stgcidx")
-        whole = named("ldgbidx", "stgbidx", "ldspbidx", "stspbidx")
-        indexed = named("ldgidxit", "stgidxit")
-        few = named("sldg", "sldsp")
-        shape = Signal(data.StructLayout({
+        cut_3 = Signal.like(cut_2)
+        m.d.sync += cut_3.eq(cut_2)
+        tile_3 = _delayed(m, tile_2, 1, "tile_of_job")
+        access_3 = _delayed(m, access_1, 2, "access_of_job")
+        chip_3 = _delayed(m, chip_2, 1, "chip_of_job")
+        kinds_3 = {kind: _delayed(m, is_kind, 3, kind) for kind, is_kind in kinds.items()
+                   if kind != "linear"}
+        self._describe(m, kinds_3, access_3, tile_3, cut_3, chip_3, products_3)
+
+        m.d.comb += [self.job.valid.eq(_delayed(m, self.access.valid, 4, "valid")),
+                     self.slot.eq(_delayed(m, access.slot, 4, "slot"))]
+        return m
+
+    def _wanted_tile(self, m, kinds):
+        """The tile that the access asks for, wherever its buffer ends."""
+        access, grid = self.access.payload, self.grid
+        tile = Signal(data.StructLayout({
             "left": signed(_SIGNED), "top": signed(_SIGNED), "words": 32, "count": 32,
             "limit_x": COUNT_BITS, "limit_y": COUNT_BITS, "pitch": TARGET_BITS, "shift": 4,
             "from_chip": 1, "wide": 1}))
-        lines = self.grid.y - access.group_y
-        height = (machine.items >> grid.width)
+        lines_left = grid.y - access.group_y
+        height = self.machine.items >> grid.width
         m.d.sync += [
-            shape.left.eq(access.x), shape.top.eq(access.y),
-            shape.limit_x.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x)),
-            shape.limit_y.eq(Mux(access.scratchpad, self.chip.y, self.buffer.y)),
-            shape.words.eq(1 << grid.width), shape.count.eq(height),
-            shape.pitch.eq(1 << (grid.width + access.width)),
-            shape.shift.eq(grid.width + access.width), shape.from_chip.eq(tile),
-            shape.wide.eq(0),
+            tile.left.eq(access.x), tile.top.eq(access.y),
+            tile.limit_x.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x)),
+            tile.limit_y.eq(Mux(access.scratchpad, self.chip.y, self.buffer.y)),
+            tile.words.eq(1 << grid.width), tile.count.eq(height),
+            tile.pitch.eq(1 << (grid.width + access.width)),
+            tile.shift.eq(grid.width + access.width), tile.from_chip.eq(kinds["tile"]),
+            tile.wide.eq(0),
         ]
-        with m.If(linear):
+        with m.If(kinds["linear"]):
             m.d.sync += [
-                shape.left.eq((access.x + access.group_x) << access.width),
-                shape.top.eq(access.y + access.group_y),
-                shape.words.eq(1 << (grid.width + access.width)),
-                shape.count.eq(Mux(lines < height, lines, height)),
+                tile.left.eq((access.x + access.group_x) << access.width),
+                tile.top.eq(access.y + access.group_y),
+                tile.words.eq(1 << (grid.width + access.width)),
+                tile.count.eq(Mux(lines_left < height, lines_left, height)),
             ]
-        with m.If(tile):
-            m.d.sync += [shape.words.eq(self.chip.x), shape.count.eq(self.chip.y),
-                         shape.pitch.eq(self.chip.x)]
-        with m.If(whole):
-            m.d.sync += [shape.left.eq(0), shape.top.eq(0),
-                         shape.words.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x)),
-                         shape.count.eq(Mux(access.scratchpad, self.chip.y, self.buffer.y)),
-                         shape.pitch.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x))]
-        with m.If(few):
-            wide = ~access.scratchpad & (access.count > self.buffer.x)
-            m.d.sync += [shape.words.eq(Mux(access.scratchpad, access.sd_words, access.count)),
-                         shape.count.eq(1), shape.pitch.eq(self.buffer.x), shape.wide.eq(wide)]
+        with m.If(kinds["tile"]):
+            m.d.sync += [tile.words.eq(self.chip.x), tile.count.eq(self.chip.y),
+                         tile.pitch.eq(self.chip.x)]
+        with m.If(kinds["snoopy_buffer"]):
+            m.d.sync += [tile.left.eq(0), tile.top.eq(0),
+                         tile.words.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x)),
+                         tile.count.eq(Mux(access.scratchpad, self.chip.y, self.buffer.y)),
+                         tile.pitch.eq(Mux(access.scratchpad, self.chip.x, self.buffer.x))]
+        with m.If(kinds["scalars"]):
+            wide = ~access.scratchpad & (access.count > self.buffer.x)  # several lines of DRAM
+            m.d.sync += [tile.words.eq(Mux(access.scratchpad, access.sd_words, access.count)),
+                         tile.count.eq(1), tile.pitch.eq(self.buffer.x), tile.wide.eq(wide)]
             with m.If(wide):
-                m.d.sync += shape.words.eq(self.buffer.x)
-        with m.If(some):
-            m.d.sync += [shape.words.eq(access.sd_words), shape.count.eq(access.sd_period_cnt),
-                         shape.pitch.eq(self.buffer.x)]
+                m.d.sync += tile.words.eq(self.buffer.x)
+        with m.If(kinds["snoopy_tile"]):
+            m.d.sync += [tile.words.eq(access.sd_words), tile.count.eq(access.sd_period_cnt),
+                         tile.pitch.eq(self.buffer.x)]
+        return tile
 
-        # Lines of a buffer that hold so many words: a table, read meanwhile.
-        few_bits = ceil_log2(SCALARS)
+    def _lines_of_scalars(self, m):
+        """Lines of the DRAM buffer that hold ``access.count`` words: a quotient, from a table."""
         m.submodules.lines_of = table = Memory(
-            shape=unsigned(_FEW), depth=SCALARS * SCALARS,
+            shape=unsigned(_SCALAR), depth=SCALARS * SCALARS,
             init=[-(-(count + 1) // across) if across else 0
                   for across in range(SCALARS) for count in range(SCALARS)])
         lines_of = table.read_port()
-        m.d.comb += lines_of.addr.eq(Cat((access.count - 1)[:few_bits],
-                                         self.buffer.x[:few_bits]))
+        bits = ceil_log2(SCALARS)
+        m.d.comb += lines_of.addr.eq(Cat((self.access.payload.count - 1)[:bits],
+                                         self.buffer.x[:bits]))
+        return lines_of.data
 
-        # 2: clipped; and what cannot be clipped.
+    def _clip(self, m, kinds, access, tile, scalar_lines):
+        """The tile without what lies outside its buffer, and how much was cut above and on the
+        left. Scalars and snoopy tiles are not clipped: they are faults."""
         cut = Signal(data.StructLayout({
             "left": COUNT_BITS, "top": COUNT_BITS, "words": COUNT_BITS, "count": COUNT_BITS,
             "over_x": COUNT_BITS, "over_y": COUNT_BITS, "fault": 1}))
-        cut_3 = Signal.like(cut)
         left, right, top, bottom = (Signal(signed(_SIGNED + 2), name=name)
                                     for name in ("left", "right", "top", "bottom"))
         end_x, end_y = (Signal(signed(_SIGNED + 2), name=name) for name in ("end_x", "end_y"))
-        strict, row = later(few | some, 1, "strict"), later(named("sldsp"), 1, "of_scalars")
-        count = Mux(shape.wide, lines_of.data, shape.count)
-        kept = later(self.access.payload, 1, "kept")
+        row = kinds["scratchpad_scalars"]  # its lines are one; `_describe` finds its end
+        count = Mux(tile.wide, scalar_lines, tile.count)
         m.d.comb += [
-            left.eq(Mux(shape.left < 0, 0, shape.left)), top.eq(Mux(shape.top < 0, 0, shape.top)),
-            end_x.eq(shape.left + shape.words), end_y.eq(shape.top + count),
-            right.eq(Mux((end_x > shape.limit_x) & ~row, shape.limit_x, end_x)),
-            bottom.eq(Mux(end_y > shape.limit_y, shape.limit_y, end_y)),
+            left.eq(Mux(tile.left < 0, 0, tile.left)), top.eq(Mux(tile.top < 0, 0, tile.top)),
+            end_x.eq(tile.left + tile.words), end_y.eq(tile.top + count),
+            right.eq(Mux((end_x > tile.limit_x) & ~row, tile.limit_x, end_x)),
+            bottom.eq(Mux(end_y > tile.limit_y, tile.limit_y, end_y)),
         ]
         empty = (left >= right) | (top >= bottom)
-        beyond = Signal()
-        m.d.comb += beyond.eq(strict & ((shape.left < 0) | (shape.top < 0) | (shape.words == 0)
-                                        | ((end_x > shape.limit_x) & ~row)
-                                        | (shape.left >= shape.limit_x)
-                                        | (end_y > shape.limit_y)))
-        with m.If(row & ((kept.target + kept.sd_words) > SCALARS)):
-            m.d.comb += beyond.eq(1)
-        with m.If(later(some, 1, "some")):
+
+        fault = Signal()
+        m.d.comb += fault.eq(kinds["unclipped"]
+                             & ((tile.left < 0) | (tile.top < 0) | (tile.words == 0)
+                                | ((end_x > tile.limit_x) & ~row)
+                                | (tile.left >= tile.limit_x)
+                                | (end_y > tile.limit_y)))
+        with m.If(row & ((access.target + access.sd_words) > SCALARS)):
+            m.d.comb += fault.eq(1)
+        with m.If(kinds["snoopy_tile"]):
             # its lines are the buffer's, as far apart as those
-            with m.If((shape.count == 0) | (kept.sd_period < shape.words)
-                      | ((kept.sd_period != shape.limit_x) & (shape.count != 1))):
-                m.d.comb += beyond.eq(1)
+            with m.If((tile.count == 0) | (access.sd_period < tile.words)
+                      | ((access.sd_period != tile.limit_x) & (tile.count != 1))):
+                m.d.comb += fault.eq(1)
         m.d.sync += [
             cut.left.eq(left), cut.top.eq(top),
             cut.words.eq(Mux(empty, 0, right - left)), cut.count.eq(Mux(empty, 0, bottom - top)),
-            cut.over_x.eq(left - shape.left), cut.over_y.eq(top - shape.top),
-            cut.fault.eq(beyond),
+            cut.over_x.eq(left - tile.left), cut.over_y.eq(top - tile.top),
+            cut.fault.eq(fault),
         ]
-        wanted = later(shape, 1, "wanted")
+        return cut
 
-        # 3: products, for scratchpads; and the first word's index in its buffer, for CAMs.
-        chip = later(self.chip, 2, "chip")
-        skipped, address = Signal(TARGET_BITS), Signal(TARGET_BITS)
-        held, ends = Signal(_CHIP), Signal(_CHIP + 1)  # words of the buffer; after a row's last
+    def _multiply(self, m, tile, cut, chip):
+        """What takes a product: the words of the other side that were cut, the index of the first
+        word in its buffer, and the words of the scratchpad buffer."""
+        skipped, index = Signal(TARGET_BITS), Signal(TARGET_BITS)
+        chip_words = Signal(_CHIP)
         m.d.sync += [
-            skipped.eq(Mux(wanted.from_chip, (cut.over_y[:_CHIP] * chip.x)[:TARGET_BITS],
-                           cut.over_y << wanted.shift) + cut.over_x),
-            address.eq((cut.top * wanted.limit_x)[:TARGET_BITS] + cut.left),
-            held.eq(chip.x * chip.y),
+            skipped.eq(Mux(tile.from_chip, (cut.over_y[:_CHIP] * chip.x)[:TARGET_BITS],
+                           cut.over_y << tile.shift) + cut.over_x),
+            index.eq((cut.top * tile.limit_x)[:TARGET_BITS] + cut.left),
+            chip_words.eq(chip.x * chip.y),
         ]
-        m.d.comb += ends.eq(address[:_CHIP] + cut_3.words[:_FEW])
-        m.d.sync += cut_3.eq(cut)
-        wanted_3 = later(wanted, 1, "shape")
+        return skipped, index, chip_words
 
-        # 4: the job.
-        known = later(kept, 2, "known")
-        chip = later(chip, 1, "buffer")
-        kinds = {name: later(kind, 3, name) for name, kind in (
-            ("tile", tile), ("whole", whole), ("some", some), ("indexed", indexed), ("few", few),
-            ("local", local), ("row", named("sldsp")))}
+    def _describe(self, m, kinds, access, tile, cut, chip, products):
+        """``job``: what the memories are told, in their words."""
         job = self.job.payload
-        gap = wanted_3.limit_x - cut_3.words
+        skipped, index, chip_words = products
+        row_end = Signal(_CHIP + 1)  # of scalars from a scratchpad
+        m.d.comb += row_end.eq(index[:_CHIP] + cut.words[:_SCALAR])
+        gap = tile.limit_x - cut.words
         # words of two lines may come close that are elsewhere apart
-        apart = ((cut_3.count > 1) & (cut_3.words != wanted_3.pitch)
-                 & (wanted_3.limit_x != wanted_3.pitch))
-        cam = kinds["whole"] | kinds["some"]
+        apart = ((cut.count > 1) & (cut.words != tile.pitch) & (tile.limit_x != tile.pitch))
+        snoopy = kinds["snoopy_buffer"] | kinds["snoopy_tile"]
         m.d.sync += [
-            job.scratchpad.eq(known.scratchpad), job.write.eq(known.store),
-            job.buffer.eq(known.buffer), job.x.eq(cut_3.left), job.y.eq(cut_3.top),
-            job.words.eq(cut_3.words), job.count.eq(cut_3.count),
-            job.address.eq(chip.address + address), job.period.eq(chip.x),
-            job.base.eq(skipped), job.pitch.eq(wanted_3.pitch), job.transform.eq(known.width),
+            job.scratchpad.eq(access.scratchpad), job.write.eq(access.store),
+            job.buffer.eq(access.buffer), job.x.eq(cut.left), job.y.eq(cut.top),
+            job.words.eq(cut.words), job.count.eq(cut.count),
+            job.address.eq(chip.address + index), job.period.eq(chip.x),
+            job.base.eq(skipped), job.pitch.eq(tile.pitch), job.transform.eq(access.width),
             job.destination.eq(Destination.REGISTERS), job.indexed.eq(kinds["indexed"]),
-            job.scalars.eq(kinds["few"]), job.end.eq(known.target + Mux(
-                known.scratchpad, known.sd_words, known.count)),
-            job.cam.eq(cam), job.register.eq(known.target),
-            job.split.eq(~known.scratchpad & ~cam & ~kinds["indexed"] & apart
+            job.scalars.eq(kinds["scalars"]), job.end.eq(access.target + Mux(
+                access.scratchpad, access.sd_words, access.count)),
+            job.cam.eq(snoopy), job.register.eq(access.target),
+            job.split.eq(~access.scratchpad & ~snoopy & ~kinds["indexed"] & apart
                          & (gap < BEAT_WORDS - 1)),
-            job.restart.eq(kinds["local"] & apart & (gap < machine.scratchpad_bus - 1)),
-            job.fault.eq(cut_3.fault | (kinds["row"] & (ends > held))),
+            job.restart.eq(kinds["scratchpad_linear"] & apart
+                           & (gap < self.machine.scratchpad_bus - 1)),
+            job.fault.eq(cut.fault | (kinds["scratchpad_scalars"] & (row_end > chip_words))),
         ]
         with m.If(kinds["tile"]):
             m.d.sync += [job.destination.eq(Destination.SCRATCHPAD),
                          job.base.eq(chip.address + skipped), job.transform.eq(0)]
-        with m.If(kinds["few"]):
-            m.d.sync += [job.base.eq(known.target), job.transform.eq(0)]
+        with m.If(kinds["scalars"]):
+            m.d.sync += [job.base.eq(access.target), job.transform.eq(0)]
         with m.If(kinds["indexed"]):
             m.d.sync += [job.base.eq(0), job.transform.eq(0)]
-        with m.If(cam):
-            m.d.sync += [job.destination.eq(Destination.CAM), job.base.eq(address),
+        with m.If(snoopy):
+            m.d.sync += [job.destination.eq(Destination.CAM), job.base.eq(index),
                          job.transform.eq(0)]
-        m.d.comb += [self.job.valid.eq(later(self.access.valid, 4, "valid")),
-                     self.slot.eq(later(self.access.payload.slot, 4, "slot"))]
-        return m
+
+
+def _delayed(m, value, cycles, name):
+    """``value`` as it was so many cycles ago; of these registers only ``valid`` is reset."""
+    for number in range(cycles):
+        register = Signal(value.shape() if hasattr(value, "shape") else len(value),
+                          name=f"{name}_{number}", reset_less=name != "valid")
+        m.d.sync += register.eq(value)
+        value = register
+    return value

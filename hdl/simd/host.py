@@ -66,34 +66,8 @@ class HostInterface(wiring.Component):
             (Register.ADDRESS, 30), (Register.SIZE_X, 32), (Register.SIZE_Y, 32))}
         refused = Signal()
 
-        # -- writes: address and data are taken together, carried out, answered ----------------
-        address, word, whole = Signal(_ADDRESS_BITS), Signal(32), Signal()
-        acts, offers = Signal(), Signal()  # a write is carried out; a mapping waits
-        answers = Signal()
-        free = ~acts & ~offers & (~answers | axi.b.ready)
-        both = axi.aw.valid & axi.w.valid & free
-        m.d.comb += [axi.aw.ready.eq(both), axi.w.ready.eq(both),
-                     axi.b.valid.eq(answers)]
-        m.d.sync += acts.eq(both)
-        with m.If(both):
-            m.d.sync += [address.eq(axi.aw.addr), word.eq(axi.w.data),
-                         whole.eq(axi.w.strb.all())]
-        with m.If(answers & axi.b.ready):
-            m.d.sync += answers.eq(0)
-
-        def large(register, bits):
-            return kept[register][bits:].any()
-
-        x, y = kept[Register.SIZE_X], kept[Register.SIZE_Y]
-        chip = word[_CHIP]
-        empty = ~(kept[Register.GRID_X].any() & kept[Register.GRID_Y].any()
-                  & kept[Register.INSTRUCTIONS].any())
-        vast = (large(Register.GRID_X, _DIMENSION_BITS) | large(Register.GRID_Y, _DIMENSION_BITS)
-                | (kept[Register.INSTRUCTIONS] > INSTRUCTIONS))
-        wide = Mux(chip, large(Register.SIZE_X, _CHIP_BITS) | large(Register.SIZE_Y, _CHIP_BITS)
-                   | large(Register.ADDRESS, _CHIP_BITS),
-                   large(Register.SIZE_X, _DIMENSION_BITS) | large(Register.SIZE_Y,
-                                                                   _DIMENSION_BITS))
+        acts, offers, answers = Signal(), Signal(), Signal()  # a write, a mapping, a response
+        address, word, whole = self._take_writes(m, axi, acts, offers, answers)
         maps, starts = Signal(), Signal()
         m.d.comb += [
             maps.eq(acts & whole & (address == Register.MAP)),
@@ -105,13 +79,12 @@ class HostInterface(wiring.Component):
                     m.d.sync += signal.eq(word)
             with m.If((address == Register.STATUS) & (word & Status.REFUSED.value).any()):
                 m.d.sync += refused.eq(0)
-        widths = kept[Register.WIDTH].matches(*(width.bit_length() - 1
-                                                for width in self.machine.widths))
-        bad_map = ~self.idle | wide
-        bad_start = (~self.idle | empty | vast | ~widths | (kept[Register.POLICY] > HOLD)
-                     | kept[Register.PROGRAM][:4].any())
+        bad_map, bad_start = self._wrong(kept, word)
         with m.If((maps & bad_map) | (starts & bad_start)):
             m.d.sync += refused.eq(1)
+
+        # a mapping of a DRAM buffer takes as long as the accelerator lets it; all else is done
+        chip = word[_CHIP]
         with m.If(maps & ~bad_map & ~chip):
             m.d.sync += offers.eq(1)
         with m.Elif(self.mapping.ready):
@@ -119,15 +92,58 @@ class HostInterface(wiring.Component):
         with m.If((acts & ~(maps & ~bad_map & ~chip)) | (offers & self.mapping.ready)):
             m.d.sync += answers.eq(1)
 
-        # -- what leaves -----------------------------------------------------------------------
-        mapping, buffer = self.mapping.payload, self.chip.payload.buffer
+        self._drive(m, kept, word, mapping=offers, chip=maps & ~bad_map & chip,
+                    start=starts & ~bad_start)
+        self._read(m, axi, kept, refused)
+        return m
+
+    def _take_writes(self, m, axi, acts, offers, answers):
+        """Address and data are taken together, carried out, answered. Returns address, word, and
+        whether all bytes of it are written."""
+        address, word, whole = Signal(_ADDRESS_BITS), Signal(32), Signal()
+        free = ~acts & ~offers & (~answers | axi.b.ready)
+        taken = axi.aw.valid & axi.w.valid & free
+        m.d.comb += [axi.aw.ready.eq(taken), axi.w.ready.eq(taken),
+                     axi.b.valid.eq(answers)]
+        m.d.sync += acts.eq(taken)
+        with m.If(taken):
+            m.d.sync += [address.eq(axi.aw.addr), word.eq(axi.w.data),
+                         whole.eq(axi.w.strb.all())]
+        with m.If(answers & axi.b.ready):
+            m.d.sync += answers.eq(0)
+        return address, word, whole
+
+    def _wrong(self, kept, word):
+        """Whether a mapping, and a start, is to be refused."""
+        def large(register, bits):
+            return kept[register][bits:].any()
+
+        empty = ~(kept[Register.GRID_X].any() & kept[Register.GRID_Y].any()
+                  & kept[Register.INSTRUCTIONS].any())
+        vast = (large(Register.GRID_X, _DIMENSION_BITS) | large(Register.GRID_Y, _DIMENSION_BITS)
+                | (kept[Register.INSTRUCTIONS] > INSTRUCTIONS))
+        wide = Mux(word[_CHIP], large(Register.SIZE_X, _CHIP_BITS)
+                   | large(Register.SIZE_Y, _CHIP_BITS) | large(Register.ADDRESS, _CHIP_BITS),
+                   large(Register.SIZE_X, _DIMENSION_BITS) | large(Register.SIZE_Y,
+                                                                   _DIMENSION_BITS))
+        widths = kept[Register.WIDTH].matches(*(width.bit_length() - 1
+                                                for width in self.machine.widths))
+        bad_map = ~self.idle | wide
+        bad_start = (~self.idle | empty | vast | ~widths | (kept[Register.POLICY] > HOLD)
+                     | kept[Register.PROGRAM][:4].any())
+        return bad_map, bad_start
+
+    def _drive(self, m, kept, word, *, mapping, chip, start):
+        """To the accelerator: what the registers say, where one of the three is set."""
+        x, y = kept[Register.SIZE_X], kept[Register.SIZE_Y]
+        mapped, buffer = self.mapping.payload, self.chip.payload.buffer
         kernel = self.start.payload
         m.d.comb += [
-            self.mapping.valid.eq(offers), mapping.buffer.eq(word[:5]), mapping.valid.eq(1),
-            mapping.address.eq(kept[Register.ADDRESS]), mapping.x.eq(x), mapping.y.eq(y),
-            self.chip.valid.eq(maps & ~bad_map & chip), self.chip.payload.number.eq(word[:5]),
+            self.mapping.valid.eq(mapping), mapped.buffer.eq(word[:5]), mapped.valid.eq(1),
+            mapped.address.eq(kept[Register.ADDRESS]), mapped.x.eq(x), mapped.y.eq(y),
+            self.chip.valid.eq(chip), self.chip.payload.number.eq(word[:5]),
             buffer.address.eq(kept[Register.ADDRESS]), buffer.x.eq(x), buffer.y.eq(y),
-            self.start.valid.eq(starts & ~bad_start),
+            self.start.valid.eq(start),
             kernel.address.eq(kept[Register.PROGRAM]),
             kernel.instructions.eq(kept[Register.INSTRUCTIONS]),
             kernel.grid.x.eq(kept[Register.GRID_X]), kernel.grid.y.eq(kept[Register.GRID_Y]),
@@ -135,7 +151,8 @@ class HostInterface(wiring.Component):
             kernel.policy.eq(kept[Register.POLICY]),
         ]
 
-        # -- reads -----------------------------------------------------------------------------
+    def _read(self, m, axi, kept, refused):
+        """Reads: an address is taken, its register looked up, its value shown."""
         wanted, looks, shows = Signal(_ADDRESS_BITS), Signal(), Signal()
         idle = ~looks & (~shows | axi.r.ready)
         m.d.comb += [axi.ar.ready.eq(idle & axi.ar.valid),
@@ -161,4 +178,3 @@ class HostInterface(wiring.Component):
                         Register.GROUP_HIGH: fault.number[32:]}.items():
                     with m.Case(register.value):
                         m.d.sync += axi.r.data.eq(value)
-        return m

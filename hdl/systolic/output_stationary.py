@@ -202,7 +202,6 @@ class OutputStationaryArray(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        diagonals = self.rows + self.columns - 1
         # One submodule each. Against the same statements in this module, at 32x32, converting takes
         # 1.1 times the time, and Verilator's code runs twice as fast (0.93 times at 16x16).
         # Rows as submodules save nothing.
@@ -210,9 +209,20 @@ class OutputStationaryArray(wiring.Component):
             for j, pe in enumerate(row):
                 m.submodules[f"pe_{i}_{j}"] = pe
 
-        # A row that the sink refuses waits beside the drain, whose registers move on: what enables
-        # registers all over the array is a register, and not the sink. With one row left or none,
-        # whatever the drain takes is not a row, or it is a capture.
+        few, move = self._drain(m)
+        step = self._accept(m)
+        execute, added = self._multiply(m, step)
+        self._stream(m, step, execute, added, few, move)
+        self._offer_results(m)
+        return m
+
+    def _drain(self, m):
+        """The registers that drain sums. Returns when they take sums, and when they move.
+
+        A row that the sink refuses waits beside the drain, whose registers move on: what enables
+        registers all over the array is a register, and not the sink. With one row left or none,
+        whatever the drain takes is not a row, or it is a capture.
+        """
         few, move, capture = Signal(), Signal(), Signal()
         m.d.comb += [
             few.eq(~self.rows_left[1]),
@@ -234,8 +244,12 @@ class OutputStationaryArray(wiring.Component):
             self.runs.eq(~(due & left_over[1])),
             self.held.eq(self.results.valid & ~self.results.ready),
         ]
+        return few, move
 
-        # Operands are consumed together. Between folds, the wavefront moves without any.
+    def _accept(self, m):
+        """Operands, which are consumed together. Returns when the wavefront moves: between folds,
+        without any."""
+        diagonals = self.rows + self.columns - 1
         offered, accept, step = Signal(), Signal(), Signal()
         m.d.comb += [
             offered.eq(self.left.valid & self.top.valid),
@@ -261,10 +275,16 @@ class OutputStationaryArray(wiring.Component):
                 self.wave_first.eq(Cat(accept & ~self.in_fold, self.wave_first)),
                 self.wave_last.eq(Cat(accept & last, self.wave_last)),
             ]
+        return step
 
-        # Products are added in the cycle after, whatever the neighbours do: a fold is completed
-        # even if the next one has begun and starves. Multipliers need not know about that:
-        # what they make of operands that wait is not fresh, and they make it again.
+    def _multiply(self, m, step):
+        """By diagonal: whether its PEs multiply, and whether they add.
+
+        Products are added in the cycle after, whatever the neighbours do: a fold is completed
+        even if the next one has begun and starves. Multipliers need not know about that:
+        what they make of operands that wait is not fresh, and they make it again.
+        """
+        diagonals = self.rows + self.columns - 1
         execute, added = Signal(diagonals), Signal(diagonals)
         m.d.comb += [execute.eq(Mux(step, self.wave_valid, 0)),
                      added.eq(Mux(self.runs, self.fresh, 0))]
@@ -274,7 +294,10 @@ class OutputStationaryArray(wiring.Component):
                 self.fresh_first.eq(self.wave_first),
                 self.ending.eq(step & self.wave_last[-1]),
             ]
+        return execute, added
 
+    def _stream(self, m, step, execute, added, few, move):
+        """Operands on their way through the array, and sums on theirs."""
         # Delay streaming [Eq. 5.3]: row i and column j start i and j steps late.
         lefts = delay(m, step, self.left.payload["values"], self.skew_left)
         tops = delay(m, step, self.top.payload, self.skew_top)
@@ -296,12 +319,11 @@ class OutputStationaryArray(wiring.Component):
                     pe.below.eq(self.pes[i + 1][j].drain if i + 1 < self.rows else 0),
                 ]
 
-        # The sums leave row by row, upwards.
+    def _offer_results(self, m):
+        """The sums leave row by row, upwards."""
         m.d.comb += self.results.valid.eq(self.rows_left[0])
         for pe, register, result in zip(self.pes[0], self.waiting, self.results.payload,
                                         strict=True):
             m.d.comb += result.eq(Mux(self.held, register, pe.drain))
             with m.If(~self.held):
                 m.d.sync += register.eq(pe.drain)
-
-        return m

@@ -219,9 +219,7 @@ class StrideSequencerInside(StrideSequencerProof):
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        target, offered = self._target, self.tile.payload
-        tile, at, known = target.wanted, target.at, target.constants
-        lane = tile.address[:4]  # of the first word
+        offered = self.tile.payload
         m.d.sync += [
             Assume(~self.tile.valid | ((offered.words != 0) & (offered.count != 0)),
                    "tile without words"),
@@ -229,9 +227,23 @@ class StrideSequencerInside(StrideSequencerProof):
             Assume(~self.tile.valid | self._covered(offered), "another period"),
         ]
 
-        # What the period makes of it, if it is below 16: columns of lanes, and the tile's length.
+        narrow, length, advances, pattern = self._use_period(m)
+        walk, here = _Place("walk"), _Place("mask")
+        advance = ~self.bursts.valid | self.bursts.ready
+        self._move_ghost(m, walk, advance)
+        with m.If(advance):
+            m.d.sync += here.follows(walk)
+        self._claim_words(m, here, advance, narrow, length, pattern)
+        self._explain_walk(m, walk, narrow, length, advances, pattern)
+        return m
+
+    def _use_period(self, m):
+        """What the period makes of the tile, if it is below 16. Returns whether it is; the tile's
+        length; by how many columns lanes advance from burst to burst; and, by column of lane 0 and
+        number of the lane, which lanes have words."""
+        tile = self._target.wanted
         narrow, length = Signal(), Signal(COUNT_BITS + 4)
-        pattern, advances, first = Signal(31), Signal(4), Signal(4)
+        pattern, advances = Signal(31), Signal(4)
         columns = Cat(column < tile.words[:4] for column in range(15))
         once, twice, thrice = tile.count, tile.count << 1, tile.count + (tile.count << 1)
         lines = sum(Mux(high, Mux(low, thrice, twice), Mux(low, once, 0)) << place  # * period
@@ -240,13 +252,22 @@ class StrideSequencerInside(StrideSequencerProof):
             narrow.eq(self._periods[-1] < BURST_WORDS),
             length.eq(Mux(narrow, lines - tile.period[:4] + tile.words, tile.words)),
         ]
-        next_column = Signal(4)  # of lane 0 in the next burst
-        walk = _Place("walk")
         with m.Switch(tile.period[:4]):
             for period in range(1, 16):
                 with m.Case(period):
                     m.d.comb += [advances.eq(16 % period),
                                  pattern.eq(Cat(columns[j % period] for j in range(31)))]
+        return narrow, length, advances, pattern
+
+    def _move_ghost(self, m, walk, advance):
+        """The ghost goes with its burst."""
+        target = self._target
+        tile, at = target.wanted, target.at
+        lane, more = tile.address[:4], at.end > BURST_WORDS  # lane of the first word
+        first, next_column = Signal(4), Signal(4)  # columns of lane 0: now, and in the next burst
+        with m.Switch(tile.period[:4]):
+            for period in range(1, 16):
+                with m.Case(period):
                     with m.Switch(lane):
                         for number in range(16):
                             with m.Case(number):
@@ -255,10 +276,6 @@ class StrideSequencerInside(StrideSequencerProof):
                         for number in range(16):
                             with m.Case(number):
                                 m.d.comb += next_column.eq((number + 16) % period)
-
-        # The ghost goes with its burst.
-        more, here = at.end > BURST_WORDS, _Place("mask")
-        advance = ~self.bursts.valid | self.bursts.ready
         with m.If(target.taken):
             m.d.sync += [walk.address.eq(tile.address[4:]), walk.number.eq(0),
                          walk.lane.eq(lane), walk.column.eq(first)]
@@ -272,10 +289,11 @@ class StrideSequencerInside(StrideSequencerProof):
                          steps.eq(Mux(begins < BURST_WORDS, 1, begins >> 4))]
             m.d.sync += [walk.address.eq(walk.address + steps), walk.number.eq(walk.number + 1),
                          walk.lane.eq(begins - (steps << 4))]
-        with m.If(advance):
-            m.d.sync += here.follows(walk)
 
-        # What is claimed: of the first register with a mask; the others and the port follow it.
+    def _claim_words(self, m, here, advance, narrow, length, pattern):
+        """What is claimed: of the first register with a mask; the others and the port follow it."""
+        target = self._target
+        tile = target.wanted
         valids = [*self._valids[1:], self.bursts.valid]
         burst = self.bursts.payload
         bursts = [*zip(target.addresses[1:], target.masks[1:], target.lasts[1:], strict=True),
@@ -295,20 +313,24 @@ class StrideSequencerInside(StrideSequencerProof):
                 m.d.sync += kept.eq(before)
             m.d.sync += Assert(~valid | (Cat(burst) == kept), "burst changes on its way")
 
-        # Why: the walk. `end` and `next` are where its line ends and the next one begins.
+    def _explain_walk(self, m, walk, narrow, length, advances, pattern):
+        """Why: the walk. `end` and `next` are where its line ends and the next one begins."""
+        target = self._target
+        tile, at, constants = target.wanted, target.at, target.constants
+        lane = tile.address[:4]
         since = self.age >= 2
         facts = {
             "period": self._covered(tile),
             "words": (tile.words != 0) & (tile.count != 0) & (tile.period >= tile.words),
-            "narrow": known.narrow == narrow,
-            "reach": known.reach == tile.words + lane,
-            "three lines": known.count3 == tile.count + (tile.count << 1),
-            "short": known.short == (tile.words[:4] + lane - tile.period[:4]),
+            "narrow": constants.narrow == narrow,
+            "reach": constants.reach == tile.words + lane,
+            "three lines": constants.count3 == tile.count + (tile.count << 1),
+            "short": constants.short == (tile.words[:4] + lane - tile.period[:4]),
         }
-        later = {
-            "advances": ~narrow | (known.advances == advances),
-            "wraps": ~narrow | (known.wraps == tile.period[:4] - advances),
-            "pattern": known.pattern == Mux(narrow, pattern, (1 << 31) - 1),
+        settled = {
+            "advances": ~narrow | (constants.advances == advances),
+            "wraps": ~narrow | (constants.wraps == tile.period[:4] - advances),
+            "pattern": constants.pattern == Mux(narrow, pattern, (1 << 31) - 1),
         }
         walking = {
             "burst": walk.address == at.address,
@@ -321,10 +343,9 @@ class StrideSequencerInside(StrideSequencerProof):
             "last line": at.last_line == (narrow | (at.left == 0)),
             "one long line": ~narrow | (walk.number == 0),
         }
-        for condition, group in ((self.age != 0, facts), (since, later), (at.valid, walking)):
+        for condition, group in ((self.age != 0, facts), (since, settled), (at.valid, walking)):
             m.d.sync += [Assert(~condition | fact, f"invariant: {name}")
                          for name, fact in group.items()]
-        return m
 
     def _covers(self, m):
         m.d.sync += Cover(self._valids[0] & (self._target.wanted.count > 1),

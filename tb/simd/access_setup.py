@@ -325,3 +325,25 @@ async def the_others(bench: Bench) -> None:
     bench.declare("job")
     scene = AccessSetupScene(bench)
     await play(scene, other_cases(scene))
+
+
+@testbench
+async def every_tile_of_registers(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, linear_cases(scene, every=True))
+
+
+@testbench
+async def every_tile_of_scratchpads(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, local_cases(scene, every=True))
+    await play(scene, tile_cases(scene, every=True))
+
+
+@testbench
+async def every_snoopy_tile(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, snoopy_cases(scene, every=True))

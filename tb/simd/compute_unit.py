@@ -332,6 +332,11 @@ async def random_kernels(bench: Bench) -> None:
 
 
 @testbench
+async def a_thousand_random_kernels(bench: Bench) -> None:
+    await play(bench, range(1000, 2000))
+
+
+@testbench
 async def installed_kernels(bench: Bench) -> None:
     scene = Scene(bench)
     for name in KERNELS:

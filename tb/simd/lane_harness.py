@@ -13,3 +13,9 @@ async def every_operation(bench: Bench) -> None:
     for operation in LaneOperation:
         for count in COUNTS:
             await measure(bench, operation, count, evaluate, operands=3)
+
+
+@testbench
+async def every_operation_on_a_million_words(bench: Bench) -> None:
+    for operation in LaneOperation:
+        await measure(bench, operation, 1_000_000, evaluate, operands=3)

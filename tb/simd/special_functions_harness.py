@@ -13,3 +13,9 @@ async def every_function(bench: Bench) -> None:
     for function in SpecialFunction:
         for count in COUNTS:
             await measure(bench, function, count, evaluate)
+
+
+@testbench
+async def every_function_of_ten_million_numbers(bench: Bench) -> None:
+    for function in SpecialFunction:
+        await measure(bench, function, 10_000_000, evaluate)
