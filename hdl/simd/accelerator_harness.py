@@ -51,7 +51,7 @@ class AcceleratorHarness(wiring.Component):
     refreshed : Out(Strobe(40))
         The clock in which the last refresh was chosen that was chosen by then.
     refreshes : Out(32)
-        How many have been on the pins since reset.
+        How many were on the pins from then on, until the kernel was over.
     failed : Out(len(ACCELERATOR))
         Sticky: faults that occurred.
     """
@@ -112,10 +112,12 @@ class AcceleratorHarness(wiring.Component):
         m.d.comb += refresh.eq(accelerator.command.op == Command.REF)
         m.d.sync += [now.eq(now + 1), fresh.eq(accelerator.begins)]
         with m.If(refresh):
-            m.d.sync += [last.valid.eq(1), last.clock.eq(now - 1),
-                         self.refreshes.eq(self.refreshes + 1)]
+            m.d.sync += [last.valid.eq(1), last.clock.eq(now - 1)]
+        with m.If(refresh & ~accelerator.idle):
+            m.d.sync += self.refreshes.eq(self.refreshes + 1)
         with m.If(accelerator.begins):
-            m.d.sync += [self.began.eq(now), self.refreshed.valid.eq(last.valid | refresh),
+            m.d.sync += [self.began.eq(now), self.refreshes.eq(0),
+                         self.refreshed.valid.eq(last.valid | refresh),
                          self.refreshed.payload.eq(Mux(refresh, now - 1, last.clock))]
         with m.Elif(fresh & refresh):
             m.d.sync += [self.refreshed.valid.eq(1), self.refreshed.payload.eq(now - 1)]

@@ -115,8 +115,8 @@ class HarnessScene(AcceleratorSide):
         begin = outputs["began"].of(seen)
         if outputs["refreshed.valid"].of(seen):
             self._refreshed = [outputs["refreshed.payload"].of(seen)]
+        self.refreshes += outputs["refreshes"].of(seen)
         seen = await self.wait(self.part.nCAS + 8)  # the last words reach DRAM
-        self.refreshes = outputs["refreshes"].of(seen)
         await self.fetch()
         self._check(seen)
         self.get_buffers(program, memory)

@@ -135,7 +135,7 @@ class KernelSide:
     now : int
         DRAM clocks since reset.
     refreshes : int
-        Of the DRAM, so far.
+        Of the DRAM, so far; with a harness, those while kernels ran.
     """
 
     def __init__(self, bench: Bench) -> None:
