@@ -77,7 +77,7 @@ class DramStandIn(wiring.Component):
         burst = data.StructLayout({"read": 1, "write": 1, "address": self.columns + len(page)})
 
         # -- commands wait until their data are due: a ring, written in every cycle ------------
-        depth = 1 << ceil_log2(part.nCAS + 1)
+        self._depth = depth = 1 << ceil_log2(part.nCAS + 1)
         now = Signal(range(depth))
         m.submodules.ring = ring = Memory(shape=burst, depth=depth, init=[])
         keep = ring.write_port()
@@ -162,7 +162,8 @@ class DramWithHost(DramStandIn):
     missing : Out(1)
         A row is opened in this cycle that has no place.
     wrong : Out(1)
-        In this cycle there are words to be written and no write is due, or the reverse.
+        In this cycle there are words to be written and no write is due, or the reverse; not in
+        the first 40 after a reset.
     """
 
     def __init__(self, *, part, slots):
@@ -205,7 +206,13 @@ class DramWithHost(DramStandIn):
             m.d.sync += left.eq(BEATS - 1)
         with m.Elif(left != 0):
             m.d.sync += left.eq(left - 1)
-        m.d.comb += self.wrong.eq(self.dq_out.valid ^ (self._writes | (left != 0)))
+        # until then, the ring may have commands from before a reset
+        after = self._depth + BEATS
+        clocks = Signal(range(after + 1))
+        with m.If(clocks != after):
+            m.d.sync += clocks.eq(clocks + 1)
+        m.d.comb += self.wrong.eq((clocks == after)
+                                  & (self.dq_out.valid ^ (self._writes | (left != 0))))
         return m
 
     def _page(self, m):

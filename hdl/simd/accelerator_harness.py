@@ -19,7 +19,10 @@ from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.event_recorder import CYCLE_BITS, EventRecorder, RecordLayout
 
-__all__ = ["AcceleratorHarness"]
+__all__ = ["ROWS", "AcceleratorHarness"]
+
+ROWS = 64
+"""Rows of banks that its DRAM has places for, if nothing else is said."""
 
 _PASSED = "mapping", "chip", "start", "idle", "fault", "cycles", "command"  # the accelerator's own
 _HOSTED = "forget", "place", "put", "look", "shown"                         # the DRAM's own
@@ -56,7 +59,7 @@ class AcceleratorHarness(wiring.Component):
         Sticky: faults that occurred.
     """
 
-    def __init__(self, *, machine, part, slots=64, depth=256):
+    def __init__(self, *, machine, part, slots=ROWS, depth=256):
         self.accelerator = Accelerator(machine=machine, part=part)
         self.machine, self.part = self.accelerator.machine, self.accelerator.part
         self.dram = DramWithHost(part=self.part, slots=slots)

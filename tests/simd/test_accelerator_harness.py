@@ -115,6 +115,8 @@ def test_the_dram_keeps_words_that_come_when_they_are_due(shift):
 
     async def scenario(host):
         await host.place(1, 0, 3)
+        for _ in range(40):
+            await host.clock()
         await host.put(PART.bursts_per_row + 9, before)
         await host.clock(Command.ACT, bank=0, row=3)
         await host.clock(Command.WRA, bank=0, column=9)
