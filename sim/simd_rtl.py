@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from cyclebound.golden.dram.request import BURST_BYTES
+from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd.accelerator import Phase, Timed
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import encode
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import Memory
+from cyclebound.hdl.simd.accelerator_harness import ROWS
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Configuration, Testbench
 from cyclebound.sim.cache import key_of
@@ -39,8 +42,11 @@ Tell = Callable[[str, int, int], None]
 
 
 def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: str,
-            tell: Tell = lambda step, done, total: None, folder: Path | None = None) -> Timed:
+            tell: Tell = lambda step, done, total: None, folder: Path | None = None,
+            pins: bool = False) -> Timed:
     """Run a kernel; ``memory`` is changed in place.
+
+    The DRAM is hardware, beside the accelerator, if its rows have room for the kernel.
 
     Parameters
     ----------
@@ -50,6 +56,8 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
         Is told a step, how much of it is done, and how much there is.
     folder : Path or None
         Where the simulation keeps its files; None: a folder that is removed.
+    pins : bool
+        The DRAM is a device in Python in any case, which objects to what its data sheet forbids.
 
     Returns the time as the hardware has it; it does not count operations. Raises `UserError`, also
     for a fault.
@@ -61,22 +69,35 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
     with contextlib.ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return _simulated(program, grid, memory, machine, policy, part, tell, folder)
+        block = _block(machine, part, harness=not pins and _fits(program, part_named(part)))
+        return _simulated(block, program, grid, memory, policy, tell, folder)
 
 
-def _block(machine: str, part: str) -> Block:
+def _fits(program: Program, part: Part) -> bool:
+    """Whether the harness' DRAM has a place for each row of a program and its buffers."""
+    size = 2 * part.bursts_per_row * BURST_BYTES  # of a row of a pair of banks
+    pairs = {pair for buffer in program.buffers.values()
+             for pair in range(buffer.address // size, -(-buffer.end // size))}
+    return 2 * (len(pairs) + 1) <= ROWS
+
+
+def _block(machine: str, part: str, *, harness: bool) -> Block:
     """The accelerator in one configuration, with the testbench for a kernel of one's own.
 
-    With all its probes, so that it has the same simulator as in a regression.
+    With all its probes, or in its harness, so that it has the same simulator as in a regression.
     """
+    block = catalogue.load().find(_BLOCK)
+    testbench = Testbench("user", "cyclebound.tb.simd.accelerator_user", observes=False,
+                          max_cycles=1 << 40)
+    if harness:
+        theirs = block.testbench("harness")
+        testbench = dataclasses.replace(testbench, top=theirs.top, checker=theirs.checker)
     return dataclasses.replace(
-        catalogue.load().find(_BLOCK),
-        configurations={"own": Configuration({"machine": machine, "part": part})},
-        testbenches=(Testbench("user", "cyclebound.tb.simd.accelerator_user", observes=False,
-                               max_cycles=1 << 40),))
+        block, configurations={"own": Configuration({"machine": machine, "part": part})},
+        testbenches=(testbench,))
 
 
-def _simulated(program: Program, grid: Grid, memory: Memory, machine: str, policy: str, part: str,
+def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, policy: str,
                tell: Tell, folder: Path) -> Timed:
     folder.mkdir(parents=True, exist_ok=True)
     for old in ("ran.json", "ran.npz", "progress.json"):
@@ -90,11 +111,13 @@ def _simulated(program: Program, grid: Grid, memory: Memory, machine: str, polic
                                ("scratchpad_buffers", program.scratchpad_buffers))}}))
     content: dict[str, Any] = {str(number): words for number, words in memory.items()}
     np.savez(folder / "memory.npz", **content)
-    identity = key_of(sources(()), _BLOCK, machine, part, "user")
+    parameters = block.configuration("own")[1].parameters
+    identity = key_of(sources(()), _BLOCK, parameters, block.testbench("user").top is not None,
+                      "user")
     with followed(folder / "progress.json", tell,
                   lambda _, launched: ("work-groups", launched, grid.count)):
-        outcome = simulate(_block(machine, part), Job(_BLOCK, "own", "user", 1, str(folder),
-                                                      wall_limit=7 * 86400.0), identity=identity)
+        outcome = simulate(block, Job(_BLOCK, "own", "user", 1, str(folder),
+                                      wall_limit=7 * 86400.0), identity=identity)
     if not outcome.passed:
         raise UserError(f"the simulation failed: {outcome.reason}")
     ran = json.loads((folder / "ran.json").read_text())

@@ -1,7 +1,9 @@
 """What each harness can find: bit *i* of its output ``failed`` stands for entry *i*."""
 
-__all__ = ["BANKED_MEMORY", "DRAM_CONTROLLER", "SYSTOLIC_ARRAY"]
+__all__ = ["ACCELERATOR", "BANKED_MEMORY", "DRAM_CONTROLLER", "SYSTOLIC_ARRAY"]
 
+ACCELERATOR = ("a refresh was late", "a row was opened that the host has not placed",
+               "words without a write that is due, or a write without words", "an event was lost")
 BANKED_MEMORY = ("wrong data", "answer missing", "bound exceeded", "recorder overflow")
 DRAM_CONTROLLER = ("a request began while a bank was open", "a request was refused",
                    "a refresh was late", "bound exceeded", "recorder overflow")

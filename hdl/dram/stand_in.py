@@ -1,27 +1,29 @@
-"""A stand-in for a DRAM, in hardware: data come and go when they should, and nothing is checked.
+"""Stand-ins for a DRAM, in hardware: data come and go when they should.
 
 Part of the controller's data harness, whose files cover it: what it keeps is what
-golden/dram/controller_data.py says of memory.
+golden/dram/controller_data.py says of memory. `DramWithHost` is part of the SIMD accelerator's
+harness, whose testbench runs it against the cycle model.
 """
 
-from amaranth.hdl import Array, Cat, Module, Signal, unsigned
+from amaranth.hdl import Array, Cat, Const, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.golden.dram.request import BEAT_WORDS, BEATS, WORD_BITS
+from cyclebound.golden.dram.request import BEAT_WORDS, BEATS, BURST_WORDS, WORD_BITS
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.layouts import DriveLayout
 from cyclebound.hdl.interfaces import Strobe
 
-__all__ = ["DramStandIn"]
+__all__ = ["DramStandIn", "DramWithHost"]
 
 
 class DramStandIn(wiring.Component):
-    """Keeps the words of some rows of a DRAM; all other rows are the same ones again.
+    """Keeps the words of some rows of a DRAM; all other rows are the same ones again. It checks
+    nothing.
 
     It answers a read nCAS cycles after it, and takes the words of a write nCWD cycles after it,
     four cycles each, whatever else is on the pins.
@@ -71,14 +73,11 @@ class DramStandIn(wiring.Component):
         part, command = self.part, self.command
 
         # -- which burst a command means -------------------------------------------------------
-        rows = Array(Signal(self.rows, name=f"row_{bank}") for bank in range(part.banks))
-        with m.If(command.op == Command.ACT):
-            m.d.sync += rows[command.bank].eq(command.row)
-        burst = data.StructLayout({"read": 1, "write": 1,
-                                   "address": self.columns + self.banks + self.rows})
+        page = self._page(m)
+        burst = data.StructLayout({"read": 1, "write": 1, "address": self.columns + len(page)})
 
         # -- commands wait until their data are due: a ring, written in every cycle ------------
-        depth = 1 << ceil_log2(part.nCAS + 1)
+        self._depth = depth = 1 << ceil_log2(part.nCAS + 1)
         now = Signal(range(depth))
         m.submodules.ring = ring = Memory(shape=burst, depth=depth, init=[])
         keep = ring.write_port()
@@ -87,16 +86,18 @@ class DramStandIn(wiring.Component):
             keep.en.eq(1), keep.addr.eq(now),
             keep.data.read.eq((command.op == Command.RD) | (command.op == Command.RDA)),
             keep.data.write.eq((command.op == Command.WR) | (command.op == Command.WRA)),
-            keep.data.address.eq(Cat(command.column, command.bank, rows[command.bank])),
+            keep.data.address.eq(Cat(command.column, page)),
         ]
         # A beat is read a cycle before it is on the bus.
-        reads = self._beats(m, "read", ring, now, part.nCAS - 1)
-        writes = self._beats(m, "write", ring, now, part.nCWD)
+        reads, _ = self._beats(m, "read", ring, now, part.nCAS - 1)
+        writes, self._writes = self._beats(m, "write", ring, now, part.nCWD)
 
         # -- the words -------------------------------------------------------------------------
+        self._memories = []
         for word in range(BEAT_WORDS):
             memory = Memory(shape=unsigned(WORD_BITS), depth=1 << self.window_bits - 2, init=[])
             m.submodules[f"memory_{word}"] = memory
+            self._memories.append(memory)
             read, write = memory.read_port(), memory.write_port()
             m.d.comb += [
                 read.addr.eq(reads), self.dq_in[word].eq(read.data),
@@ -105,10 +106,20 @@ class DramStandIn(wiring.Component):
             ]
         return m
 
+    def _page(self, m):
+        """The bits of an address above the column: of the bank that is read or written, and of the
+        row that is open there."""
+        command = self.command
+        rows = Array(Signal(self.rows, name=f"row_{bank}") for bank in range(self.part.banks))
+        with m.If(command.op == Command.ACT):
+            m.d.sync += rows[command.bank].eq(command.row)
+        return Cat(command.bank, rows[command.bank])
+
     def _beats(self, m, name, ring, now, delay):
-        """The address of each beat of a burst, from ``delay`` cycles after its command on."""
+        """The address of each beat of a burst, from ``delay`` cycles after its command on; and
+        whether that is a burst's first beat."""
         port = ring.read_port()
-        kept = Signal(self.columns + self.banks + self.rows, name=f"{name}_burst")
+        kept = Signal(len(port.data.address), name=f"{name}_burst")
         beat = Signal(range(BEATS), name=f"{name}_beat")
         address = Signal(len(kept) + 2, name=f"{name}_address")
         m.d.comb += [port.addr.eq(now - (delay - 1)), address.eq(Cat(beat, kept))]
@@ -117,4 +128,112 @@ class DramStandIn(wiring.Component):
             m.d.sync += [kept.eq(port.data.address), beat.eq(1)]
         with m.Else():
             m.d.sync += beat.eq(beat + 1)
-        return address
+        return address, port.data[name]
+
+
+class DramWithHost(DramStandIn):
+    """Keeps the words of a few rows, wherever in the DRAM they are, and gives a host their content.
+
+    Commands and data take as long as with `DramStandIn`. The host says which rows there are, by
+    bank and row, in ``slots`` places; it may put and look at bursts in any cycle, but not put one
+    that is being written.
+
+    Parameters
+    ----------
+    part : Part or str
+        The DRAM, or its name.
+    slots : int
+        Rows of a bank that it has a place for: a power of two, at least 2.
+
+    Members
+    -------
+    command, dq_in, dq_out
+        As of `DramStandIn`.
+    forget : In(1)
+        From the next cycle on, no place has a row.
+    place : In(Strobe): ``slot``, ``bank``, ``row``
+        From the next cycle on, that place is of this row.
+    put : In(Strobe): ``burst``, ``words``
+        16 words into a place: ``burst`` is its number times the bursts of a row, and the column.
+    look : In
+        A burst, numbered as in ``put``; ``shown`` has its words in the next cycle.
+    shown : Out(16 words)
+        See ``look``.
+    missing : Out(1)
+        A row is opened in this cycle that has no place.
+    wrong : Out(1)
+        In this cycle there are words to be written and no write is due, or the reverse; not in
+        the first 40 after a reset.
+    """
+
+    def __init__(self, *, part, slots):
+        part = part_named(part)
+        if not isinstance(slots, int) or isinstance(slots, bool):
+            raise TypeError(f"slots must be an integer, not {slots!r}")
+        if slots < 2 or slots & slots - 1:
+            raise ValueError(f"slots must be a power of two of at least 2, not {slots}")
+        self.part, self.slots = part, slots
+        self.columns = ceil_log2(part.bursts_per_row)
+        self.window_bits = ceil_log2(BEATS * BEAT_WORDS) + self.columns + ceil_log2(slots)
+        burst = self.columns + ceil_log2(slots)
+        words = data.ArrayLayout(unsigned(WORD_BITS), BURST_WORDS)
+        wiring.Component.__init__(self, {
+            "command": In(CommandLayout(part=part)),
+            "dq_in": Out(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
+            "dq_out": In(Strobe(DriveLayout)),
+            "forget": In(1),
+            "place": In(Strobe(data.StructLayout({
+                "slot": ceil_log2(slots), "bank": ceil_log2(part.banks),
+                "row": ceil_log2(part.rows)}))),
+            "put": In(Strobe(data.StructLayout({"burst": burst, "words": words}))),
+            "look": In(burst), "shown": Out(words), "missing": Out(1), "wrong": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        for word, memory in enumerate(self._memories):
+            for beat in range(BEATS):
+                number = BEAT_WORDS * beat + word
+                write, read = memory.write_port(), memory.read_port()
+                m.d.comb += [
+                    write.addr.eq(Cat(Const(beat, 2), self.put.payload.burst)),
+                    write.data.eq(self.put.payload.words[number]), write.en.eq(self.put.valid),
+                    read.addr.eq(Cat(Const(beat, 2), self.look)),
+                    self.shown[number].eq(read.data),
+                ]
+        left = Signal(range(BEATS))
+        with m.If(self._writes):
+            m.d.sync += left.eq(BEATS - 1)
+        with m.Elif(left != 0):
+            m.d.sync += left.eq(left - 1)
+        # until then, the ring may have commands from before a reset
+        after = self._depth + BEATS
+        clocks = Signal(range(after + 1))
+        with m.If(clocks != after):
+            m.d.sync += clocks.eq(clocks + 1)
+        m.d.comb += self.wrong.eq((clocks == after)
+                                  & (self.dq_out.valid ^ (self._writes | (left != 0))))
+        return m
+
+    def _page(self, m):
+        """The place of the row that is open in the bank that is read or written."""
+        command, place = self.command, self.place.payload
+        opened = Array(Signal(range(self.slots), name=f"slot_{bank}")
+                       for bank in range(self.part.banks))
+        wanted = Cat(command.bank, command.row)
+        held = [Signal(len(wanted) + 1, name=f"held_{slot}") for slot in range(self.slots)]
+        found = Signal(self.slots)
+        m.d.comb += found.eq(Cat(row == Cat(wanted, Const(1, 1)) for row in held))
+        for slot, row in enumerate(held):
+            with m.If(self.forget):
+                m.d.sync += row.eq(0)
+            with m.Elif(self.place.valid & (place.slot == slot)):
+                m.d.sync += row.eq(Cat(place.bank, place.row, Const(1, 1)))
+        which = Signal(range(self.slots))
+        m.d.comb += which.eq(Cat(
+            Cat(found[slot] for slot in range(self.slots) if slot >> bit & 1).any()
+            for bit in range(len(which))))
+        with m.If(command.op == Command.ACT):
+            m.d.sync += opened[command.bank].eq(which)
+            m.d.comb += self.missing.eq(~found.any())
+        return opened[command.bank]

@@ -11,6 +11,7 @@ from cyclebound.golden.simd import (
 )
 from cyclebound.golden.simd.host_registers import Register
 from cyclebound.hdl.simd.accelerator import Accelerator
+from cyclebound.hdl.simd.accelerator_harness import AcceleratorHarness
 from cyclebound.hdl.simd.access_setup import AccessSetup
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.control_stack import ControlStack
@@ -484,6 +485,14 @@ BLOCKS = (
                       thorough=True),
             Testbench("random", "cyclebound.tb.simd.accelerator_random", observes=False,
                       thorough=True, seeds=4, max_cycles=20_000_000),
+            Testbench("harness", "cyclebound.tb.simd.accelerator_harness", observes=False,
+                      top=AcceleratorHarness, checker=_pins, thorough=True),
+            Testbench("harness_snoopy", "cyclebound.tb.simd.accelerator_harness", observes=False,
+                      tests=("snoopy_accesses",), top=AcceleratorHarness, checker=_pins,
+                      thorough=True, seeds=5),  # policies
+            Testbench("harness_random", "cyclebound.tb.simd.accelerator_harness_random",
+                      observes=False, top=AcceleratorHarness, checker=_pins, thorough=True,
+                      max_cycles=100_000_000),
         ),
         bounds=(
             BoundBinding("load", accelerator_bounds.program_load, probe=Probe(

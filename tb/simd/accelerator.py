@@ -9,7 +9,7 @@ import numpy as np
 from cyclebound.golden.simd.accelerator import Phase
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_scene import Scene
+from cyclebound.tb.simd.accelerator_harness_scene import scene_on
 from cyclebound.tools.simd.kernel_cases import case, expected
 
 OCCUPATION = "occupation.json"  # beside the job: the phases of `DRAWN` under each policy
@@ -20,7 +20,7 @@ async def kernel(bench: Bench, name: str, policy: Policy) -> list[Phase]:
     """One kernel; its results also as its mathematics have them. Its phases, as the RTL has them.
     """
     await bench.reset()
-    scene = Scene(bench)
+    scene = scene_on(bench)
     found = case(name, scene.machine)
     wanted = expected(name, found)
     timed = await scene.compare(found.program, found.grid, found.memory, policy)

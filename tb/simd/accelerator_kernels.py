@@ -7,7 +7,7 @@ from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.simd.accelerator import runs
-from cyclebound.tb.simd.accelerator_scene import Scene
+from cyclebound.tb.simd.accelerator_harness_scene import scene_on
 from cyclebound.tools.simd.assembler import assemble
 
 SNOOPY = """
@@ -94,7 +94,7 @@ async def snoopy_accesses(bench: Bench) -> None:
     it has not written, which are those that a kernel before it left there.
     """
     await bench.reset()
-    scene = Scene(bench)
+    scene = scene_on(bench)
     program = assemble(SNOOPY)
     memory = memory_of(program)
     rng = np.random.default_rng(bench.rng.getrandbits(32))

@@ -15,7 +15,8 @@ from cyclebound.golden.simd import functional
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import KernelFault
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_scene import Scene
+from cyclebound.tb.simd.accelerator_harness_scene import scene_on
+from cyclebound.tb.simd.accelerator_scene import AcceleratorSide
 from cyclebound.tools.simd.assembler import AssemblyError, assemble
 from cyclebound.tools.simd.random_programs import RandomProgram, random_program, shrink
 
@@ -28,7 +29,7 @@ _INSTRUCTIONS = 5_000  # of a work-group, while a program is made small
 _TRIES = 1_000         # of smaller programs
 
 
-async def _run(scene: Scene, drawn: RandomProgram) -> Counter[str]:
+async def _run(scene: AcceleratorSide, drawn: RandomProgram) -> Counter[str]:
     """A program on a new scene or an old one; cycles, and phases by resource."""
     program = assemble(drawn.text)
     timed = await scene.compare(program, drawn.grid, drawn.content(program), drawn.policy,
@@ -64,7 +65,7 @@ async def _smallest(bench: Bench, drawn: RandomProgram, why: str) -> tuple[Rando
         if _legal(tried) is not None:
             await bench.reset()
             try:
-                await _run(Scene(bench), tried)
+                await _run(scene_on(bench), tried)
             except AssertionError as wrong:
                 differs, found, why = True, tried, _first(wrong)
         try:
@@ -86,7 +87,7 @@ def _keep(found: RandomProgram, why: str) -> None:
 async def play(bench: Bench, programs: int) -> Counter[str]:
     """Programs one after the other, without a reset. Raises `AssertionError` for the first that
     differs, when the smallest like it is kept."""
-    scene, total = Scene(bench), Counter[str]()
+    scene, total = scene_on(bench), Counter[str]()
     for number in range(1, programs + 1):
         drawn = random_program(bench.rng.getrandbits(32), scene.machine)
         try:

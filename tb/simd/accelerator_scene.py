@@ -8,8 +8,9 @@ end, all buffers with the model's.
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from cyclebound.golden.simd.scheduler import CODES, Policy
 from cyclebound.golden.simd.work_group import Memory
 from cyclebound.tb.bench import Bench
 
-__all__ = ["DeviceSide", "Ran", "Scene", "events_of", "phases_of"]
+__all__ = ["AcceleratorSide", "DeviceSide", "KernelSide", "Ran", "Scene", "events_of", "phases_of"]
 
 _BEAT_BYTES = BEAT_WORDS * WORD_BYTES
 _BYTES_OF = [sum(0xF << 4 * word for word in range(BEAT_WORDS) if mask >> word & 1)
@@ -122,17 +123,106 @@ def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
     return sorted(found, key=lambda phase: (phase.start, phase.resource))
 
 
-class DeviceSide:
-    """A DRAM at the pins of what is under test; one `cycle` of DRAM's clock at a time."""
+class KernelSide:
+    """What a DRAM holds for a kernel, and how long the kernel takes with it.
+
+    Attributes
+    ----------
+    bench : Bench
+        The bench.
+    part, machine : Part and Machine
+        Those of what is under test.
+    now : int
+        DRAM clocks since reset.
+    refreshes : int
+        Of the DRAM, so far; with a harness, those while kernels ran.
+    """
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
         self.part = part_named(bench.parameters["part"])
         self.machine = machine_named(bench.parameters["machine"])
-        self.device = DramDevice(self.part)
-        self.now = 0  # DRAM clocks since reset
+        self.now = 0
         self.refreshes = 0
         self._refreshed: list[int] = []  # in which clocks they were chosen, one before the pins
+        self._put: set[int] = set()
+
+    async def cycle(self, word: int = 0) -> int:
+        """Drive the ports for one clock, and return what they show at its end."""
+        raise NotImplementedError
+
+    def held(self, burst: int) -> bytes:
+        """The content of a burst."""
+        raise NotImplementedError
+
+    def keep(self, burst: int, content: bytes) -> None:
+        """Change it."""
+        raise NotImplementedError
+
+    def put(self, address: int, content: bytes) -> None:
+        """Bytes into DRAM, whole bursts: what is around them is random."""
+        first, last = address // BURST_BYTES, -(-(address + len(content)) // BURST_BYTES)
+        for burst in range(first, last):
+            held = bytearray(self.bench.rng.randbytes(BURST_BYTES))
+            if burst in self._put:
+                held = bytearray(self.held(burst))
+            self._put.add(burst)
+            at = burst * BURST_BYTES
+            low, high = max(address, at), min(address + len(content), at + BURST_BYTES)
+            held[low - at:high - at] = content[low - address:high - address]
+            self.keep(burst, bytes(held))
+
+    def get(self, address: int, size: int) -> bytes:
+        """Bytes from DRAM."""
+        first, last = address // BURST_BYTES, -(-(address + size) // BURST_BYTES)
+        found = bytearray()
+        for burst in range(first, last):
+            found += self.held(burst)
+        start = address - first * BURST_BYTES
+        return bytes(found[start:start + size])
+
+    def put_kernel(self, program: Program, memory: Memory, *, address: int | None = None,
+                   words: Sequence[int] | None = None) -> int:
+        """Buffers' content and the program into DRAM; the program's address.
+
+        ``address`` is another than the first row of all banks after all buffers; ``words`` are
+        other instructions than the program's, encoded.
+        """
+        self._put = set()
+        end = 0
+        for number, buffer in program.buffers.items():
+            self.put(buffer.address, memory[number].astype("<u4").tobytes())
+            end = max(end, buffer.end)
+        address = -(-end // _ROW) * _ROW if address is None else address
+        encoded = [encode(instruction)
+                   for instruction in program.instructions] if words is None else words
+        self.put(address, np.array(encoded, dtype="<u8").tobytes())
+        return address
+
+    def get_buffers(self, program: Program, memory: Memory) -> None:
+        """Buffers' content out of DRAM."""
+        for number, buffer in program.buffers.items():
+            content = self.get(buffer.address, WORD_BYTES * buffer.words)
+            memory[number][...] = np.frombuffer(content, "<u4").reshape(memory[number].shape)
+
+    def timed(self, program: Program, grid: Grid, memory: Memory, policy: Policy, begin: int
+              ) -> CycleModel:
+        """The cycle model of a run that began in that DRAM clock; ``memory`` is its own."""
+        due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
+        built = replace(grid, machine=as_built(grid.machine))
+        timeline = DramTimeline(self.part, due=due)
+        under_way = [clock for clock in self._refreshed if clock <= begin][-1:]
+        timeline.rest = max([0, *(clock + self.part.nRFC - begin for clock in under_way)])
+        return CycleModel(program, built, memory, policy=policy, part=self.part,
+                          timeline=timeline)
+
+
+class DeviceSide(KernelSide):
+    """A DRAM at the pins of what is under test; one `cycle` of DRAM's clock at a time."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench)
+        self.device = DramDevice(self.part)
         i, o = bench.inputs, bench.outputs
         self._dq_in = i["dq_in"]
         self._op, self._driven = o["command.op"], o["dq_out.valid"]
@@ -140,7 +230,6 @@ class DeviceSide:
         self._words, self._mask = o["dq_out.payload.words"], o["dq_out.payload.mask"]
         self._late = o["late"]
         self._busy = self._op.mask | self._driven.mask | self._late.mask
-        self._put: set[int] = set()
 
     async def step(self, word: int, dq: int) -> int:
         """Drive the ports for one clock, and return what they show at its end."""
@@ -169,77 +258,35 @@ class DeviceSide:
         self.now += 1
         return seen
 
-    def put(self, address: int, content: bytes) -> None:
-        """Bytes into the device, whole bursts: what is around them is random."""
-        first, last = address // BURST_BYTES, -(-(address + len(content)) // BURST_BYTES)
-        for burst in range(first, last):
-            place = place_of(self.part, burst)
-            where = place.bank, place.row, place.column // 8
-            held = bytearray(self.bench.rng.randbytes(BURST_BYTES))
-            if burst in self._put:
-                held = bytearray(self.device.burst(*where))
-            self._put.add(burst)
-            at = burst * BURST_BYTES
-            low, high = max(address, at), min(address + len(content), at + BURST_BYTES)
-            held[low - at:high - at] = content[low - address:high - address]
-            self.device.set_burst(*where, bytes(held))
+    def _where(self, burst: int) -> tuple[int, int, int]:
+        place = place_of(self.part, burst)
+        return place.bank, place.row, place.column // 8
 
-    def get(self, address: int, size: int) -> bytes:
-        """Bytes from the device."""
-        first, last = address // BURST_BYTES, -(-(address + size) // BURST_BYTES)
-        found = bytearray()
-        for burst in range(first, last):
-            place = place_of(self.part, burst)
-            found += self.device.burst(place.bank, place.row, place.column // 8)
-        start = address - first * BURST_BYTES
-        return bytes(found[start:start + size])
+    def held(self, burst: int) -> bytes:
+        return bytes(self.device.burst(*self._where(burst)))
 
-    def put_kernel(self, program: Program, memory: Memory, *, address: int | None = None,
-                   words: Sequence[int] | None = None) -> int:
-        """Buffers' content and the program into the device; the program's address.
-
-        ``address`` is another than the first row of all banks after all buffers; ``words`` are
-        other instructions than the program's, encoded.
-        """
-        self._put = set()
-        end = 0
-        for number, buffer in program.buffers.items():
-            self.put(buffer.address, memory[number].astype("<u4").tobytes())
-            end = max(end, buffer.end)
-        address = -(-end // _ROW) * _ROW if address is None else address
-        encoded = [encode(instruction)
-                   for instruction in program.instructions] if words is None else words
-        self.put(address, np.array(encoded, dtype="<u8").tobytes())
-        return address
-
-    def get_buffers(self, program: Program, memory: Memory) -> None:
-        """Buffers' content out of the device."""
-        for number, buffer in program.buffers.items():
-            content = self.get(buffer.address, WORD_BYTES * buffer.words)
-            memory[number][...] = np.frombuffer(content, "<u4").reshape(memory[number].shape)
-
-    def timed(self, program: Program, grid: Grid, memory: Memory, policy: Policy, begin: int
-              ) -> CycleModel:
-        """The cycle model of a run that began in that DRAM clock; ``memory`` is its own."""
-        due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
-        built = replace(grid, machine=as_built(grid.machine))
-        timeline = DramTimeline(self.part, due=due)
-        under_way = [clock for clock in self._refreshed if clock <= begin][-1:]
-        timeline.rest = max([0, *(clock + self.part.nRFC - begin for clock in under_way)])
-        return CycleModel(program, built, memory, policy=policy, part=self.part,
-                          timeline=timeline)
+    def keep(self, burst: int, content: bytes) -> None:
+        self.device.set_burst(*self._where(burst), content)
 
 
-class Scene(DeviceSide):
-    """The accelerator and its DRAM."""
+class AcceleratorSide(KernelSide):
+    """The accelerator's own ports: kernels in, and what their runs have to be.
+
+    Attributes
+    ----------
+    OBSERVERS : mapping
+        Where on the bench's outputs the fields of `hdl.simd.event_recorder.EventLayout` are to be
+        seen, each under its name.
+    """
+
+    OBSERVERS: ClassVar[Mapping[str, str]]
 
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench)
-        o = bench.outputs
-        self._stall, self._begins, self._idle = o["stall"], o["begins"], o["idle"]
-        self._flags = {name: o[name] for name in ("launch.valid", "access.valid", "ended.valid",
-                                                  "over", "first")}
-        self._any = sum(flag.mask for flag in self._flags.values())
+        self._observers = {name: bench.outputs[field] for name, field in self.OBSERVERS.items()}
+
+    async def send(self) -> None:
+        """Let DRAM hold what was put, before a kernel begins."""
 
     async def load(self, program: Program, memory: Memory, **more) -> int:
         """Buffers' content and the program into DRAM, all buffers mapped; the program's address.
@@ -247,6 +294,7 @@ class Scene(DeviceSide):
         ``more``: as of `put_kernel`.
         """
         address = self.put_kernel(program, memory, **more)
+        await self.send()
         inputs = self.bench.inputs
         for number, buffer in program.buffers.items():
             word = inputs.pack({
@@ -269,6 +317,21 @@ class Scene(DeviceSide):
         while not settled < self.now % self.part.nREFI < self.part.nREFI - clocks:
             await self.cycle()
 
+    async def start(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
+                    calm: int, address: int | None, words: Sequence[int] | None, at: int | None
+                    ) -> None:
+        """Load a kernel, and start it; the arguments are those of `run`."""
+        address = await self.load(program, memory, address=address, words=words)
+        if calm:
+            await self.calm(calm)
+        told = address if at is None else at
+        await self.cycle(self.bench.inputs.pack({
+            "start.valid": 1, "start.payload.address": told // WORD_BYTES,
+            "start.payload.instructions": len(program.instructions if words is None else words),
+            "start.payload.grid.x": grid.x, "start.payload.grid.y": grid.y,
+            "start.payload.grid.width": grid.width.bit_length() - 1,
+            "start.payload.policy": CODES.index(policy)}))
+
     async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
                   most: int = 1 << 40, calm: int = 0, address: int | None = None,
                   words: Sequence[int] | None = None, at: int | None = None,
@@ -289,55 +352,31 @@ class Scene(DeviceSide):
         tell : callable
             Now and then called with the compute cycle and the work-groups launched so far.
         """
-        address = await self.load(program, memory, address=address, words=words)
-        if calm:
-            await self.calm(calm)
-        told = address if at is None else at
-        await self.cycle(self.bench.inputs.pack({
-            "start.valid": 1, "start.payload.address": told // WORD_BYTES,
-            "start.payload.instructions": len(program.instructions if words is None else words),
-            "start.payload.grid.x": grid.x, "start.payload.grid.y": grid.y,
-            "start.payload.grid.width": grid.width.bit_length() - 1,
-            "start.payload.policy": CODES.index(policy)}))
-        while not self._begins.of(seen := await self.cycle()):
-            pass
-        begin, cycle, ran = self.now - 1, 0, Ran()
-        while True:
-            if not self._stall.of(seen):
-                if seen & self._any:
-                    self._happens(ran, cycle, seen)
-                cycle += 1
-                assert cycle < most, f"the kernel still runs after {most} compute cycles"
-                if not cycle & 0x3FF:
-                    tell(cycle, len(ran.launches))
-            if self._idle.of(seen):
-                break
-            seen = await self.cycle()
-        ran.cycles = self.bench.outputs["cycles"].of(seen)
-        if self.bench.outputs["fault.valid"].of(seen):
-            ran.fault = {name: self.bench.outputs[f"fault.payload.{name}"].of(seen)
-                         for name in ("cause", "slot", "index", "number")}
-        for _ in range(self.part.nCAS + 8):  # the last words reach the device
-            await self.cycle()
-        self.get_buffers(program, memory)
-        return ran, begin
+        raise NotImplementedError
 
-    def _happens(self, ran: Ran, cycle: int, seen: int) -> None:
-        o, found = self.bench.outputs, []
-        if self._flags["launch.valid"].of(seen):
-            ran.launches.append((cycle, o["launch.payload.slot"].of(seen),
-                                 o["launch.payload.number"].of(seen)))
+    def happens(self, ran: Ran, cycle: int, seen: int) -> None:
+        """Add to a run what the observers show of a compute cycle."""
+        of = {name: field.of(seen) for name, field in self._observers.items()}
+        found = []
+        if of["launch"]:
+            ran.launches.append((cycle, of["launch_slot"], of["number"]))
             ran.load = ran.load or cycle
-        if self._flags["access.valid"].of(seen):
-            found.append(("scratchpad" if o["scratchpad"].of(seen) else "dram",
-                          o["access.payload"].of(seen)))
-        if self._flags["ended.valid"].of(seen):
-            found.append(("ended", o["ended.payload"].of(seen)))
-        over, first = self._flags["over"].of(seen), self._flags["first"].of(seen)
-        found += [("over", slot) for slot in range(SLOTS) if over >> slot & 1]
-        ran.firsts += [(cycle, slot) for slot in range(SLOTS) if first >> slot & 1]
+        if of["access"]:
+            found.append(("scratchpad" if of["scratchpad"] else "dram", of["access_slot"]))
+        if of["ended"]:
+            found.append(("ended", of["ended_slot"]))
+        found += [("over", slot) for slot in range(SLOTS) if of["over"] >> slot & 1]
+        ran.firsts += [(cycle, slot) for slot in range(SLOTS) if of["first"] >> slot & 1]
         if found:
             ran.events[cycle] = sorted(found)
+
+    def ended(self, ran: Ran, seen: int) -> None:
+        """Add the cycles of a run, and its fault if it has one."""
+        outputs = self.bench.outputs
+        ran.cycles = outputs["cycles"].of(seen)
+        if outputs["fault.valid"].of(seen):
+            ran.fault = {name: outputs[f"fault.payload.{name}"].of(seen)
+                         for name in ("cause", "slot", "index", "number")}
 
     async def compare(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
                       most: int = 1 << 40) -> Timed:
@@ -370,3 +409,47 @@ class Scene(DeviceSide):
                                     f"{memory[number][tuple(wrong[0])]:#x}, and should be "
                                     f"{words[tuple(wrong[0])]:#x}; {len(wrong)} words differ")
         return timed
+
+
+class Scene(AcceleratorSide, DeviceSide):
+    """The accelerator and its DRAM."""
+
+    OBSERVERS: ClassVar[Mapping[str, str]] = {
+        "launch": "launch.valid", "launch_slot": "launch.payload.slot",
+        "number": "launch.payload.number", "access": "access.valid",
+        "access_slot": "access.payload", "scratchpad": "scratchpad", "ended": "ended.valid",
+        "ended_slot": "ended.payload", "over": "over", "first": "first"}
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench)
+        o = bench.outputs
+        self._stall, self._begins, self._idle = o["stall"], o["begins"], o["idle"]
+        self._any = sum(o[name].mask for name in ("launch.valid", "access.valid", "ended.valid",
+                                                  "over", "first"))
+
+    async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
+                  most: int = 1 << 40, calm: int = 0, address: int | None = None,
+                  words: Sequence[int] | None = None, at: int | None = None,
+                  tell: Callable[[int, int], None] = lambda cycle, launched: None
+                  ) -> tuple[Ran, int]:
+        await self.start(program, grid, memory, policy, calm=calm, address=address, words=words,
+                         at=at)
+        while not self._begins.of(seen := await self.cycle()):
+            pass
+        begin, cycle, ran = self.now - 1, 0, Ran()
+        while True:
+            if not self._stall.of(seen):
+                if seen & self._any:
+                    self.happens(ran, cycle, seen)
+                cycle += 1
+                assert cycle < most, f"the kernel still runs after {most} compute cycles"
+                if not cycle & 0x3FF:
+                    tell(cycle, len(ran.launches))
+            if self._idle.of(seen):
+                break
+            seen = await self.cycle()
+        self.ended(ran, seen)
+        for _ in range(self.part.nCAS + 8):  # the last words reach the device
+            await self.cycle()
+        self.get_buffers(program, memory)
+        return ran, begin

@@ -15,7 +15,8 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Buffer, Program
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_scene import Scene, phases_of
+from cyclebound.tb.simd.accelerator_harness_scene import scene_on
+from cyclebound.tb.simd.accelerator_scene import phases_of
 
 
 def _buffers(listed: dict[str, list[int]]) -> dict[int, Buffer]:
@@ -31,7 +32,7 @@ async def kernel(bench: Bench) -> None:
                       scratchpad_buffers=_buffers(work["scratchpad_buffers"]))
     with np.load(folder / "memory.npz") as kept:
         memory = {int(number): kept[number].copy() for number in kept.files}
-    scene = Scene(bench)
+    scene = scene_on(bench)
     policy, grid = Policy(work["policy"]), Grid(*work["grid"][:2], scene.machine, work["grid"][2])
     progress = folder / "progress.json"
 

@@ -345,27 +345,32 @@ def _sizes(name: str, words: int) -> dict[int, tuple[int, int]]:
         **dict.fromkeys((0, 1, 2, 4, 5), line), 3: (4, 5)}
 
 
-def _kernel(name: str, groups: int) -> tuple[Row, Row]:
-    """Cycles and processor seconds of a kernel on the RTL, and on its cycle model."""
+_SIMD = "RTL, DRAM in Python", "RTL, harness", "cycle model"
+
+
+def _kernel(name: str, groups: int) -> tuple[Row, ...]:
+    """Cycles and processor seconds of a kernel on each of `_SIMD`."""
     machine, part = MACHINES["small"], "ddr4-3200aa-x16"
     words = groups * machine.items
     program = assemble_file(kernel_path(name)).with_sizes(_sizes(name, words))
     grid = Grid(words, 1, machine)
     memory = memory_of(program)
     fill(name, memory, grid, np.random.default_rng(1))
-    before = _children()
-    found = run_rtl(program, grid, {number: each.copy() for number, each in memory.items()},
-                    policy="unconstrained", part=part)
-    rtl = {"cycles": found.cycles, "cpu": _children() - before}
+    rows: list[Row] = []
+    for pins in (True, False):
+        before = _children()
+        found = run_rtl(program, grid, {number: each.copy() for number, each in memory.items()},
+                        policy="unconstrained", part=part, pins=pins)
+        rows.append({"cycles": found.cycles, "cpu": _children() - before})
     before = time.process_time()
     timed = CycleModel(program, dataclasses.replace(grid, machine=as_built(machine)), memory,
                        policy=Policy.UNCONSTRAINED, part=part_named(part)).run(keep=False)
-    return rtl, {"cycles": timed.cycles, "cpu": time.process_time() - before}
+    return *rows, {"cycles": timed.cycles, "cpu": time.process_time() - before}
 
 
 def simd(options: argparse.Namespace) -> list[Row]:
-    """Compute cycles per second of the small SIMD accelerator: RTL, with DRAM in Python, and model.
-    """
+    """Compute cycles per second of the small SIMD accelerator: RTL, with its DRAM in Python and in
+    hardware, and model."""
     rows = []
     for name in options.kernel or KERNELS:
         _say(f"simd.accelerator, {name}")
@@ -373,13 +378,14 @@ def simd(options: argparse.Namespace) -> list[Row]:
         few = [_kernel(name, 1) for _ in range(options.repeat)]
         many = [_kernel(name, MANY) for _ in range(options.repeat)]
         row: Row = {"kernel": name, "work-groups": MANY}
-        for column, title in enumerate(("RTL", "cycle model")):
+        for column, title in enumerate(_SIMD):
             one, other = (min((run[column] for run in runs), key=lambda each: each["cpu"])
                           for runs in (few, many))
             row[f"{title}: cycles"] = other["cycles"]
             row[f"{title}: cycles/CPU-s"] = (other["cycles"] - one["cycles"]) / (
                 other["cpu"] - one["cpu"])
-        row["ratio"] = row["cycle model: cycles/CPU-s"] / row["RTL: cycles/CPU-s"]
+        rates = [float(str(row[f"{title}: cycles/CPU-s"])) for title in _SIMD]
+        row["harness / Python"], row["model / harness"] = rates[1] / rates[0], rates[2] / rates[1]
         rows.append(row)
     return rows
 

@@ -1,0 +1,142 @@
+"""A kernel on the accelerator's harness: content in, records and content out.
+
+Nothing but `_POLL` clocks at a time lies between two looks of Python at it; what happened in
+between is in the harness' records, each with its compute cycle.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.request import BURST_BYTES
+from cyclebound.golden.harness.faults import ACCELERATOR
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.scheduler import Policy
+from cyclebound.golden.simd.work_group import Memory
+from cyclebound.tb.bench import Bench
+from cyclebound.tb.simd.accelerator_scene import AcceleratorSide, Ran, Scene
+
+__all__ = ["HarnessScene", "scene_on"]
+
+_POLL = 64        # clocks; there is a record in each of them at most, and room for more
+_TELL = 64        # polls
+
+
+class HarnessScene(AcceleratorSide):
+    """The accelerator with a DRAM in hardware.
+
+    Raises `ValueError` where a kernel's program and buffers lie in more rows than that has.
+    """
+
+    OBSERVERS: ClassVar = {name: f"oldest.event.{name}" for name in Scene.OBSERVERS}
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench)
+        i, o = bench.inputs, bench.outputs
+        self._content: dict[int, bytes] = {}  # by burst
+        self._slots: dict[tuple[int, int], int] = {}  # by bank and row
+        self._room = 1 << i["place.payload.slot"].width
+        self._level, self._cycle, self._next = o["level"], o["oldest.cycle"], i["next"]
+        self._failed = o["failed"]
+
+    async def cycle(self, word: int = 0) -> int:
+        self.now += 1
+        return await self.bench.step(word)
+
+    async def wait(self, clocks: int) -> int:
+        """Clocks without input; the outputs at the end of the last."""
+        self.now += clocks
+        self.bench.drive(0)
+        return await self.bench.wait(clocks)
+
+    def held(self, burst: int) -> bytes:
+        return self._content[burst]
+
+    def keep(self, burst: int, content: bytes) -> None:
+        self._content[burst] = content
+
+    def put_kernel(self, program: Program, memory: Memory, **more) -> int:
+        self._content = {}
+        return super().put_kernel(program, memory, **more)
+
+    def _number(self, burst: int) -> int:
+        """What the harness calls a burst; a row that is new gets the next place."""
+        place = place_of(self.part, burst)
+        slot = self._slots.setdefault((place.bank, place.row), len(self._slots))
+        if slot == self._room:
+            raise ValueError(f"the kernel's program and buffers lie in more than {self._room} rows "
+                             "of banks, which is all that the harness keeps")
+        return slot * self.part.bursts_per_row + place.column // 8
+
+    async def send(self) -> None:
+        inputs, put = self.bench.inputs, self.bench.inputs["put.payload.words"]
+        self._slots = {}
+        words = [inputs.pack({"put.valid": 1, "put.payload.burst": self._number(burst)})
+                 | put.to(int.from_bytes(content, "little"))
+                 for burst, content in self._content.items()]
+        await self.cycle(inputs["forget"].mask)
+        for (bank, row), slot in self._slots.items():
+            await self.cycle(inputs.pack({
+                "place.valid": 1, "place.payload.slot": slot, "place.payload.bank": bank,
+                "place.payload.row": row}))
+        for word in words:
+            await self.cycle(word)
+
+    async def fetch(self) -> None:
+        """Look at all bursts."""
+        look, shown = self.bench.inputs["look"], self.bench.outputs["shown"]
+        before = None
+        for burst in (*self._content, None):
+            seen = await self.cycle(0 if burst is None else look.to(self._number(burst)))
+            if before is not None:
+                self._content[before] = shown.of(seen).to_bytes(BURST_BYTES, "little")
+            before = burst
+
+    async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
+                  most: int = 1 << 40, calm: int = 0, address: int | None = None,
+                  words: Sequence[int] | None = None, at: int | None = None,
+                  tell: Callable[[int, int], None] = lambda cycle, launched: None
+                  ) -> tuple[Ran, int]:
+        await self.start(program, grid, memory, policy, calm=calm, address=address, words=words,
+                         at=at)
+        outputs, ran, polls = self.bench.outputs, Ran(), 0
+        cycles, idle = outputs["cycles"], outputs["idle"]
+        while True:
+            seen = await self._records(ran, await self.wait(_POLL))
+            if idle.of(seen):
+                break
+            polls += 1
+            if ran.load:  # else the cycles may be those of the kernel before
+                assert cycles.of(seen) < most, f"the kernel still runs after {most} compute cycles"
+            if not polls % _TELL:
+                tell(cycles.of(seen), len(ran.launches))
+        self.ended(ran, seen)
+        begin = outputs["began"].of(seen)
+        if outputs["refreshed.valid"].of(seen):
+            self._refreshed = [outputs["refreshed.payload"].of(seen)]
+        self.refreshes += outputs["refreshes"].of(seen)
+        seen = await self.wait(self.part.nCAS + 8)  # the last words reach DRAM
+        await self.fetch()
+        self._check(seen)
+        self.get_buffers(program, memory)
+        return ran, begin
+
+    def _check(self, seen: int) -> None:
+        failed = self._failed.of(seen)
+        faults = [name for bit, name in enumerate(ACCELERATOR) if failed >> bit & 1]
+        assert not faults, f"the harness found: {', '.join(faults)}"
+
+    async def _records(self, ran: Ran, seen: int) -> int:
+        """Take all records that there are; the outputs of the first clock without any."""
+        self._check(seen)
+        while self._level.of(seen):
+            seen = await self.cycle(self._next.mask)
+            if self._level.of(seen):
+                self.happens(ran, self._cycle.of(seen), seen)
+        return seen
+
+
+def scene_on(bench: Bench) -> AcceleratorSide:
+    """The scene for what is on the bench: the accelerator, or its harness."""
+    return HarnessScene(bench) if "oldest" in bench.outputs.fields else Scene(bench)
