@@ -118,6 +118,11 @@ class Bound:
         return {name for name, parameter in self._signature.items()
                 if parameter.default is inspect.Parameter.empty}
 
+    def default_of(self, argument: str) -> object:
+        """What an argument is if it is not given; None: it has to be."""
+        found = self._signature[argument].default
+        return None if found is inspect.Parameter.empty else found
+
     @property
     def derivation(self) -> str:
         """The function's docstring."""

@@ -45,6 +45,10 @@ def mutate(
     testbenches: Annotated[list[str] | None, typer.Option(
         "--testbench", metavar="T", help="Only this testbench; may be repeated. The default is "
         "all that simulate the block itself within seconds.")] = None,
+    patience: Annotated[float, typer.Option(
+        "--patience", metavar="SECONDS", min=1, max=100_000,
+        help="For the bounded check of a property; one that takes longer is left out, and named.")
+    ] = 300,
     at_least: Annotated[float | None, typer.Option(
         "--at-least", metavar="PERCENT", min=0, max=100,
         help="Exit status 1 if the score is below.")] = None,
@@ -58,7 +62,8 @@ def mutate(
 
     Each mutant runs on the block's testbenches with its bound checker, then against its bounds and
     properties, until the first failure. What none of these finds is either proved equivalent to
-    the block, or has survived. The score is the percentage killed of all not proved equivalent.
+    the block, or has survived. The score is the percentage killed of all not proved equivalent, by
+    what the run names; it also names what was left out, and why.
     docs/mutation.md says how to read it.
     """
     found = the_catalogue().find(block)
@@ -74,18 +79,20 @@ def mutate(
             with progress_bars() as report:
                 campaign = mutants.mutate(
                     found, name, run=folder, count=count, seed=seed, testbenches=benches,
-                    workers=workers or 1, pages=tuple(cli.pages), report=report,
+                    workers=workers or 1, patience=patience, pages=tuple(cli.pages), report=report,
                     tell=(lambda row: None) if as_json else
                     lambda row: _tell(report.console, row))
         except KeyboardInterrupt:
             again = shlex.join(["cyclebound", "mutate", found.name, "-c", name, "-n", str(count),
-                                "--seed", str(seed), "-o", str(folder)])
+                                "--seed", str(seed), "-o", str(folder),
+                                *(["--patience", f"{patience:g}"] if patience != 300 else [])])
             cli.fail(f"{'terminated' if terminated else 'interrupted'}; what was settled is kept, "
                      f"continue with `{again}`", 143 if terminated else 130)
     if as_json:
         print(json.dumps({
             "block": found.name, "configuration": name, "seed": seed, "tally": campaign.tally,
-            "score": campaign.score,
+            "score": campaign.score, "judged_by": campaign.judged,
+            "left_out": {judge.judge: judge.left_out for judge in campaign.left_out},
             "mutants": [asdict(row) for _, row in sorted(campaign.rows.items())]}, indent=2))
     else:
         _summary(campaign, folder)
@@ -117,13 +124,20 @@ def _note(folder: Path) -> None:
 
 def _tell(screen, row) -> None:
     """What needs a look, as soon as it is known."""
-    if row.fate in ("survived", "unknown", "timeout"):
+    if isinstance(row, rows.Judge):
+        if row.left_out:
+            screen.print(_left_out(row), soft_wrap=True, highlight=False)
+    elif row.fate in ("survived", "unknown", "timeout"):
         screen.print(_line(row), soft_wrap=True, highlight=False)
 
 
 def _line(row) -> str:
     said = "; ".join(filter(None, [row.by, row.detail]))
     return f"{row.fate:10} {row.source or '-'}: {row.mutation}" + (f" ({said})" if said else "")
+
+
+def _left_out(judge) -> str:
+    return f"left out   {judge.judge}: {judge.left_out}"
 
 
 def _summary(campaign, folder: Path) -> None:
@@ -139,4 +153,7 @@ def _summary(campaign, folder: Path) -> None:
                  f"{len(campaign.rows)} mutants: {tally}", soft_wrap=True)
     if by:
         screen.print(f"killed by: {by}", soft_wrap=True)
+    screen.print(f"judged by: {', '.join(campaign.judged)}", soft_wrap=True)
+    if left_out := campaign.left_out:
+        screen.print(f"not by: {', '.join(judge.judge for judge in left_out)}", soft_wrap=True)
     screen.print(f"folder {folder}; `cyclebound report {folder}` shows all", soft_wrap=True)

@@ -179,7 +179,8 @@ class FlatTop(Elaboratable):
     def printed(self) -> list[dict[str, object]]:
         """What is needed to read what the probes print, for `cyclebound.sim.observations`."""
         return [{"what": what, "places": self.places(what), "names": [*probe.request],
-                 "counts_cycles": not probe.ticks and not probe.in_turn}
+                 "counts_cycles": not probe.ticks and not probe.in_turn,
+                 "in_turn": probe.in_turn and not probe.ticks}
                 for what, probe in self.probes.items()]
 
     def places(self, name: str) -> list[dict[str, int]]:

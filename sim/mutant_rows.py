@@ -1,4 +1,4 @@
-"""What became of a block's mutants: a file in a run's folder, a line of JSON for each.
+"""What became of a block's mutants, and what judged them: a file in a run's folder, lines of JSON.
 
 A line is written as soon as its mutant is settled, so that a run that is interrupted keeps it. Like
 the results of a run (`cyclebound.sim.results`) the file may come from anywhere: whatever does not
@@ -15,7 +15,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
 from cyclebound.sim.shape import cleaned, row_misfit, shown
 
-__all__ = ["FATES", "Campaign", "MutantRow", "read_campaigns", "score"]
+__all__ = ["FATES", "Campaign", "Judge", "MutantRow", "read_campaigns", "score"]
 
 FOLDER = "mutants"
 FATES = ("killed", "timeout", "survived", "equivalent", "unknown")
@@ -54,6 +54,22 @@ class MutantRow:
 
 
 @dataclass(frozen=True)
+class Judge:
+    """Something of the block's that mutants can fail.
+
+    Attributes
+    ----------
+    judge : str
+        ``testbench NAME``, ``bound on NAME`` or ``property NAME``.
+    left_out : str
+        Why no mutant was held against it; empty if they were.
+    """
+
+    judge: str
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
 class _Head:
     block: str
     configuration: str
@@ -75,6 +91,9 @@ class Campaign:
         Stands for all that they were made from.
     rows : dict of int to MutantRow
         Those that are settled, by number.
+    judges : dict of str to Judge
+        What they were held against, and what was left out, by name. Properties are among them from
+        the first mutant on that nothing else has killed and that is not equivalent.
     """
 
     def __init__(self, run: Path, block: str, configuration: str, seed: int, count: int,
@@ -82,6 +101,7 @@ class Campaign:
         self.block, self.configuration = block, configuration
         self.seed, self.count, self.design = seed, count, design
         self.rows: dict[int, MutantRow] = {}
+        self.judges: dict[str, Judge] = {}
         self._path = inside(run, run / FOLDER / f"{block}-{configuration}.jsonl")
 
     def begin(self) -> None:
@@ -89,10 +109,11 @@ class Campaign:
         if self._path.exists():
             before = _read(self._path)
             if _head(before) == _head(self):
-                self.rows = before.rows
+                self.rows, self.judges = before.rows, before.judges
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps(asdict(each)) for each in (_head(self), *self.rows.values())]
+            lines = [json.dumps(asdict(each)) for each in (
+                _head(self), *self.judges.values(), *self.rows.values())]
             self._path.write_text("".join(f"{line}\n" for line in lines))
         except OSError as error:
             raise UserError(f"cannot write {self._path}: {error.strerror or error}") from error
@@ -100,9 +121,18 @@ class Campaign:
     def settle(self, row: MutantRow) -> None:
         """Keep a mutant's fate."""
         self.rows[row.number] = row
+        self._append(row)
+
+    def judged_by(self, judge: Judge) -> None:
+        """Keep what mutants are held against, or why they are not; said again, it is kept once."""
+        if self.judges.get(judge.judge) != judge:
+            self.judges[judge.judge] = judge
+            self._append(judge)
+
+    def _append(self, line: MutantRow | Judge) -> None:
         try:
             with self._path.open("a") as file:
-                file.write(json.dumps(asdict(row)) + "\n")
+                file.write(json.dumps(asdict(line)) + "\n")
         except OSError as error:
             raise UserError(f"cannot write {self._path}: {error.strerror or error}; "
                             "what was settled before is kept") from error
@@ -112,6 +142,16 @@ class Campaign:
         """How many there are of each fate."""
         found = Counter(row.fate for row in self.rows.values())
         return {fate: found[fate] for fate in FATES}
+
+    @property
+    def judged(self) -> list[str]:
+        """What the mutants were held against."""
+        return [judge.judge for judge in self.judges.values() if not judge.left_out]
+
+    @property
+    def left_out(self) -> list[Judge]:
+        """What the block has, and no mutant was held against."""
+        return [judge for judge in self.judges.values() if judge.left_out]
 
     @property
     def score(self) -> float | None:
@@ -162,6 +202,11 @@ def _read(path: Path) -> Campaign:
         raise refuse(f"it must be called {campaign._path.name}")
     for number, row in enumerate(rows[1:], 2):
         thing = f"line {number}"
+        if isinstance(row, dict) and "judge" in row:
+            if wrong := row_misfit(row, Judge, thing):
+                raise refuse(wrong)
+            campaign.judges[row["judge"]] = Judge(**row)
+            continue
         wrong = row_misfit(row, MutantRow, thing)
         if not wrong and row["fate"] not in FATES:
             wrong = f"fate of {thing} must be one of {', '.join(FATES)}, not {shown(row['fate'])}"

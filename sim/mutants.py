@@ -1,4 +1,4 @@
-"""Mutants of a block's netlist, made by yosys' ``mutate`` pass: all of one list in one design.
+"""Mutants of a block's netlist, made by yosys' ``mutate`` pass: all that are chosen in one design.
 
 Only the block is mutated: the packed buses around it and its bound checker (`FlatTop`) are not. A
 mutation names a cell by its place among the cells of its module, because the block is part of
@@ -6,9 +6,11 @@ several designs (a simulation, a proof, a check of equivalence), and names diffe
 another. That the cells are the same in each, of the same lines of the RTL, is checked.
 """
 
+import itertools
+import random
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import amaranth
@@ -107,15 +109,28 @@ class Netlist:
             raise ValueError("the block must have the same cells in both designs")
 
     def mutations(self, count: int, seed: int) -> list[Mutation]:
-        """Up to ``count`` mutations, evenly spread over cells, signals and lines.
+        """Up to ``count`` mutations, evenly spread over lines, cells and bits of their ports.
 
-        A clock is not mutated. There are fewer where the netlist has fewer.
+        A clock is not mutated. There are fewer where the netlist has fewer. Of one seed, those of a
+        smaller count are the first of those of a greater one.
+        """
+        lines, cells = (_evenly(self._all(), levels, random.Random(seed)) for levels in (
+            (lambda each: each.source, *_WHERE), _WHERE))
+        # cells without a line would count as one; lines with many cells would count for many
+        chosen = dict.fromkeys(itertools.chain.from_iterable(zip(lines, cells, strict=True)))
+        return [replace(each, number=number) for number, each in enumerate(
+            itertools.islice(chosen, count), 1)]
+
+    def _all(self) -> list[Mutation]:
+        """Every mutation that there is, in the netlist's order, without numbers.
+
+        yosys would choose as well, and takes hours to choose half of some ten thousand.
         """
         (self._folder / "netlist.il").write_text(self.text)
         # those of clocks, registers' outputs and memories' contents are listed and left out
         run_yosys("read_rtlil netlist.il\nselect -none\n"
                   + "".join(f"select -add {module}\n" for module in self._cells)
-                  + f"mutate -list {2 * count + 50} -seed {seed} -o list.txt\n", self._folder)
+                  + "mutate -list 0 -o list.txt\n", self._folder)
         places = {(module, cell[0]): (place, cell[1]) for module, cells in self._cells.items()
                   for place, cell in enumerate(cells)}
         found: list[Mutation] = []
@@ -133,11 +148,9 @@ class Netlist:
             says = (f"{module.removeprefix('top.')}: {kind} {fields['cell']}, port "
                     f"{fields['port']}[{fields['portbit']}]{signal} "
                     f"{_MODES[fields['mode']].format(other)}")
-            found.append(Mutation(len(found) + 1, module, place, " ".join(
+            found.append(Mutation(0, module, place, " ".join(
                 f"-{name} {fields[name]}" for name in ("mode", "port", "portbit", "ctrlbit")
                 if name in fields), says, _line(source)))
-            if len(found) == count:
-                break
         return found
 
     def command(self, mutation: Mutation) -> str:
@@ -164,6 +177,26 @@ class Netlist:
         (self._folder / "netlist.il").write_text(self.text)
         run_yosys(f"read_rtlil netlist.il\n{commands}write_rtlil made.il\n", self._folder)
         return (self._folder / "made.il").read_text()
+
+
+_Level = Callable[[Mutation], object]
+_WHERE: tuple[_Level, ...] = (  # the cell, the bit of its port, and how that is changed
+    lambda each: (each.module, each.cell),
+    lambda each: tuple(each.options.split()[3:6:2]), lambda each: each.options.split()[1])
+
+
+def _evenly(items: Sequence[Mutation], levels: Sequence[_Level], rng: random.Random
+            ) -> list[Mutation]:
+    """All items, in an order whose every beginning has about as many of each group.
+
+    ``levels`` give an item's group, its group inside that, and so on.
+    """
+    groups: dict[object, list[Mutation]] = {}
+    for item in items:
+        groups.setdefault(levels[0](item) if levels else item, []).append(item)
+    ordered = [_evenly(group, levels[1:], rng) if levels else group for group in groups.values()]
+    rng.shuffle(ordered)
+    return [item for turn in itertools.zip_longest(*ordered) for item in turn if item is not None]
 
 
 def _cells(text: str) -> dict[str, list[tuple[str, str, tuple[str, ...]]]]:

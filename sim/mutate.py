@@ -37,21 +37,21 @@ from cyclebound.sim.job import (
     outcome_of,
     write_job,
 )
-from cyclebound.sim.mutant_rows import Campaign, MutantRow
+from cyclebound.sim.mutant_rows import Campaign, Judge, MutantRow
 from cyclebound.sim.mutants import SELECT, Mutation, Netlist
 from cyclebound.sim.prove import counterexample
 from cyclebound.sim.sources import sources
 from cyclebound.sim.verdict import judge
 from cyclebound.tb.mutant_runs import VARIABLE
 
-__all__ = ["benches_of", "mutate"]
+__all__ = ["PATIENCE", "benches_of", "mutate"]
 
 _BATCH = 64          # mutants with one start of the simulator
 _LONGER = 10         # a mutant's run may take so many times the cycles of the block's own,
 _MORE = 10_000       # and so many cycles more
 _PATIENCE = 20, 10.0  # and so many times its seconds, and seconds more
 _HANGS = "still ran after"  # said of a test, or a simulator, that did not end
-_PROOF = 300.0       # seconds for a bounded check: patience for a machine that is busy
+PATIENCE = 300       # seconds for a bounded check, for a machine that is busy
 
 
 def benches_of(block: Block, configuration: str) -> list[Testbench]:
@@ -65,9 +65,10 @@ def benches_of(block: Block, configuration: str) -> list[Testbench]:
 
 
 def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int,
-           testbenches: Sequence[Testbench] = (), workers: int = 1, pages: tuple[str, ...] = (),
+           testbenches: Sequence[Testbench] = (), workers: int = 1, patience: float = PATIENCE,
+           pages: tuple[str, ...] = (),
            report: Callable[[str, int, int], None] = lambda step, done, total: None,
-           tell: Callable[[MutantRow], None] = lambda row: None) -> Campaign:
+           tell: Callable[[MutantRow | Judge], None] = lambda row: None) -> Campaign:
     """Settle the fate of up to ``count`` mutants of the block.
 
     Parameters
@@ -76,19 +77,30 @@ def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int
         The run's folder; what it holds of the same mutants is not done again.
     testbenches : sequence of Testbench
         Those that run; none stands for `benches_of`.
+    patience : float
+        Seconds for the bounded check of a property; one that takes longer is left out.
     report : callable
         Is told of progress: what is done, how many are, of how many.
     tell : callable
-        Is told of each mutant that is settled.
+        Is told of each mutant that is settled, and of each testbench, bound and property: whether
+        it judges them.
 
     Raises `UserError` if the block itself fails what its mutants are to fail.
     """
     benches = list(testbenches) or benches_of(block, configuration)
     with tempfile.TemporaryDirectory(prefix="cyclebound-mutants-") as folder:
-        work = _Work(block, configuration, Path(folder), benches, seed, count, workers)
+        work = _Work(block, configuration, Path(folder), benches, seed, count, workers, patience)
         campaign = Campaign(run, block.name, configuration, seed, count, key_of(
             sources(pages), work.netlist.text, [bench.name for bench in benches]))
         campaign.begin()
+
+        def judged_by(name: str, left_out: str = "") -> None:
+            known = campaign.judges.get(name)
+            campaign.judged_by(judge := Judge(name, _first(left_out)))
+            if judge != known:
+                tell(judge)
+
+        work.judged_by = judged_by
         pending = [each for each in work.mutations if each.number not in campaign.rows]
         done = functools.partial(report, f"mutants of {block.name}", total=len(work.mutations))
         done(len(campaign.rows))
@@ -120,9 +132,10 @@ class _Work:
     """What all mutants of a campaign share."""
 
     def __init__(self, block: Block, configuration: str, folder: Path,
-                 benches: Sequence[Testbench], seed: int, count: int, workers: int) -> None:
+                 benches: Sequence[Testbench], seed: int, count: int, workers: int,
+                 patience: float = PATIENCE) -> None:
         self._block, self._configuration, self._folder = block, configuration, folder
-        self._workers = workers
+        self._workers, self._patience = workers, patience
         self._parameters = dict(block.configuration(configuration)[1].parameters)
         self._runs = [_Run(bench, each) for bench in benches for each in range(1, 1 + bench.seeds)]
         top = FlatTop(self._make())
@@ -132,6 +145,7 @@ class _Work:
             raise UserError(f"{block.name}: there is nothing to mutate in configuration "
                             f"{configuration}")
         self._failing: set[str] = set()
+        self.judged_by: Callable[..., None] = lambda name, left_out="": None
         self._builds: dict[str, tuple[Build, FlatTop]] = {}
 
     def _make(self):
@@ -164,7 +178,19 @@ class _Work:
                                 f"would show nothing: {outcome.reason}")
             run.cycles, run.seconds = outcome.cycles, outcome.run_seconds
             groups += [(outcome.name, group) for group in outcome.groups]
-        self._failing = set(self._broken(groups))
+        broken = self._broken(groups)
+        self._failing = set(broken)
+        run_here = {run.bench.name for run in self._runs}
+        for bench in self._block.testbenches:
+            if bench.runs_on(self._configuration):
+                self.judged_by(f"testbench {bench.name}", "" if bench.name in run_here else
+                               "it simulates a top of its own" if bench.top else
+                               "it takes minutes" if bench.thorough else "others were named")
+        for what in dict.fromkeys(group.what for _, group in groups):
+            self.judged_by(f"bound on {what}", broken.get(what, ""))
+        for claim in self._block.properties:
+            if why := self._not_of(claim):
+                self.judged_by(f"property {claim.name}", why)
 
     def _broken(self, groups: list[tuple[str, Group]]) -> dict[str, str]:
         """The bounds that are not kept by what was observed, and how."""
@@ -202,14 +228,16 @@ class _Work:
         for number, each in list(left.items()):
             begun = time.monotonic()
             found = self._miter.compare(each)
-            by, detail = "", ""
+            by, detail, silent = "", "", []
             if not found.equivalent:  # no proof of ports can refute what is equivalent there
-                by, detail = self._refuted(each)
+                by, detail, silent = self._refuted(each)
             fate = "killed"
             if not by:
                 fate = {True: "equivalent", False: "survived", None: "unknown"}[found.equivalent]
                 detail = (found.detail if found.cycles is None else
                           f"can be told from the block in cycle {found.cycles} after reset")
+                if silent:
+                    detail += f"{', ' * bool(detail)}no verdict of property {', '.join(silent)}"
             seconds[number] += time.monotonic() - begun
             yield row(number, fate, by, detail)
 
@@ -266,33 +294,48 @@ class _Work:
 
     # -- proofs ----------------------------------------------------------------------------------
 
-    def _refuted(self, mutation: Mutation) -> tuple[str, str]:
-        """The property that a bounded check refutes, and what it says; or nothing."""
+    def _refuted(self, mutation: Mutation) -> tuple[str, str, list[str]]:
+        """The property that a bounded check refutes, and what it says; or nothing.
+
+        And the names of those that give no verdict of this mutant.
+        """
+        silent = []
         for claim in self._claims:
             try:
-                said = counterexample(self._block, claim, self._parameters, timeout=_PROOF,
+                said = counterexample(self._block, claim, self._parameters, timeout=self._patience,
                                       edit=functools.partial(self._edited, mutation))
-            except (UserError, ValueError):
-                continue  # no verdict, or cells that only the proof has
+            except (UserError, ValueError):  # its time is up, or it has cells that only a proof has
+                silent.append(claim.name)
+                continue
             if said:
-                return f"property {claim.name}", said
-        return "", ""
+                return f"property {claim.name}", said, silent
+        return "", "", silent
+
+    def _not_of(self, claim: Property) -> str:
+        """Why a property is none of just this configuration; empty: it is one."""
+        if claim.top:
+            return "it is about a part of the block, or something around it"
+        return "" if self._parameters in map(dict, claim.instances) else (
+            "it has no instance of this configuration")
 
     @functools.cached_property
     def _claims(self) -> list[Property]:
         """The properties of this configuration. Raises `UserError` if the block breaks one."""
         found = []
         for claim in self._block.properties:
-            if claim.top or self._parameters not in map(dict, claim.instances):
+            if self._not_of(claim):
                 continue
             try:
-                said = counterexample(self._block, claim, self._parameters, timeout=_PROOF,
+                said = counterexample(self._block, claim, self._parameters, timeout=self._patience,
                                       edit=lambda rtlil: rtlil)
-            except UserError:
-                continue  # it takes longer than a mutant is given
+            except UserError as error:  # it takes longer than a mutant is given
+                self.judged_by(f"property {claim.name}", "no verdict even of the block itself: "
+                               + str(error).rpartition(": ")[2])
+                continue
             if said:
                 raise UserError(f"{self._block.name} itself breaks property {claim.name}, so its "
                                 f"mutants would show nothing: {said}")
+            self.judged_by(f"property {claim.name}")
             found.append(claim)
         return found
 

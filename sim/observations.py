@@ -35,6 +35,8 @@ class Seen:
         First cycle, last cycle and latency, in the order of ending.
     counts_cycles : bool
         Whether latencies are all cycles from the first on, and not other ticks, or a turn's.
+    in_turn : bool
+        Whether they are all cycles of a turn (`cyclebound.tb.probe.Probe.in_turn`).
     """
 
     what: str
@@ -43,6 +45,7 @@ class Seen:
     began: np.ndarray
     ended: np.ndarray
     counts_cycles: bool = True
+    in_turn: bool = False
 
 
 def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], list[str]]:
@@ -68,7 +71,8 @@ def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], l
             key = number, place
             found.append(Seen(probe["what"], at, names,
                               _table(began.get(key, ()), 1 + len(names)),
-                              _table(ended.get(key, ()), 3), probe["counts_cycles"]))
+                              _table(ended.get(key, ()), 3), probe["counts_cycles"],
+                              probe["in_turn"]))
     return found, others
 
 
@@ -82,9 +86,10 @@ def _table(rows: Sequence[str], columns: int) -> np.ndarray:
 def grouped(seen: Sequence[Seen], meta: Mapping) -> Iterator[tuple]:
     """What a test saw: (what, parameters, latency, count, first, last) for each kind and latency.
 
-    Cycles count from the test's start. A request that is still under way when its test ends has a
-    count of 0, and as its latency the cycles that it has taken so far, so that one that never ends
-    is seen; one that a reset cut off is left out.
+    Cycles count from the test's start. A request that is still under way when its test ends, or
+    when a reset cuts it off, has a count of 0, and as its latency the cycles that it has taken so
+    far, so that one that never ends is seen. Of requests in turn that is the one whose turn it is;
+    where other ticks are counted than cycles, how many there were is not known, and it is left out.
 
     Parameters
     ----------
@@ -109,14 +114,13 @@ def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
     known = np.zeros(len(began), dtype=bool)
     inside = place < len(ends)
     known[inside] = ends[place[inside], 0] == began[inside, 0]
-    last = np.full(len(began), end - 1)
-    latency = end - began[:, 0]  # so far
+    # under way until the test's end, or the reset that cut it off
+    stops = np.append(np.array(meta["resets"], dtype=np.int64), end)
+    stop = np.minimum(stops[np.searchsorted(stops[:-1], began[:, 0], side="right")], end)
+    since = _turns(began[:, 0], known, stop, ends) if probe.in_turn else began[:, 0]
+    last, latency = stop - 1, stop - since  # so far
     last[known], latency[known] = ends[place[known], 1], ends[place[known], 2]
-    # cut off by a reset, which is for all that was under way
-    resets = np.array(meta["resets"], dtype=np.int64)
-    cut = np.searchsorted(resets, last, side="right") > np.searchsorted(
-        resets, began[:, 0], side="right")
-    whole = known | (~cut & probe.counts_cycles)
+    whole = known | ((probe.counts_cycles | probe.in_turn) & (latency > 0))
     kinds = _declared(probe, meta, began[:, 0])
     table = np.column_stack([kinds[0], began[:, 1:], latency, ~known])[whole]
     cycles = np.column_stack([began[:, 0], last])[whole]
@@ -129,6 +133,19 @@ def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
         first, final = cycles[at] - start
         yield (probe.what, parameters, int(row[-2]), 0 if row[-1] else int(count), int(first),
                int(final))
+
+
+def _turns(first: np.ndarray, known: np.ndarray, stop: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """For each request that has not ended, the cycle in which its turn has begun, at the latest.
+
+    Of several that the same reset or end cut off, only the first has had its turn.
+    """
+    since = stop.copy()
+    for at in np.unique(stop[~known], return_index=True)[1]:
+        one = np.flatnonzero(~known)[at]
+        before = ends[ends[:, 0] < first[one], 1]
+        since[one] = max(first[one], before.max(initial=-1) + 1)
+    return since
 
 
 def _declared(probe: Seen, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray, list]:

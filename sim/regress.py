@@ -195,14 +195,22 @@ def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
     rows = judge(block, configuration, results.observations(name, configuration),
                  [replace(proof, parameters=plan.changes.local(proof.parameters))
                   for proof in proofs if proof.block == name],
-                 [job.name for job in results.jobs() if not job.passed
-                  and (job.block, job.configuration) == (name, configuration)])
+                 _without_result(results, name, configuration))
     for row in rows:
         row.domain, row.detail = map(plan.changes.without_paths, (row.domain, row.detail))
     if left_out(plan, block, configuration):  # they may be what sees the rest
         rows = [row for row in rows if row.verdict != "unobserved"]
     results.judged(name, configuration, rows)
     return rows
+
+
+def _without_result(results: Results, block: str, configuration: str) -> list[str]:
+    """Simulations of a configuration that failed, or were planned and have not finished."""
+    jobs = {job.name: job.passed for job in results.jobs()
+            if (job.block, job.configuration) == (block, configuration)}
+    planned = [job for job in results.meta.get("planned", ())
+               if job.startswith(f"{block}/{configuration}/")]
+    return [job for job in dict.fromkeys([*jobs, *planned]) if not jobs.get(job)]
 
 
 def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results,

@@ -48,8 +48,8 @@ from cyclebound.sim.waveform_lanes import gtkwave, read_lanes, surfer
 __all__ = ["write_report"]
 
 _SYMBOLS = {"exact": "=", "right": "=", "held": "≤", "violated": ">", "wrong": "≠",
-            "not covered": "?", "unobserved": "∅", "void": "✗", "proved": "✓", "bounded": "≤",
-            "failed": "✗", "passed": "✓"}
+            "refuted": "✗", "not covered": "?", "unobserved": "∅", "void": "✗", "proved": "✓",
+            "bounded": "≤", "failed": "✗", "passed": "✓"}
 _TALLIED = ("exact", "held", "violated", "right", "wrong", "failed")
 _MEANS = {
     "exact": "for every kind of request, the worst that was measured equals the bound",
@@ -57,7 +57,8 @@ _MEANS = {
     "held": "nothing exceeds the bound, and for some kinds of request nothing reaches it",
     "violated": "a request took longer than the bound allows",
     "wrong": "a request took longer or shorter than predicted",
-    "void": "a simulation of this configuration failed, so that the others show nothing",
+    "void": "a simulation of this configuration failed or is missing: the others show nothing",
+    "refuted": "a proof's counterexample breaks it, though nothing that was simulated does",
     "not covered": "the formula does not speak of a request that was observed",
     "unobserved": "no request was observed, so nothing is shown",
     "proved": "for any number of cycles",

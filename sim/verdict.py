@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cyclebound.golden.bound import Bound, NotCovered
-from cyclebound.sim.block import Block, BoundBinding, Configuration
+from cyclebound.sim.block import Block, BoundBinding, Configuration, Property
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.shape import shown
@@ -16,13 +16,15 @@ from cyclebound.tb.tally import ratio, standing
 
 __all__ = ["FAILURES", "VERDICTS", "Verdict", "cycles_of", "judge", "judge_bound"]
 
-FAILURES = ("violated", "wrong", "not covered", "unobserved", "void")
+FAILURES = ("violated", "wrong", "refuted", "not covered", "unobserved", "void")
 """Verdicts that make a run fail."""
 
 VERDICTS = ("exact", "held", "right", *FAILURES)
 """All that a verdict may say."""
 
 _MOST_POINTS = 500  # kinds of requests in a picture
+_FEW = 16  # values of a parameter of which each should be drawn
+_SOME = 20  # kinds of requests with which it is asked whether the bound speaks of a value
 
 
 @dataclass
@@ -38,8 +40,9 @@ class Verdict:
         observed equals the bound, ``held`` if no request exceeds it, ``violated`` if one does. Of a
         prediction: ``right`` if every request took exactly that long, else ``wrong``. Of a rate:
         ``held`` or ``violated``. Of any: ``not covered`` (the formula does not speak of an observed
-        request), ``unobserved``, and ``void`` (a simulation of this configuration failed, so that
-        what was observed in it shows nothing).
+        request), ``unobserved``, ``void`` (a simulation of this configuration failed or is missing,
+        so that what was observed in it shows nothing), and ``refuted`` (nothing that was observed
+        breaks it, but a proof's counterexample does).
     kinds, kinds_reached : int
         Kinds of requests, and those whose worst observed equals the bound.
     ratios : list of float
@@ -56,9 +59,11 @@ class Verdict:
         ``proved`` (for every kind observed, by a proof with this configuration's parameters of what
         the probe counts against the bound's value), ``exhaustive`` (every case of the
         configuration's domain was observed), ``searched`` (by a testbench that looks for the
-        request closest to its bound) or ``sampled``; ``none`` where the verdict is void.
+        request closest to its bound) or ``sampled``; ``none`` where the verdict is void or refuted.
     domain : str
-        What was proved, which cases were exhausted, what searched.
+        What was proved, which cases were exhausted, what searched; how many kinds of requests
+        were sampled beside those that were exhausted; and of parameters with few values, those that
+        no request had, though the bound speaks of such.
     job, test, first, last
         Where the tightest is to be seen: cycles from the start of that test.
     histogram : list of (latency, count)
@@ -168,8 +173,8 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     proofs : iterable of Proof
         What has been proved of the block as it is now.
     failed : sequence of str
-        Names of simulations of this configuration that failed: what was observed in the others
-        holds no verdict but a violated one.
+        Names of simulations of this configuration that failed, or are missing: what was observed
+        in the others holds no verdict but a violated one.
     """
     observed = list(observed)
     configuration = block.configurations[name]
@@ -189,7 +194,7 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     for row in rows:
         if failed and row.verdict not in ("violated", "wrong"):
             row.verdict, row.evidence, row.domain = "void", "none", ""
-            row.detail = f"{len(failed)} of its simulations failed, such as {failed[0]}"
+            row.detail = f"{len(failed)} of its simulations failed or are missing: {failed[0]}"
     return rows
 
 
@@ -252,6 +257,10 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Bo
         row.detail = (f"{entry.what} with {_words(row.parameters)} took {row.worst}, "
                       f"{'predicted' if predicted else 'bound'} {row.allowed}")
         return row
+    proofs = list(proofs)
+    if refuted := _refuted(block, entry, configuration, proofs):
+        row.verdict, row.evidence, row.detail = "refuted", "none", refuted
+        return row
     _evidence(row, entry, block, configuration,
               [(job, group.parameters) for job, group in observed if group.count], proofs)
     return row
@@ -282,7 +291,9 @@ def _evidence(row: Verdict, entry: BoundBinding, block: Block, configuration: Co
     if entry.exhaustive and configuration.values:
         cases = list(cases_of(entry, configuration))
         names = list(configuration.values)
-        have = {tuple(p.get(name) for name in names) for _, p in seen}
+        # another kind of request, of which the domain says nothing, is none of its cases
+        have = {tuple(p.get(name) for name in names) for _, p in seen
+                if not _more(entry, configuration, p)}
         missing = len(set(cases) - have)
         if missing or not cases:
             row.detail = row.detail or (f"not exhaustive: {missing:,} of {len(cases):,} cases "
@@ -291,17 +302,52 @@ def _evidence(row: Verdict, entry: BoundBinding, block: Block, configuration: Co
             domain = ", ".join(f"{name} {_values(values)}"
                                for name, values in configuration.values.items())
             found.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
+            told = {_key(entry, dict(zip(names, case, strict=True))) for case in cases}
+            beyond = {_key(entry, p) for _, p in seen if _more(entry, configuration, p)
+                      or _key(entry, {name: p.get(name) for name in names}) not in told}
+            if beyond:
+                kind = "kind" if len(beyond) == 1 else "kinds"
+                found.insert(1, ("sampled", f"{len(beyond):,} {kind} beside these"))
     kinds = {_key(entry, parameters) for _, parameters in seen}
     covered, words = _proved(block, entry, configuration, proofs)
     if words:
         whole = kinds <= covered
         found.insert(0 if whole else len(found), ("proved" if whole else "proved in part",
                                                   "; ".join(words)))
-    if found and found[0][0] != "proved in part":
+    if (missing := _undrawn(entry, configuration, kinds)):
+        found.append(("never drawn", ", ".join(missing)))
+    if found and found[0][0] in ("proved", "exhaustive", "searched"):
         row.evidence = found[0][0]
-        row.domain = "; ".join([found[0][1], *(f"{kind}: {what}" for kind, what in found[1:])])
-    elif found:
-        row.domain = ": ".join(found[0])
+        found[0] = "", found[0][1]
+    row.domain = "; ".join(f"{kind}: {what}" if kind else what for kind, what in found)
+
+
+def _undrawn(entry: BoundBinding, configuration: Configuration, kinds: Iterable[str]) -> list[str]:
+    """Values that no request had, of parameters that may have few, and that the bound covers."""
+    seen = [json.loads(kind) for kind in sorted(kinds)]
+    found = []
+    for name, within in entry.bound.ranges.items():
+        if (name in configuration.parameters or within.least is None or within.most is None
+                or within.most - within.least >= _FEW):
+            continue
+        drawn = {kind.get(name, entry.bound.default_of(name)) for kind in seen}
+        missing = [value for value in range(within.least, within.most + 1)
+                   if value not in drawn and any(
+                       _speaks_of(entry, {**configuration.parameters, **kind, name: value})
+                       for kind in seen[::-(-len(seen) // _SOME)])]
+        if missing:
+            found.append(f"{name} {_values(missing)}")
+    return found
+
+
+def _more(entry: BoundBinding, configuration: Configuration, parameters: Mapping[str, object]
+          ) -> bool:
+    """Whether a request has a parameter of the bound, other than its default, that neither the
+    configuration nor its domain has.
+    """
+    return any(name in entry.bound.parameters and name not in configuration.values
+               and configuration.parameters.get(name, entry.bound.default_of(name)) != value
+               for name, value in parameters.items())
 
 
 def _key(entry: BoundBinding, parameters: Mapping[str, object]) -> str:
@@ -310,13 +356,22 @@ def _key(entry: BoundBinding, parameters: Mapping[str, object]) -> str:
                        if name in parameters})
 
 
-def _proved(block: Block, entry: BoundBinding, configuration: Configuration,
-            proofs: Iterable[Proof]) -> tuple[set[str], list[str]]:
-    """The kinds for which this bound's value has been proved, and how to say it."""
-    kinds, words = set(), []
+def _refuted(block: Block, entry: BoundBinding, configuration: Configuration,
+             proofs: Iterable[Proof]) -> str:
+    """What a counterexample says of this bound's value in this configuration, if there is one."""
+    for proof, claim, _ in _proofs_of(block, entry, configuration, proofs, "failed"):
+        if proof.trace is not None and f"{entry.what}: a request takes" in proof.detail:
+            return f"property {claim.name} has a counterexample: {proof.detail}"
+    return ""
+
+
+def _proofs_of(block: Block, entry: BoundBinding, configuration: Configuration,
+               proofs: Iterable[Proof], status: str
+               ) -> Iterator[tuple[Proof, Property, dict[str, object]]]:
+    """Proofs of the bound with this configuration's parameters, which are told beside them."""
     for proof in proofs:
         claim = next((p for p in block.properties if p.name == proof.property), None)
-        if (claim is None or proof.block != block.name or proof.status != "proved"
+        if (claim is None or proof.block != block.name or proof.status != status
                 or claim.name not in entry.proved_by):
             continue
         same = [name for name in configuration.parameters if name not in claim.independent]
@@ -326,6 +381,14 @@ def _proved(block: Block, entry: BoundBinding, configuration: Configuration,
         if any(value != block.default_of(name) for name, value in proof.parameters.items()
                if name not in claim.independent and name not in configuration.parameters):
             continue
+        yield proof, claim, {name: configuration.parameters[name] for name in same}
+
+
+def _proved(block: Block, entry: BoundBinding, configuration: Configuration,
+            proofs: Iterable[Proof]) -> tuple[set[str], list[str]]:
+    """The kinds for which this bound's value has been proved, and how to say it."""
+    kinds, words = set(), []
+    for proof, claim, those in _proofs_of(block, entry, configuration, proofs, "proved"):
         for what, kind, limit in proof.claims:
             try:
                 value = cycles_of(entry.bound, {**configuration.parameters, **kind})
@@ -333,7 +396,6 @@ def _proved(block: Block, entry: BoundBinding, configuration: Configuration,
                 continue
             if what == entry.what and value == limit:
                 kinds.add(_key(entry, kind))
-                those = {name: configuration.parameters[name] for name in same}
                 words.append(f"{claim.name} for {_words(those | kind)}")
     return kinds, list(dict.fromkeys(words))
 

@@ -152,8 +152,11 @@ def test_a_shard_that_is_none(text):
 # -- merging ---------------------------------------------------------------------------------------
 
 
-def part(folder, number, parts, configuration, *, code="c", proofs=()):
-    """A shard that ran the round-robin arbiter in one configuration, and saw a wait of 4."""
+def part(folder, number, parts, configuration, *, code="c", proofs=(), missing=()):
+    """A shard that ran the round-robin arbiter in one configuration, and saw a wait of 4.
+
+    It was interrupted before it had run the jobs that are ``missing``.
+    """
     job = Job("noc.arbiter", configuration, "cycle", 1, str(folder / "job"))
     known = {"requesters": {"four": 4, "paper": 11}[configuration]}
     outcome = Outcome(job.name, True, groups=[Group("grant", known, 4, 10, 0, 3, "test")])
@@ -162,8 +165,8 @@ def part(folder, number, parts, configuration, *, code="c", proofs=()):
         for proof in proofs:
             results.proof(proof)
         plan = Plan([catalogue.load().find("noc.arbiter")], folder, shard=(number, parts))
-        results.note(code=code, simulator="verilator", seed=1, level="quick", planned=[job.name],
-                     jobs=1, options=plan.options)
+        results.note(code=code, simulator="verilator", seed=1, level="quick",
+                     planned=[job.name, *missing], jobs=1 + len(missing), options=plan.options)
     return folder
 
 
@@ -180,6 +183,20 @@ def test_merged_shards_are_one_run(tmp_path):
     run = read(tmp_path / "all")
     assert (run.unfinished, run.problems, len(run.jobs)) == (0, [], 2)
     assert run.meta["options"]["shard"] == [1, 1]
+
+
+def test_a_simulation_that_is_missing_leaves_no_verdict(tmp_path):
+    """That of another configuration does."""
+    proof = Proof("noc.arbiter", "fair", "", {"count": 4}, "proved",
+                  claims=[("grant", {"requesters": 4}, 4)])
+    one = part(tmp_path / "1", 1, 2, "four", missing=["noc.arbiter/four/cycle/2"])
+    two = part(tmp_path / "2", 2, 2, "paper", proofs=[proof])
+    rows = merge([one, two], tmp_path / "all")
+    assert [(row.configuration, row.verdict, row.evidence) for row in rows] == [
+        ("four", "void", "none"), ("paper", "held", "sampled")]
+    assert rows[0].detail == ("1 of its simulations failed or are missing: "
+                              "noc.arbiter/four/cycle/2")
+    assert read(tmp_path / "all").problems[0].startswith("1 jobs did not finish")
 
 
 @pytest.mark.parametrize(("shards", "message"), [

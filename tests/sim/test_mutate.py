@@ -13,9 +13,16 @@ from cyclebound.sim.block import Property
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.equivalence import Comparison, Miter, _Circuit
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.mutant_rows import FATES, Campaign, MutantRow, read_campaigns, score
+from cyclebound.sim.mutant_rows import (
+    FATES,
+    Campaign,
+    Judge,
+    MutantRow,
+    read_campaigns,
+    score,
+)
 from cyclebound.sim.mutants import Netlist
-from cyclebound.sim.mutate import benches_of, mutate
+from cyclebound.sim.mutate import _Work, benches_of, mutate
 from cyclebound.sim.report import write_report
 from cyclebound.tb.watcher import Watcher
 
@@ -59,6 +66,18 @@ def test_the_block_is_mutated_and_nothing_else(weak, tmp_path):
     assert not any(re.search(r"port (CLK|Q)\b|clk", each.says) for each in found)
     assert netlist.mutations(10, 1) == netlist.mutations(10, 1) != netlist.mutations(10, 2)
     assert len(netlist.mutations(10, 2)) == 10
+
+
+@pytest.mark.unit
+def test_mutations_are_spread_over_lines_cells_and_bits(weak, tmp_path):
+    netlist = netlist_of(weak.find("test.tally"), tmp_path)
+    every = netlist.mutations(100_000, 3)
+    assert netlist.mutations(20, 3) == every[:20]  # a greater count goes on with the same ones
+    cells = {(each.module, each.cell) for each in every}
+    first = every[:2 * len(cells)]
+    assert {(each.module, each.cell) for each in first} == cells
+    assert {each.source for each in first} == {each.source for each in every}
+    assert len({each.options.split()[1] for each in first}) > 2  # modes
 
 
 @pytest.mark.unit
@@ -148,11 +167,15 @@ def test_every_fate(run):
     assert LINE["counted"] not in lines["survived"] | lines["unknown"]
     for row in campaign.rows.values():
         assert (row.by == "testbench cycle") == (row.fate in ("killed", "timeout"))
+    assert campaign.judged == ["testbench cycle", "bound on turns"]
+    assert campaign.left_out == [Judge("testbench around", "it simulates a top of its own")]
     tally = campaign.tally
     assert campaign.score == 100 * tally["killed"] / (len(campaign.rows) - tally["equivalent"])
     said = (run / "said.txt").read_text()
     assert f"score {campaign.score:.1f} %" in said
     assert f"killed by: testbench cycle {tally['killed']}" in said
+    assert "judged by: testbench cycle, bound on turns\n" in said
+    assert "not by: testbench around\n" in said
     assert LINE["unseen"] in said
 
 
@@ -173,10 +196,14 @@ def test_what_is_settled_is_not_run_again(run, weak, call):
     assert said.returncode == 1
     found = json.loads(said.stdout)
     assert found["score"] == before.score
+    assert found["judged_by"] == ["testbench cycle", "bound on turns"]
+    assert found["left_out"] == {"testbench around": "it simulates a top of its own"}
     assert [row["number"] for row in found["mutants"]] == sorted(before.rows)
     page = write_report(run, run / "page.html").read_text()
     assert f"{before.score:.1f} %" in page
     assert page.count(LINE["unseen"]) >= 1
+    assert ("judged by testbench cycle, bound on turns; "
+            "not by testbench around (it simulates a top of its own)") in page
     assert "nothing was judged" not in page
 
 
@@ -228,6 +255,32 @@ def test_a_block_that_breaks_a_property_has_no_mutants(weak, tmp_path):
 
 
 @pytest.mark.unit
+def test_a_property_that_takes_too_long_is_named(weak, tmp_path, monkeypatch):
+    """And so is one that has no verdict of a single mutant, or no instance of the configuration."""
+    def check(block, claim, parameters, *, timeout, edit):
+        assert timeout == 7
+        if claim.name == "long" or edit("") == "mutant":
+            raise UserError(f"{block.name}: property {claim.name}: yices was stopped after 7 s; no "
+                            "counterexample in the first 2 of 4 cycles")
+        return ""
+
+    monkeypatch.setattr("cyclebound.sim.mutate.counterexample", check)
+    monkeypatch.setattr(_Work, "_edited", lambda self, mutation, rtlil: "mutant")
+    block = dataclasses.replace(weak.find("test.tally"), properties=tuple(
+        Property(name, "it counts", CountsNothing, ({"width": width},))
+        for name, width in (("long", 3), ("short", 3), ("other", 4))))
+    work = _Work(block, "three", tmp_path, benches_of(block, "three"), 1, 1, 1, 7)
+    said = []
+    work.judged_by = lambda name, left_out="": said.append((name, left_out))
+    assert work._refuted(work.mutations[0]) == ("", "", ["short"])
+    assert said == [("property long", (
+        "no verdict even of the block itself: yices was stopped after 7 s; "
+        "no counterexample in the first 2 of 4 cycles")), ("property short", "")]
+    assert [work._not_of(claim) for claim in block.properties] == [
+        "", "", "it has no instance of this configuration"]
+
+
+@pytest.mark.unit
 @pytest.mark.parametrize("values", [{}, {0: 1}, {1: 0}, {0: 1, 2: 1}, {0: 0, 1: 0, 2: 0}])
 def test_inputs_of_a_circuit_become_constants(values):
     """Three inputs a, b, c and a register that keeps a & ~b; the output is that with c."""
@@ -264,6 +317,7 @@ def test_a_score_is_of_those_not_proved_equivalent():
     ("{}\n", "line 1 lacks the field 'block'"),
     ("HEAD\n{\n{}\n", "line 2 must be JSON"),
     ("HEAD\n{}\n", "line 2 lacks the field 'number'"),
+    ('HEAD\n{"judge": 3, "left_out": ""}\n', "judge of line 2 must be a text, not 3"),
     ("HEAD\nROW\n".replace("ROW", json.dumps({**vars(MutantRow(1, "", "", "fled"))})),
      "fate of line 2 must be one of killed, timeout"),
     ("HEAD\nROW\n".replace("ROW", json.dumps({**vars(MutantRow(4, "", "", "killed"))})),

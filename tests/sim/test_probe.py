@@ -373,10 +373,19 @@ def test_a_request_under_way_when_its_test_ends_has_no_count():
     assert not list(grouped([seen_as([(191, 1)], [], counts_cycles=False)], META))
 
 
-def test_a_request_that_a_reset_cut_off_is_left_out():
-    seen = seen_as([(111, 1), (151, 1)], [(151, 152, 2)])
-    assert list(grouped([seen], {**META, "resets": [100, 120]})) == [
-        ("move", {"size": 1}, 2, 1, 50, 51)]
+def test_a_request_that_a_reset_cut_off_has_no_count():
+    """But the cycles that it took so far: a reset hides none that has exceeded its bound."""
+    seen = seen_as([(111, 1), (116, 1), (151, 1)], [(116, 118, 3), (151, 152, 2)])
+    assert list(grouped([seen], {**META, "resets": [100, 120, 160]})) == [
+        ("move", {"size": 1}, 2, 1, 50, 51), ("move", {"size": 1}, 3, 1, 15, 17),
+        ("move", {"size": 1}, 10, 0, 10, 19)]
+
+
+def test_of_requests_in_turn_that_have_not_ended_one_has_its_turn():
+    seen = seen_as([(111, 1), (112, 1), (113, 1), (141, 1), (142, 1), (171, 1)],
+                   [(111, 115, 5), (141, 145, 5)], counts_cycles=False, in_turn=True)
+    assert sorted(row[2:] for row in grouped([seen], {**META, "resets": [100, 120]})) == [
+        (5, 0, 11, 19), (5, 2, 10, 14), (55, 0, 41, 99)]
 
 
 def test_a_request_is_of_the_class_declared_when_it_began():

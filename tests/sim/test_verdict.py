@@ -1,10 +1,11 @@
 import dataclasses
+from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cyclebound.golden.bound import NotCovered, bound
+from cyclebound.golden.bound import NotCovered, Range, bound
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim.block import Block, BoundBinding, Configuration, Property, Testbench
 from cyclebound.sim.job import Group
@@ -110,7 +111,7 @@ def test_a_prediction_is_right_only_if_every_request_took_that_long():
 def test_nothing_is_shown_where_a_simulation_failed():
     row, = judge(BLOCK, "small", [group(1, 3)], [proved({"lanes": 1, "width": 8})], ["j/c/t/2"])
     assert (row.verdict, row.evidence, row.failed) == ("void", "none", True)
-    assert row.detail == "1 of its simulations failed, such as j/c/t/2"
+    assert row.detail == "1 of its simulations failed or are missing: j/c/t/2"
     row, = judge(BLOCK, "small", [group(1, 4)], (), ["j/c/t/2"])
     assert row.verdict == "violated"
 
@@ -212,6 +213,31 @@ def test_exhaustive_for_any_domain(seen, high):
         "any": Configuration({"lanes": 1}, domain={"size": range(0, high)})})
     row = one(*(group(size, 1) for size in seen), name="any", block=block)
     assert (row.evidence == "exhaustive") == (seen >= set(range(high)) and bool(seen))
+    beside = len(seen - set(range(high)))
+    if row.evidence == "exhaustive":
+        assert row.domain == f"{high} cases: size 0..{high - 1}" + (
+            f"; sampled: {beside} kind{'s' * (beside > 1)} beside these" if beside else "")
+
+
+def test_no_case_is_seen_by_a_request_of_another_kind():
+    """A parameter that the domain does not name makes it another one, unless it has its default."""
+    @bound(formula="size + late", source="this test")
+    def later(*, size: int, late: int = 0) -> int:
+        return size + late
+
+    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", later, exhaustive=True),))
+
+    def seen(*cases):
+        return one(*(("j/c/t/1", Group("move", {"size": size, **more}, 1, 1, 0, 0, "t"))
+                     for size, more in cases), block=block)
+
+    assert seen((1, {}), (2, {"late": 0}), (3, {})).domain == "3 cases: size 1..3"
+    row = seen((1, {}), (2, {"late": 7}), (3, {}))
+    assert (row.evidence, row.detail) == ("sampled",
+                                          "not exhaustive: 1 of 3 cases were not observed")
+    row = seen((1, {}), (2, {}), (2, {"late": 7}), (3, {}))
+    assert (row.evidence, row.kinds) == ("exhaustive", 4)
+    assert row.domain == "3 cases: size 1..3; sampled: 1 kind beside these"
 
 
 def test_exhaustive_counts_cases_and_not_kinds():
@@ -241,6 +267,24 @@ def test_a_domain_that_depends_on_the_block_s_parameters():
     assert one(group(1, 3), name=name, block=block).evidence == "sampled"
     row = one(*(group(size, 3) for size in (1, 2, 3)), name=name, block=block)
     assert (row.evidence, row.domain) == ("exhaustive", "3 cases: size 1..3")
+
+
+def test_what_no_request_had_is_said():
+    """Of parameters with few values that the bound covers; one that is left out has its default."""
+    @bound(formula="2 * size + late", source="this test")
+    def ranged(*, size: Annotated[int, Range(1, 6)], late: Annotated[int, Range(0, 1)] = 0,
+               far: Annotated[int, Range(0)] = 0) -> int:
+        if size == 5:
+            raise NotCovered("none is of 5")
+        return 2 * size + late + far
+
+    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", ranged),))
+    row = one(group(1, 2), group(2, 2), group(6, 2), block=block)
+    assert (row.verdict, row.evidence) == ("held", "sampled")
+    assert row.domain == "never drawn: size 3 4, late 1"
+    late = "j/c/t/1", Group("move", {"size": 3, "late": 1}, 2, 1, 0, 0, "t")
+    row = one(group(1, 2), group(2, 2), group(4, 2), group(6, 2), late, block=block)
+    assert row.domain == ""
 
 
 def test_searched_by_a_testbench_that_says_so():
@@ -293,6 +337,24 @@ def test_proved_in_part_is_not_proved():
     row = one(group(1, 2), group(2, 2), proofs=both)
     assert row.evidence == "proved"
     assert row.domain == "fair for lanes 1, size 1; fair for lanes 1, size 2"
+
+
+@pytest.mark.parametrize(("parameters", "name", "refuted"), [
+    ({"lanes": 1, "width": 8}, "small", True), ({"lanes": 1, "width": 2}, "large", True),
+    ({"lanes": 5, "width": 8}, "small", False), ({"lanes": 5, "width": 8}, "wide", True)])
+def test_what_a_counterexample_breaks_is_neither_exact_nor_held(parameters, name, refuted):
+    """Though no request that was simulated does, and another property is proved."""
+    found = dataclasses.replace(
+        proved(parameters, "failed"), trace="counterexample.vcd",
+        detail="move: a request takes more than 3 in cycle 7")
+    row = one(group(1, 2), name=name, proofs=[found])
+    assert (row.verdict == "refuted") == row.failed == (row.evidence == "none") == refuted
+    if refuted:
+        assert row.detail == ("property fair has a counterexample: "
+                              "move: a request takes more than 3 in cycle 7")
+    for other in (dataclasses.replace(found, detail="fill: a request takes more than 3"),
+                  dataclasses.replace(found, trace=None, detail="yices was stopped")):
+        assert one(group(1, 2), name=name, proofs=[other]).verdict == "held"
 
 
 def test_a_violation_has_no_evidence():
