@@ -8,7 +8,7 @@ from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, GridScene, alone, reads, writes
 
 # mean CPI: of reads they stay flat up to 4 masters; writes are bound by the memory's 5 cycles
-_SHARED = {("read", 3): 33, ("read", 4): 33, ("read", 8): 40.5,
+SHARED = {("read", 3): 33, ("read", 4): 33, ("read", 8): 40.5,
            ("write", 3): 15, ("write", 4): 20, ("write", 8): 50}
 
 
@@ -28,7 +28,7 @@ async def masters_on_one_ram(bench: Bench) -> None:
     if CENTRE not in PipelinedGridScene(bench).tiles:
         return
     scene = await PipelinedGridScene.filled(bench)
-    for (name, masters), expected in _SHARED.items():
+    for (name, masters), expected in SHARED.items():
         kernel = (reads if name == "read" else writes)(CENTRE)
         found = await scene.cpi(dict.fromkeys(AROUND[:masters], kernel), 700)
         mean = sum(found.values()) / len(found)

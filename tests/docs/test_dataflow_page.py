@@ -9,9 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cyclebound.golden.dataflow.cache_bounds import cache_access
+from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.special_bounds import special_epoch
+from cyclebound.golden.dataflow.special_timing import longest
 from cyclebound.sim import cli
+from cyclebound.sim.pictures.mapped import read_depths, table_of_depths
+from kit.pages import Page, numbers, results
 
-PAGE = (Path(__file__).parents[2] / "docs" / "dataflow.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = Page("dataflow.md")
+PAGE = TEXT.text
 SECTION = PAGE.split("## A kernel of your own")[1].split("### What a kernel means")[0]
 pytestmark = [pytest.mark.system,
               pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]
@@ -138,3 +146,68 @@ def test_json_and_what_depends_on_the_order_of_threads(folder, cyclebound):
     assert found["arrays"] == {"a": [1, 2, 3, 4, 0]}
     assert found["faults"] == ["a: thread 4 at index 5"]
     assert found["shared"] == ["a[1]: threads 0 and 1"]
+
+
+# Its tables and figures
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", ["dataflow.md", "papers.md"])
+def test_kernels_by_the_entries_of_a_buffer(name):
+    table = table_of_depths(read_depths(DOCS / "dataflow-depth.csv"))
+    assert set(table.splitlines()[2:]) <= set(Page(name).text.splitlines())
+
+
+@pytest.mark.unit
+def test_both_grids():
+    depths = read_depths(DOCS / "dataflow-depth.csv")
+    rows = TEXT.rows("| kernel | 5x5 | 6x18 |")
+    assert [row[:2] for row in rows] == [[name, f"{by[16].cycles:,}"]
+                                         for name, by in depths.items()]
+    added = {entries: f"{took.cycles:,}" for entries, took in depths["vector_add"].items()}
+    gains = [by[2].cycles / by[16].cycles for by in depths.values()]
+    assert TEXT.says(
+        f"sixteen entries have {min(gains):.1f} to {max(gains):.1f} times the throughput of two",
+        f"`euclid` sends a thread in {depths['euclid'][16].cycles / 1024:.1f} cycles with 16",
+        "nothing depends on data (`... cycles KERNEL ...` runs it): "
+        f"{added[2]}, {added[4]}, {added[8]} and {added[16]} for `vector_add`",
+        f"{sum(by[16].parts for by in depths.values())} configurations for each depth")
+
+
+@pytest.mark.unit
+def test_verdicts_are_of_the_results_page():
+    chain = results()["dataflow.load_chain", "figure4", "completion"]
+    assert TEXT.says(f"held, {chain['worst']} of {chain['claimed']}; exhaustive")
+    unbalanced = results()["dataflow.diamond", "unbalanced", "unbalanced"]
+    assert TEXT.says(f"unbalanced graph needs {unbalanced['worst']} cycles for 300 threads",
+                     f"{unbalanced['claimed']} would be every other cycle")
+    assert results()["dataflow.cache_banks", "tiny", "access"]["claimed"] == str(
+        cache_access(ports=3, miss=6)) == "8"
+    assert TEXT.says("ports - 1 + miss | exact; proved for 3 ports")
+
+
+@pytest.mark.unit
+def test_epochs_of_a_special_unit():
+    """16 entries, 8 blocks; operands in one order and in two, then a younger epoch after it."""
+    def epoch(function, operands=1, younger=0):
+        return special_epoch(depth=16, blocks=8, operands=operands, younger=younger,
+                             block=longest(function))
+
+    whole, floats, root = Special.IDIV, Special.FDIV, Special.FSQRT
+    assert TEXT.says(
+        f"{epoch(whole)} and {epoch(whole, 2)} cycles for 16 integer divisions in 8 blocks, "
+        f"{epoch(floats)} and {epoch(floats, 2)} for divisions, {epoch(root)} for roots",
+        f"of {epoch(whole, younger=16)}, {epoch(floats, younger=16)} and "
+        f"{epoch(root, younger=16)} that are allowed")
+
+
+@pytest.mark.unit
+def test_the_area_of_a_fabric_adds_up():
+    *parts, whole = TEXT.rows("| part | count | LUTs | flip-flops | multipliers |")
+    counts = [[int(numbers(cell)[0]) for cell in row[1:]] for row in parts]
+    assert [numbers(cell)[0] for cell in whole[2:]] == [
+        sum(row[0] * row[place] for row in counts) for place in (1, 2, 3)]
+    luts, (switches,) = numbers(whole[2])[0], (row for row in parts if row[0] == "switch")
+    share = int(25 * numbers(switches[2])[0])
+    assert TEXT.says(f"Switches are {100 * float(share / luts):.0f} % of it",
+                     f"25 switches of {switches[2]} tables are {share:,}, "
+                     f"{100 * share / 83640:.0f} % of the part")

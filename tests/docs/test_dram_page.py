@@ -2,11 +2,17 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "dram.md").read_text()
+from cyclebound.golden.dram import axi_bounds
+from cyclebound.golden.dram.bounds import recovery
+from cyclebound.golden.dram.jedec import jedec_parts
+from cyclebound.golden.dram.timing import PARTS
+from kit.pages import Page, numbers
+
+TEXT = Page("dram.md")
+PAGE = TEXT.text
 ROWS = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in PAGE.splitlines() if line.startswith("| ")]
 ERRATA = [row for row in ROWS
@@ -16,7 +22,7 @@ USE = [row for row in ROWS if len(row) == 8 and re.match(r"DDR4-3200AA x\d+$", r
 pytestmark = pytest.mark.system
 
 
-def number(text):
+def last_number(text):
     """The last number before a comma, such as that of "`tile_issue_delay` 126, every request"."""
     return int(re.findall(r"\b\d+\b", text.partition(",")[0])[-1])
 
@@ -33,8 +39,8 @@ def test_errata(call, row):
     assert done.returncode == 0
     found = json.loads(done.stdout)
     printed, own = found["bounds"], "tile" if "tile" in words else "indexed"
-    assert found["issue_delay"] == number(reached)
-    assert printed[f"{own}_issue_delay"] == number(ours)
+    assert found["issue_delay"] == last_number(reached)
+    assert printed[f"{own}_issue_delay"] == last_number(ours)
     if "," in says:  # not of this command
         assert re.fullmatch(r"104, by hand|126, of 16 bursts", says)
     else:
@@ -67,3 +73,72 @@ def test_use_of_the_bus(call):
             found += [[f"DDR4-3200AA {part.rpartition('-')[2]}", f"{size} {kind}", *rest]
                       for kind, *rest in _cells(done.stdout)]
     assert found == USE
+
+
+@pytest.mark.unit
+def test_parts():
+    assert TEXT.says(f"{len(jedec_parts())} parts). A part of your own",
+                     f"it covers the {len(jedec_parts())} bins")
+    assert len(PARTS) == 4
+    assert TEXT.says("lists four that the papers use")
+
+
+@pytest.mark.unit
+def test_the_port_for_axi4():
+    """One transfer, and 4 KiB: 256 transfers in 64 bursts of DRAM."""
+    part = PARTS["ddr4-3200aa-x16"]
+    held = TEXT.rows("| bound, in DRAM clocks | formula |")
+    right = TEXT.rows("| prediction, in DRAM clocks | formula |")
+    for transfers, bursts, column in ((1, 1, 2), (256, 64, 3)):
+        size = {"part": part, "transfers": transfers, "size": 4}
+        assert [numbers(row[column])[0] for row in held] == [
+            axi_bounds.axi_read(**size), axi_bounds.axi_write(**size, partial=0),
+            axi_bounds.axi_write(**size, partial=1)]
+        alone = {"part": part, "bursts": bursts, "sibling": 0}
+        assert [numbers(row[column])[0] for row in right] == [
+            axi_bounds.axi_read_alone(**alone, transfers=transfers),
+            axi_bounds.axi_write_alone(**alone, partial=0),
+            axi_bounds.axi_write_alone(**alone, partial=1)]
+    assert TEXT.says(f"A refresh adds nRFC - {part.nRFC - axi_bounds.axi_refresh(part)} at most")
+
+
+def mean_of(said):
+    return re.search(r"mean[^\d]*(\d+\.\d+)", said)[1]
+
+
+@pytest.mark.thorough
+def test_the_mean_of_all_first_bursts(call):
+    read, write = (call("dram", "worst", "64", "--mean", *words) for words in ((), ("--write",)))
+    assert TEXT.says(f"({mean_of(read.stdout)} and {mean_of(write.stdout)} clocks;",
+                     f"{25600 / float(mean_of(read.stdout)):.1f} % of reads and "
+                     f"{25600 / float(mean_of(write.stdout)):.1f} % of writes on x16")
+
+
+@pytest.mark.unit
+def test_the_least_that_one_request_can_take():
+    """A write of 64 bursts: its last word, and the recovery of its bank."""
+    part = PARTS["ddr4-3200aa-x16"]
+    rest = recovery(part, write=True)
+    assert TEXT.says(f"written {part.nRCD} + 64 * {part.nBURST} clocks after the first activate, "
+                     f"and its bank is closed {rest} clocks later",
+                     f"can have more than {25600 / (part.nRCD + 64 * part.nBURST + rest):.1f} %")
+
+
+@pytest.mark.parametrize(("words", "bound"), [
+    ("tile -p ddr4-3200aa-x8 --address 60948 --words 284 --period 65504 --count 40", None),
+    ("tile --address 0x80 --words 128", 101)])
+def test_lines_that_no_closed_formula_had(call, words, bound):
+    done = json.loads(call("dram", *words.split(), "--json").stdout)
+    if bound is None:
+        assert TEXT.says(f"take {done['issue_delay']:,} clocks, and it said 5,194")
+    else:
+        assert TEXT.says(f"takes 149 clocks on x16 instead of {done['issue_delay']})")
+
+
+@pytest.mark.unit
+def test_refused_indexes(call):
+    done = call("bound", "dram.controller", "--set", "bursts=5", "--set", "rows=2", "--set",
+                "write=0", "--set", "refused=200", "--json")
+    (bound,) = (row["cycles"] for row in json.loads(done.stdout)
+                if row["bound"] == "indexed_issue_delay")
+    assert TEXT.says(f"take 281 clocks on x16, bound {bound} (`cyclebound bound")

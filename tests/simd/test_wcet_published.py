@@ -1,7 +1,6 @@
 """The published WCET analysis: Table 5's numbers, its scope, and what it refuses."""
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 
@@ -10,11 +9,7 @@ from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.request import TileRequest
 from cyclebound.golden.dram.stride_sequencer import bursts_of
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
-from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid
-from cyclebound.sim.simd_options import timed_grid
-from cyclebound.sim.simd_published import held_cycles, own_cycles
-from cyclebound.sim.simd_run import grid_of
 from cyclebound.tools.simd.assembler import assemble, assemble_file
 from cyclebound.tools.simd.kernels import kernel_path
 from cyclebound.tools.simd.published.accesses import Tile, longest_of_addresses
@@ -226,51 +221,3 @@ def test_checks_of_safe_points_fire(monkeypatch):
 
     monkeypatch.setattr(witnesses, "rows_tool", lambda words: max(1, -(-words // 2048)))
     assert witnesses._rows()[1] < 0
-
-
-# -- the page --------------------------------------------------------------------------------------
-
-PAGE = Path(__file__).parents[2] / "docs" / "simd_wcet_published.md"
-
-
-def table_below(heading, columns):
-    """The rows of a page's first table below a heading, by their first cell: numbers."""
-    lines = PAGE.read_text().partition(heading)[2].splitlines()
-    first = next(number for number, line in enumerate(lines) if line.startswith("| ---")) + 1
-    rows = {}
-    for line in lines[first:]:
-        if not line.startswith("|"):
-            return rows
-        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        rows[name.strip("`")] = [int(cell.replace(",", "")) for cell in cells[:columns]]
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("command", ["table5", "errata"])
-def test_the_page_has_what_its_commands_print(command):
-    from typer.testing import CliRunner
-
-    from cyclebound.sim import cli_simd
-    from cyclebound.sim.cli import app
-
-    assert cli_simd.simd is not None
-    said = CliRunner().invoke(app, ["simd", command])
-    assert said.exit_code == 0, said.output
-    page = PAGE.read_text().splitlines()
-    printed = [line for line in said.stdout.splitlines() if line]
-    assert len(printed) > 10
-    assert not [line for line in printed if line not in page]
-
-
-@pytest.mark.thorough
-def test_the_page_has_the_bounds_of_hold():
-    """The table of the kernels with scratchpads."""
-    rows = table_below("## A scheduler with a lower WCET", 3)
-    assert len(rows) == 7
-    for name, cycles in rows.items():
-        program = assemble_file(kernel_path(name))
-        grid = timed_grid(grid_of(program, None, None, "paper"), "rtl")
-        found = [own_cycles(program, grid, DDR4_3200AA_X16, policy)
-                 for policy in (Policy.ACCESS, Policy.COMPUTE)]
-        found.append(held_cycles(program, grid, DDR4_3200AA_X16, Policy.HOLD))
-        assert found == cycles, name

@@ -160,9 +160,9 @@ WITNESSES = (
             "A last phase of compute, or refusal.",
             "stglin v0, 2\nrcp v1, v0\nexit", 1, in_scope=False),
     Witness("compute-before-early-exit", "4.4, Theorem 2",
-            "A work-group that computes long and then leaves early counts by the short way to the "
-            "next access.",
-            "The longest way to the end takes part in the phase's maximum, or refusal.",
+            "A work-group that computes long and then ends early is charged only the short path to "
+            "the next access.",
+            "The longest path to the end takes part in the phase's maximum, or refusal.",
             _BIT + "sicj.ez a, s0\n" + _SLOW * 8 + "exit\na:\nstglin v1, 2\nexit", 4,
             in_scope=False, words={3: 0xFFFF_FFFF}),
     Witness("skipped-access", "5.5",
