@@ -228,7 +228,8 @@ class _Work:
         for number, each in list(left.items()):
             begun = time.monotonic()
             found = self._miter.compare(each)
-            by, detail, silent = "", "", []
+            by, detail = "", ""
+            silent: list[str] = []
             if not found.equivalent:  # no proof of ports can refute what is equivalent there
                 by, detail, silent = self._refuted(each)
             fate = "killed"
