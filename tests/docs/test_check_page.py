@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cyclebound.sim import trace, trace_reader
 from cyclebound.sim.simulator import library_path
 from cyclebound.sim.toolchain import child_environment, verilator
+from cyclebound.tb import monitor
+from kit.pages import Page
 
 PAGE = Path(__file__).parents[2] / "docs" / "check.md"
 pytestmark = pytest.mark.cosim
@@ -22,6 +25,15 @@ def files():
                             re.MULTILINE | re.DOTALL))
     assert list(found) == ["buses.v", "test_buses.py", "run_buses.py"]
     return found
+
+
+@pytest.mark.unit
+def test_how_much_is_held_and_how_long_is_waited():
+    page = Page("check.md")
+    assert page.says(f"{trace_reader.STEPS // 2:,} cycles ({trace._ROWS:,} of a CSV file) are held",
+                     f"by itself, within {monitor._CHUNK} cycles of its end")
+    assert trace._PATIENCE == 120
+    assert page.says("makes no progress in two minutes")
 
 
 def test_the_trace_to_try(call):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cyclebound.sim import catalogue
+from cyclebound.sim import catalogue, equivalence, mutate
 from kit.pages import Page
 
 PAGE = Page("mutation.md")
@@ -18,3 +18,10 @@ def test_scores():
         assert mutants == killed + survived + equivalent + unknown, name
         assert score == f"{100 * killed / (mutants - equivalent):.1f} %", name
         assert configuration in known.find(name.strip("`")).configurations
+
+
+def test_patience():
+    assert (mutate._LONGER, equivalence._PROOF + equivalence._SEARCH[0]) == (10, 30)
+    assert PAGE.says(f"more than ten times the cycles of the block's own, plus {mutate._MORE:,}",
+                     f"The simulator starts once for {mutate._BATCH} mutants",
+                     "if within 30 seconds neither a difference nor a proof was found")

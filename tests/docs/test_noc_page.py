@@ -28,6 +28,7 @@ WRITE = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024, "quarters": 
          "part": "ddr3-1600-module"}
 INTERFACE = {"period": 1024, "length": 512, "crossing": 24, "offset": 0}  # Table III
 unit = pytest.mark.unit
+FOUR = {"rows": 4, "columns": 4, "delta": 2, "depth": 4}
 SEARCH = "| N_req | N_trans | places tried |"
 SWEEP = "| N_req | N_trans | t_1, t_2 | first packet |"
 
@@ -141,8 +142,12 @@ def saturated(size, groups):
 @pytest.mark.thorough
 @pytest.mark.cosim
 @pytest.mark.parametrize(("size", "head", "says"), [
-    (4, "| 4 x 4, FIFOs of 4", "All held: {packets:,} packets in {cycles:,} cycles"),
-    (8, "| 8 x 8, as above", "All held here, too: {packets:,} packets in {cycles:,} cycles")])
+    (4, "| 4 x 4, FIFOs of 4", (
+        "All held: {packets:,} packets in {cycles:,} cycles",
+        "traffic saturates at {0:.2f} flits in each cycle at each tile, transposes at {1:.2f}, ",
+        "and with every 8th packet to one corner, {2:.2f} are delivered at most")),
+    (8, "| 8 x 8, as above", ("All held here, too: {packets:,} packets in {cycles:,} cycles",
+                              "8 x 8: {0:.2f}, {1:.2f} and {2:.2f}"))])
 def test_sources_that_met_their_bound(tmp_path, size, head, says):
     outcome = run_job(Job("noc.mesh", f"harness{size}", "large", 1, str(tmp_path),
                           wall_limit=7200))
@@ -154,7 +159,52 @@ def test_sources_that_met_their_bound(tmp_path, size, head, says):
         here = [found[int(row[0]), name] for name in columns]
         assert [cell for cell in row[1:5] if cell] == [f"{met} of {all_}" for met, all_, _ in here]
         assert row[5] == "; ".join(f"{greatest:,}" for *_, greatest in here)
-    assert PAGE.says(says.format(packets=outcome.compared, cycles=outcome.cycles))
+    curves = json.loads((tmp_path / "curves.json").read_text())
+    most = [max(point[1] for point in curves[name])
+            for name in ("uniform", "transpose", "hotspot, 1 of 8 packets")]
+    assert PAGE.says(*(each.format(*most, packets=outcome.compared, cycles=outcome.cycles)
+                       for each in says))
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_the_smallest_mesh(tmp_path):
+    outcome = run_job(Job("noc.mesh", "harness2", "harness", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    found = saturated(2, outcome.groups).values()
+    met, whole = (sum(counts) for counts in list(zip(*found, strict=True))[:2])
+    assert met == whole
+    assert PAGE.says(f"In 2 x 2 (`harness2`), all {whole} are met.")
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_packets_watched_one_by_one(tmp_path):
+    outcome = run_job(Job("noc.mesh", "four", "traffic", 1, str(tmp_path),
+                          test="a_hundred_thousand_packets"))
+    assert outcome.passed, outcome.reason
+    worst = {}
+    for group in outcome.groups:
+        key = group.parameters["pattern"], group.parameters["source"]
+        worst[key] = max(worst.get(key, 0), group.latency)
+    bound = {key: bounds.traversal(**FOUR, flits=6, pattern=key[0], source=key[1])
+             for key in worst}
+    met = [bound[key] for key in worst if worst[key] == bound[key]]
+    least = min(worst[key] / bound[key] for key in worst)
+    assert PAGE.says(
+        f"{len(met)} of {len(worst)} sources meet their bound ({min(met)} to {max(met):,} cycles), "
+        f"the one that is farthest from it has {least:.2f} of it",
+        f"twelve permutations, {sum(group.count for group in outcome.groups):,} packets")
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+@pytest.mark.parametrize(("name", "says"), [("square", "others saturating; {} and"),
+                                            ("oblong", "and {} cycles |")])
+def test_transfers_of_interfaces(tmp_path, name, says):
+    outcome = run_job(Job("noc.mesh_interfaces", name, "cycle", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    assert PAGE.says(says.format(max(group.latency for group in outcome.groups)))
 
 
 @unit
