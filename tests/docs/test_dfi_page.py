@@ -140,6 +140,8 @@ def test_clock_rates():
     assert PAGE.says(f"`tck_ps = {-(-10**6 // int(slow))}`")
     assert round(1e6 / part.tck_ps) == 380 == 4 * 95
     assert PAGE.says(f"CL {part.nCAS}, CWL {part.nCWD}")
+    assert Page("README.md").says(f"a fabric of {250_000 / part.tck_ps:.0f} MHz drives a part at "
+                                  f"{1e6 / part.tck_ps:.0f} MHz")
 
 
 @pytest.mark.thorough

@@ -7,6 +7,7 @@ import pytest
 
 from cyclebound.golden.dram import axi_bounds
 from cyclebound.golden.dram.bounds import recovery
+from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.timing import PARTS
 from kit.pages import Page, numbers
@@ -136,9 +137,6 @@ def test_lines_that_no_closed_formula_had(call, words, bound):
 
 
 @pytest.mark.unit
-def test_refused_indexes(call):
-    done = call("bound", "dram.controller", "--set", "bursts=5", "--set", "rows=2", "--set",
-                "write=0", "--set", "refused=200", "--json")
-    (bound,) = (row["cycles"] for row in json.loads(done.stdout)
-                if row["bound"] == "indexed_issue_delay")
+def test_refused_indexes():
+    bound = indexed_issue_delay(part="ddr4-3200aa-x16", bursts=5, rows=2, write=0, refused=200)
     assert TEXT.says(f"take 281 clocks on x16, bound {bound} (`cyclebound bound")

@@ -128,6 +128,7 @@ def test_the_safe_bounds():
                      f"{1555 / 32 / 1.41:.0f} sectors of 32 bytes a cycle")
 
 
+@pytest.mark.thorough
 def test_the_layers(call):
     done = call("gpu", "mapping", "example", "--json")
     first, *others = (
