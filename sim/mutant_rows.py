@@ -92,7 +92,7 @@ class Campaign:
                 self.rows = before.rows
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps(asdict(each)) for each in (_head(self), *self.rows.values())]
+            lines = [json.dumps(asdict(row)) for row in (_head(self), *self.rows.values())]
             self._path.write_text("".join(f"{line}\n" for line in lines))
         except OSError as error:
             raise UserError(f"cannot write {self._path}: {error.strerror or error}") from error
