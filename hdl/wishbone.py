@@ -108,9 +108,9 @@ class StreamRegisters(wiring.Component):
         self.bus_signature = WishboneSignature(address_width=ceil_log2(self.map.many))
         super().__init__({
             "bus": In(self.bus_signature),
-            **{f"sent_{each.name}" if each.sent else f"come_{each.name}":
-               (Out if each.sent else In)(stream.Signature(each.bits))
-               for each in self.map.streams},
+            **{f"sent_{channel.name}" if channel.sent else f"come_{channel.name}":
+               (Out if channel.sent else In)(stream.Signature(channel.bits))
+               for channel in self.map.streams},
         })
 
     def elaborate(self, platform):
@@ -126,16 +126,16 @@ class StreamRegisters(wiring.Component):
         # what the status shows of each stream; that the access under way sends or takes an item
         can = Signal(len(streams))
         acts = Signal(len(streams))
-        for number, each in enumerate(streams):
-            if each.sent:
-                offer = getattr(self, f"sent_{each.name}")
+        for number, channel in enumerate(streams):
+            if channel.sent:
+                offer = getattr(self, f"sent_{channel.name}")
                 m.d.comb += can[number].eq(~offer.valid)
                 with m.If(acts[number]):
                     m.d.sync += offer.valid.eq(1)
                 with m.Elif(offer.ready):
                     m.d.sync += offer.valid.eq(0)
             else:
-                come = getattr(self, f"come_{each.name}")
+                come = getattr(self, f"come_{channel.name}")
                 m.d.comb += [can[number].eq(come.valid), come.ready.eq(acts[number])]
 
         with m.Switch(bus.adr):
@@ -143,18 +143,18 @@ class StreamRegisters(wiring.Component):
                 with m.Case(number):
                     m.d.comb += [value.eq(can[REGISTER_BITS * number:][:REGISTER_BITS]),
                                  good.eq(~bus.we)]
-            for number, each in enumerate(streams):
-                item = getattr(self, f"{'sent' if each.sent else 'come'}_{each.name}").payload
-                places = self.map.of(each.name)
+            for number, channel in enumerate(streams):
+                item = getattr(self, f"{'sent' if channel.sent else 'come'}_{channel.name}").payload
+                places = self.map.of(channel.name)
                 for word, place in enumerate(places):
                     part = item[REGISTER_BITS * word:][:REGISTER_BITS]
-                    allowed = can[number] & (bus.sel.all() & bus.we if each.sent else ~bus.we)
+                    allowed = can[number] & (bus.sel.all() & bus.we if channel.sent else ~bus.we)
                     with m.Case(place):
                         m.d.comb += [value.eq(part),
-                                     good.eq(allowed | (~bus.we if each.sent else 0))]
+                                     good.eq(allowed | (~bus.we if channel.sent else 0))]
                         if place == places[-1]:
                             m.d.comb += acts[number].eq(begins & allowed)
-                        if each.sent:
+                        if channel.sent:
                             with m.If(begins & allowed):
                                 m.d.sync += part.eq(bus.dat_w)
         return m

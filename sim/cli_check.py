@@ -155,11 +155,11 @@ def new(
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
     """``NAME=VALUE`` of an option that may be repeated. Raises `UserError`."""
     found: dict[str, str] = {}
-    for each in given or ():
-        name, equals, text = each.partition("=")
+    for setting in given or ():
+        name, equals, text = setting.partition("=")
         if not equals or not name.isidentifier() or not text.strip():
             raise UserError(f"{option} takes NAME=VALUE with a name of letters, digits and _, "
-                            f"not {each!r}")
+                            f"not {setting!r}")
         if name in found:
             raise UserError(f"{option} {name} is there twice")
         found[name] = text

@@ -56,11 +56,11 @@ def _arrays(kernel: Kernel, data: list[str] | None, zeros: list[str] | None
     """The arrays that --data and --zeros name."""
     found: dict[str, np.ndarray] = {}
     for option, given in (("--data", data), ("--zeros", zeros)):
-        for each in given or ():
-            name, equals, text = each.partition("=")
+        for setting in given or ():
+            name, equals, text = setting.partition("=")
             if not equals or not text:
                 raise UserError(f"{option} takes NAME={'FILE' if option == '--data' else 'COUNT'}, "
-                                f"not {each!r}")
+                                f"not {setting!r}")
             if name not in kernel.arrays:
                 raise unknown(f"array of kernel {kernel.name}", name, kernel.arrays)
             if name in found:

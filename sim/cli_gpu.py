@@ -264,19 +264,19 @@ def thesis(
              "saturated_memory": saturated_memory, "pipelines": pipelines, "read_only": read_only,
              "branch": branch}
     rows, data = [], []
-    for each in [thesis_kernel(kernel)] if kernel else THESIS_KERNELS.values():
-        other = options_of(strict(each), **given)
-        first = thesis_estimate(each, each.preset)
-        second = checked(thesis_estimate, each, other)
-        rows.append((each.name, each.published, plain(first.cycles), plain(second.cycles),
+    for named in [thesis_kernel(kernel)] if kernel else THESIS_KERNELS.values():
+        other = options_of(strict(named), **given)
+        first = thesis_estimate(named, named.preset)
+        second = checked(thesis_estimate, named, other)
+        rows.append((named.name, named.published, plain(first.cycles), plain(second.cycles),
                      second.saturated or "none", float(second.ratio), plain(second.warps),
-                     each.measured, "below measured" if second.cycles < each.measured else "",
-                     thesis_bound(each).cycles))
+                     named.measured, "below measured" if second.cycles < named.measured else "",
+                     thesis_bound(named).cycles))
         data.append({
-            "kernel": each.name, "published": each.published, "preset": plain(first.cycles),
+            "kernel": named.name, "published": named.published, "preset": plain(first.cycles),
             "other": plain(second.cycles), "saturated": second.saturated,
             "ratio": float(second.ratio), "warps": plain(second.warps), "sizes": second.sizes,
-            "measured": each.measured, "safe_bound": rows[-1][-1], "options": {
+            "measured": named.measured, "safe_bound": rows[-1][-1], "options": {
                 name: str(value) if isinstance(value, Fraction) else value
                 for name, value in vars(other).items()},
             "differences": [{

@@ -68,7 +68,7 @@ def mutate(
     """
     found = the_catalogue().find(block)
     name, _ = found.configuration(configuration)
-    benches = [found.testbench(each) for each in dict.fromkeys(testbenches or ())]
+    benches = [found.testbench(bench) for bench in dict.fromkeys(testbenches or ())]
     _check(found.name, name, benches)
     if not benches:
         mutants.benches_of(found, name)  # a mistake shows before a folder is made

@@ -86,35 +86,35 @@ def errata(as_json: AsJson = False) -> None:
 
     Exit status 1: a witness does not exceed the analysis any more, or a point that holds fails.
     """
-    found = [witnesses.find(each) for each in witnesses.WITNESSES]
+    found = [witnesses.find(point) for point in witnesses.WITNESSES]
     with progress_bars() as tell:
         safe = []
-        for number, each in enumerate(witnesses.SAFE):
+        for number, point in enumerate(witnesses.SAFE):
             tell("points that hold", number, len(witnesses.SAFE))
-            safe.append((each, *each.check()))
+            safe.append((point, *point.check()))
     if as_json:
         print(json.dumps({
-            "witnesses": [{**asdict(each.witness), "policy": each.witness.policy.value,
-                           "measured": each.measured, "published": each.published,
-                           "refused": each.refused} for each in found],
-            "safe": [{"name": each.name, "place": each.place, "says": each.says, "cases": cases,
-                      "left": left} for each, cases, left in safe]}, indent=2))
+            "witnesses": [{**asdict(witness.witness), "policy": witness.witness.policy.value,
+                           "measured": witness.measured, "published": witness.published,
+                           "refused": witness.refused} for witness in found],
+            "safe": [{"name": point.name, "place": point.place, "says": point.says, "cases": cases,
+                      "left": left} for point, cases, left in safe]}, indent=2))
     else:
         print(markdown(("witness", "Sim-D", "work-groups", "measured", "published", "ratio",
                         "in scope"), (
-            (f"`{each.witness.name}`", each.witness.place, each.witness.work_groups,
-             each.measured, each.published, f"{each.measured / each.published:.3f}",
-             "yes" if each.witness.in_scope else "no: refused") for each in found)))
+            (f"`{witness.witness.name}`", witness.witness.place, witness.witness.work_groups,
+             witness.measured, witness.published, f"{witness.measured / witness.published:.3f}",
+             "yes" if witness.witness.in_scope else "no: refused") for witness in found)))
         print()
-        for each in witnesses.WITNESSES:
-            print(f"* `{each.name}`: {each.says}\n  *Instead:* {each.corrected}")
+        for point in witnesses.WITNESSES:
+            print(f"* `{point.name}`: {point.says}\n  *Instead:* {point.corrected}")
         print()
         print(markdown(("point that holds", "Sim-D", "cases", "left in the closest"), (
-            (f"`{each.name}`", each.place, cases, left) for each, cases, left in safe)))
+            (f"`{point.name}`", point.place, cases, left) for point, cases, left in safe)))
         print()
-        for each in witnesses.SAFE:
-            print(f"* `{each.name}`: {each.says}")
-    if not all(each.exceeded for each in found) or any(left < 0 for _, _, left in safe):
+        for point in witnesses.SAFE:
+            print(f"* `{point.name}`: {point.says}")
+    if not all(witness.exceeded for witness in found) or any(left < 0 for _, _, left in safe):
         raise typer.Exit(1)
 
 
@@ -145,14 +145,14 @@ def table_5(
              "ours: access", "ours: compute", "ours: hold"]
     heads += ["measured: access", "measured: compute"] * measure
     print(markdown(heads, (
-        (f"`{each.kernel}`{' (*)' if each.outside else ''}",
-         *((each.printed.lower, each.printed.upper, each.printed.access, each.printed.compute)
-           if each.printed else (None,) * 4),
-         each.published.lower, each.published.upper, each.published.access,
-         each.published.compute, each.own[access], each.own[compute], each.held,
-         *((each.measured[access], each.measured[compute]) if measure else ()))
-        for each in rows)))
-    if any(each.outside for each in rows):
+        (f"`{row.kernel}`{' (*)' if row.outside else ''}",
+         *((row.printed.lower, row.printed.upper, row.printed.access, row.printed.compute)
+           if row.printed else (None,) * 4),
+         row.published.lower, row.published.upper, row.published.access,
+         row.published.compute, row.own[access], row.own[compute], row.held,
+         *((row.measured[access], row.measured[compute]) if measure else ()))
+        for row in rows)))
+    if any(row.outside for row in rows):
         print("\n(*) outside the published scope: what its formula says is no bound")
     if chart is not None:
         from cyclebound.sim.pictures.simd_wcet import figure  # matplotlib takes a second
@@ -207,8 +207,8 @@ def adversary(
             tell("kernels", number - seed, count)
             found.append(store.get(number) or store.add(
                 attack(ANALYSES[analysis], number, bench)))
-    worst = [each for each in found if each.violated]
-    left = Counter(each.said for each in found if each.bound is None)
+    worst = [attacked for attacked in found if attacked.violated]
+    left = Counter(attacked.said for attacked in found if attacked.bound is None)
     classes = histogram(found)
     if chart is not None:
         from cyclebound.sim.pictures.simd_attacks import figure  # matplotlib takes a second
@@ -218,16 +218,16 @@ def adversary(
         print(json.dumps({
             "analysis": analysis, "part": part, "machine": machine, "kernels": count,
             "histogram": classes, "left_out": left,
-            "violations": [each.record for each in worst]}, indent=2))
+            "violations": [attacked.record for attacked in worst]}, indent=2))
     else:
         most = max(classes.values(), default=1)
         for edge, number in classes.items():
             print(f"{edge:5.2f}  {number:6,}  {'#' * -(-60 * number // most)}")
         print(f"{sum(classes.values()):,} kernels with a bound, {sum(left.values()):,} without; "
-              f"closest {max((each.ratio for each in found), default=0):.4f}; "
+              f"closest {max((attacked.ratio for attacked in found), default=0):.4f}; "
               f"{len(worst)} violations")
-        for each in worst:
-            print(f"\n{each}\n{each.text}")
+        for attacked in worst:
+            print(f"\n{attacked}\n{attacked.text}")
     if worst:
         raise typer.Exit(1)
     if not classes:

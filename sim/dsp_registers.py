@@ -37,10 +37,10 @@ def _pack_module(module: Mapping) -> int:
         product = {port: bits[0] for port, bits in cell["connections"].items()
                    if port.startswith("P") and port[1:].isdigit() and bits}
         taken = {port: users[bit] for port, bit in product.items() if users[bit]}
-        if not taken or any(len(each) != 1 or each[0][0] is None or each[0][1] != "DI"
-                            for each in taken.values()):
+        if not taken or any(len(drivers) != 1 or drivers[0][0] is None or drivers[0][1] != "DI"
+                            for drivers in taken.values()):
             continue
-        registers = {port: each[0][0] for port, each in taken.items()}
+        registers = {port: drivers[0][0] for port, drivers in taken.items()}
         controls = {_control(cells[name]) for name in registers.values()}
         if len(controls) != 1 or None in controls:
             continue

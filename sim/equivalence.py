@@ -145,15 +145,15 @@ class Miter:
                  checker: Callable[[wiring.Component], wiring.Component] | None,
                  netlist: Netlist, folder: Path) -> None:
         self._folder = folder
-        self._gold, self._gate = (Netlist(_design(make(), each), folder, like=netlist)
-                                  for each in (checker, None))
+        self._gold, self._gate = (Netlist(_design(make(), component), folder, like=netlist)
+                                  for component in (checker, None))
         self._prepared: Sequence[Mutation] = ()
         self._wrong, self._checked = "", False
 
     def prepare(self, mutations: Sequence[Mutation]) -> None:
         """Make one miter for all of these: several times quicker than one for each."""
         self._prepared, self._wrong = list(mutations), ""
-        width = max(each.number for each in mutations).bit_length()
+        width = max(mutation.number for mutation in mutations).bit_length()
         (self._folder / "gold.il").write_text(self._gold.text)
         (self._folder / "gate.il").write_text(self._gate.selectable(mutations))
         try:
@@ -254,7 +254,7 @@ class _Circuit:
                  for words in self._lines]
         gates = list(self._gates)
         for place, *reads in self._near:
-            high, low = sorted((constant.get(each, each) for each in reads), reverse=True)
+            high, low = sorted((constant.get(read, read) for read in reads), reverse=True)
             gates[place] = (_encoded(2 * (self._inputs + self._latches + place + 1) - high)
                             + _encoded(high - low))
         return self._head + b"".join(line + b"\n" for line in lines) + b"".join(gates)

@@ -408,9 +408,9 @@ def _area(stat: Mapping, family: _Family) -> dict[str, int]:
     cells = stat["modules"].get(r"\top.block", {}).get("num_cells_by_type", {})
     area = dict.fromkeys(("luts", "flip_flops", "block_rams", "multipliers"), 0)
     for cell, count in cells.items():
-        for pattern, (what, each) in family.cells.items():
+        for pattern, (what, amount) in family.cells.items():
             if re.fullmatch(pattern, cell):
-                area[what] += count * each
+                area[what] += count * amount
                 break
     return area
 

@@ -63,8 +63,8 @@ def _stream(name: str) -> StreamRow:
     device, streams = parse_streams(EXAMPLES[name])
     bounds = {(operation.stream, operation.operation): operation.response
               for operation in stream_bounds(device, streams).operations}
-    worst = max(simulate(device, streams).operations, key=lambda each: (
-        each.response / bounds[each.stream.name, each.operation.name]))
+    worst = max(simulate(device, streams).operations, key=lambda finished: (
+        finished.response / bounds[finished.stream.name, finished.operation.name]))
     key = worst.stream.name, worst.operation.name
     return StreamRow(name, *key, worst.response, bounds[key])
 

@@ -28,7 +28,7 @@ def trace_of(run: Run) -> dict[str, object]:
             events.append({"ph": "X", "name": ran.operation.name, "cat": "copy", "pid": 2,
                            "tid": 0, "ts": ran.start, "dur": ran.end - ran.start})
     free: dict[int, list[int]] = {sm: [] for sm in sms}  # by lane: until when it is taken
-    for block in sorted(run.blocks, key=lambda each: each.start):
+    for block in sorted(run.blocks, key=lambda block: block.start):
         lanes = free[block.sm]
         lane = next((number for number, until in enumerate(lanes) if until <= block.start),
                     len(lanes))

@@ -112,7 +112,7 @@ class Campaign:
                 self.rows, self.judges = before.rows, before.judges
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps(asdict(each)) for each in (
+            lines = [json.dumps(asdict(row)) for row in (
                 _head(self), *self.judges.values(), *self.rows.values())]
             self._path.write_text("".join(f"{line}\n" for line in lines))
         except OSError as error:

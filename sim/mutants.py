@@ -164,10 +164,10 @@ class Netlist:
         The one whose number is on the top's new input `SELECT` is in force.
         """
         mutations = list(mutations)
-        width = max((each.number for each in mutations), default=1).bit_length()
+        width = max((mutation.number for mutation in mutations), default=1).bit_length()
         return self._made("".join(
-            f"mutate -ctrl {SELECT} {width} {each.number} {self.command(each)}\n"
-            for each in mutations))
+            f"mutate -ctrl {SELECT} {width} {mutation.number} {self.command(mutation)}\n"
+            for mutation in mutations))
 
     def mutated(self, mutation: Mutation) -> str:
         """The RTLIL with one mutation in it."""

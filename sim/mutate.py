@@ -101,7 +101,7 @@ def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int
                 tell(judge)
 
         work.judged_by = judged_by
-        pending = [each for each in work.mutations if each.number not in campaign.rows]
+        pending = [mutation for mutation in work.mutations if mutation.number not in campaign.rows]
         done = functools.partial(report, f"mutants of {block.name}", total=len(work.mutations))
         done(len(campaign.rows))
         if pending:
@@ -137,7 +137,8 @@ class _Work:
         self._block, self._configuration, self._folder = block, configuration, folder
         self._workers, self._patience = workers, patience
         self._parameters = dict(block.configuration(configuration)[1].parameters)
-        self._runs = [_Run(bench, each) for bench in benches for each in range(1, 1 + bench.seeds)]
+        self._runs = [_Run(bench, run_seed) for bench in benches
+                      for run_seed in range(1, 1 + bench.seeds)]
         top = FlatTop(self._make())
         self.netlist = Netlist(to_rtlil(top, name="top", ports=top.ports, lines=True), folder)
         self.mutations = self.netlist.mutations(count, seed)
@@ -199,13 +200,13 @@ class _Work:
 
     def settled(self, mutations: list[Mutation]) -> Iterator[MutantRow]:
         """The fate of each; killed ones first."""
-        left = {each.number: each for each in mutations}
+        left = {mutation.number: mutation for mutation in mutations}
         groups: dict[int, list[tuple[str, Group]]] = {number: [] for number in left}
         seconds = dict.fromkeys(left, 0.0)
 
         def row(number: int, fate: str, by: str = "", detail: str = "") -> MutantRow:
-            each = left.pop(number)
-            return MutantRow(number, each.says, each.source, fate, by, _first(detail),
+            mutation = left.pop(number)
+            return MutantRow(number, mutation.says, mutation.source, fate, by, _first(detail),
                              round(seconds[number], 3))
 
         for run in self._runs:
@@ -225,13 +226,13 @@ class _Work:
                 yield row(number, "killed", f"bound on {what}", how)
         if left:
             self._miter.prepare(list(left.values()))
-        for number, each in list(left.items()):
+        for number, mutation in list(left.items()):
             begun = time.monotonic()
-            found = self._miter.compare(each)
+            found = self._miter.compare(mutation)
             by, detail = "", ""
             silent: list[str] = []
             if not found.equivalent:  # no proof of ports can refute what is equivalent there
-                by, detail, silent = self._refuted(each)
+                by, detail, silent = self._refuted(mutation)
             fate = "killed"
             if not by:
                 fate = {True: "equivalent", False: "survived", None: "unknown"}[found.equivalent]

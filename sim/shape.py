@@ -50,7 +50,7 @@ def misfit(value: object, wanted: object, thing: str) -> str | None:
     """
     origin, inner = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
-        found = [misfit(value, each, thing) for each in inner]
+        found = [misfit(value, kind, thing) for kind in inner]
         if None in found:
             return None
         return _must(thing, " or ".join(map(_named, inner)), value) if len(inner) > 1 else found[0]
@@ -92,9 +92,9 @@ def _mapping(value: object, inner: tuple, thing: str) -> str | None:
     if not isinstance(value, Mapping):
         return _must(thing, "a mapping", value)
     key_type, value_type = inner or (str, object)  # every mapping of ours has names
-    for key, each in value.items():
+    for key, item in value.items():
         if wrong := (misfit(key, key_type, f"a name in {thing}")
-                     or misfit(each, value_type, f"{thing}[{shown(key)}]")):
+                     or misfit(item, value_type, f"{thing}[{shown(key)}]")):
             return wrong
     return None
 
@@ -108,8 +108,8 @@ def _sequence(value: object, origin: object, inner: tuple, thing: str) -> str | 
         kinds = inner
     else:
         kinds = (inner[0] if inner else object,) * len(value)
-    for number, (each, kind) in enumerate(zip(value, kinds, strict=True)):
-        if wrong := misfit(each, kind, f"{thing}[{number}]"):
+    for number, (item, kind) in enumerate(zip(value, kinds, strict=True)):
+        if wrong := misfit(item, kind, f"{thing}[{number}]"):
             return wrong
     return None
 

@@ -35,7 +35,8 @@ class KeptAttacks:
     def __init__(self, path: Path | None, setting: Mapping[str, str]) -> None:
         self._path = path
         self._head = {"code": closure(*_CODE) if path else "", **setting}
-        self._found = {each.seed: each for each in kept_attacks(path, self._head)} if path else {}
+        self._found = ({attack.seed: attack for attack in kept_attacks(path, self._head)}
+                       if path else {})
         self._begun = False
 
     def get(self, seed: int) -> Attack | None:

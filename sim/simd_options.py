@@ -54,10 +54,10 @@ def timed_grid(grid: Grid, timing: str) -> Grid:
 def numbered(option: str, given: list[str] | None, what: str) -> dict[int, str]:
     """Options of the form NUMBER=TEXT."""
     found: dict[int, str] = {}
-    for each in given or ():
-        number, equals, text = each.partition("=")
+    for setting in given or ():
+        number, equals, text = setting.partition("=")
         if not equals or not number.isdecimal() or not text:
-            raise UserError(f"{option} takes BUFFER={what}, not {each!r}")
+            raise UserError(f"{option} takes BUFFER={what}, not {setting!r}")
         if int(number) in found:
             raise UserError(f"{option} names buffer {int(number)} twice")
         found[int(number)] = text

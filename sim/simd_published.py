@@ -140,5 +140,5 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
             return ""
         return f"{value:,}" if isinstance(value, int) else str(value)
 
-    lines = [columns, ["---"] * len(columns), *([cell(each) for each in row] for row in rows)]
+    lines = [columns, ["---"] * len(columns), *([cell(field) for field in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

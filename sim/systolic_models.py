@@ -170,13 +170,14 @@ def _of_arrays(name: str, options: Mapping[str, Tensor], shape: tuple[int, ...],
     bias = options.get("bias", np.zeros(filters, dtype=np.int32))
     scales = {option: options[option] for option in ("multiplier", "shift")
               if option in options and options[option].size != 1}
-    for each, array in scales.items():
+    for option_name, array in scales.items():
         if array.shape != (filters,):
-            raise UserError(f"{name}: {each} must be one number, or {filters}, not "
+            raise UserError(f"{name}: {option_name} must be one number, or {filters}, not "
                             f"{_by(array.shape)}")
-    own = {each: value(each, default) for each, default in
-           (("multiplier", 1), ("shift", 0)) if each not in scales}
-    limits = {each: value(each, default) for each, default in (("low", -128), ("high", 127))}
+    own = {option_name: value(option_name, default) for option_name, default in
+           (("multiplier", 1), ("shift", 0)) if option_name not in scales}
+    limits = {option_name: value(option_name, default) for option_name, default in
+              (("low", -128), ("high", 127))}
     try:
         scale = Scale(**own, **limits)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:

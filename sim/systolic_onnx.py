@@ -32,7 +32,7 @@ def _attributes(node: Node, **known: object) -> dict[str, object]:
                               f"{', '.join(sorted(known)) or 'none'}")
         value, kind = node.attributes[name], type(known[name])
         if kind is tuple:
-            right = isinstance(value, list) and all(isinstance(each, int) for each in value)
+            right = isinstance(value, list) and all(isinstance(item, int) for item in value)
         else:
             right = isinstance(value, (int, float) if kind is float else kind)
         if not right:

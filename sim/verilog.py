@@ -165,7 +165,7 @@ def _in_order(text: str, module: str, names: list[str]) -> str:
 def _top_first(text: str, module: str) -> str:
     """The modules with this one before all others."""
     modules = re.findall(r"^module .*?^endmodule\n", text, re.DOTALL | re.MULTILINE)
-    return "\n".join(sorted(modules, key=lambda each: not each.startswith(f"module {module} ")))
+    return "\n".join(sorted(modules, key=lambda source: not source.startswith(f"module {module} ")))
 
 
 def _claims(block: Block, parameters: Mapping[str, object]) -> list[dict]:

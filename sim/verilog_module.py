@@ -75,8 +75,8 @@ class VerilogModule:
         """The sources by their names."""
         found = {}
         for source in self._sources:
-            path = next((each / source for each in (Path(), *map(Path, sys.path))
-                         if (each / source).is_file()), None)
+            path = next((folder / source for folder in (Path(), *map(Path, sys.path))
+                         if (folder / source).is_file()), None)
             if path is None:
                 raise UserError(f"there is no source {source} in the current folder or on sys.path")
             found[path.name] = path.read_text(errors="replace")
@@ -114,7 +114,7 @@ class VerilogModule:
             run_on_sources(files, f"read_verilog -sv -I. {reads}; hierarchy -top {self.top}"
                            f"{changed}; proc; write_json ports.json", folder)
             modules = json.loads((folder / "ports.json").read_text())["modules"]
-            module = next(each for each in modules.values() if "top" in each["attributes"])
+            module = next(found for found in modules.values() if "top" in found["attributes"])
             defaults = known[self.top].get("parameter_default_values", {})
             (folder / "module.json").write_text(json.dumps({
                 "ports": {name: (port["direction"], len(port["bits"]), bool(port.get("signed")))
@@ -133,8 +133,8 @@ class VerilogModule:
                 raise ValueError(f"{self.top} has no port {wanted.lstrip('~')} for its {thing}")
             return wanted
         lower = {name.lower(): name for name in ports}
-        return next((f"{'~' * (each[0] == '~')}{lower[each.lstrip('~')]}" for each in usual
-                     if each.lstrip("~") in lower), "")
+        return next((f"{'~' * (member[0] == '~')}{lower[member.lstrip('~')]}" for member in usual
+                     if member.lstrip("~") in lower), "")
 
 
 def _word(value: object) -> str:

@@ -68,7 +68,7 @@ def _layout(shape: object) -> data.Layout | None:
 def _kind(shape: object) -> str:
     """What values of a shape mean, where that is more than a number."""
     if isinstance(shape, type) and issubclass(shape, enum.Enum):
-        return ", ".join(f"{each.value}: {each.name}" for each in shape)
+        return ", ".join(f"{member.value}: {member.name}" for member in shape)
     layout = _layout(shape)
     if isinstance(layout, data.ArrayLayout):
         width = Shape.cast(layout.elem_shape).width
@@ -87,7 +87,7 @@ def _fields(shape: object) -> list[tuple[str, data.Field]] | None:
     if isinstance(layout, data.ArrayLayout) and (
             layout.length > _MOST_ELEMENTS or _layout(layout.elem_shape) is None):
         return None
-    fields = sorted(((str(key), field) for key, field in layout), key=lambda each: each[1].offset)
+    fields = sorted(((str(key), field) for key, field in layout), key=lambda pair: pair[1].offset)
     end = 0
     for _, field in fields:
         if field.offset < end:

@@ -177,10 +177,10 @@ def wishbone(made: Export) -> Shell:
             for path in streams for valid, _, fields in [wired.stream(path)]))
         wired.add(f"{name}_registers", "registers", "wb", lambda: StreamRegisters(
             streams=registers.streams), {
-                f"{'sent' if each.sent else 'come'}_{each.name}{end}": f"{wire}{end}"
-                for each, path in zip(registers.streams, streams, strict=True)
+                f"{'sent' if stream.sent else 'come'}_{stream.name}{end}": f"{wire}{end}"
+                for stream, path in zip(registers.streams, streams, strict=True)
                 for wire in [path.replace(".", "__")]
-                for end in ("__valid", "__ready", *(["__payload"] if each.bits else []))},
+                for end in ("__valid", "__ready", *(["__payload"] if stream.bits else []))},
             _map_says(registers, [wired.stream(path)[2] for path in streams]))
         for path in streams:
             wired.connect_stream(path)
@@ -216,18 +216,19 @@ def _map_says(registers: RegisterMap, fields: list[tuple[Port, ...]]) -> list[st
     """The registers, a line or more for each stream."""
     says = ["wb_adr_i counts words of 32 bits; an access is answered in its second cycle:"]
     for number in registers.status:
-        bits = "; ".join(f"[{bit}] {each.name} {'can be sent' if each.sent else 'has an item'}"
-                         for bit, each in enumerate(registers.streams[32 * number:][:32]))
+        bits = "; ".join(f"[{bit}] {stream.name} {'can be sent' if stream.sent else 'has an item'}"
+                         for bit, stream in enumerate(registers.streams[32 * number:][:32]))
         says.append(f"  {number}: status: {bits}")
-    for each, own in zip(registers.streams, fields, strict=True):
-        places, at, parts = registers.of(each.name), 0, []
+    for stream, own in zip(registers.streams, fields, strict=True):
+        places, at, parts = registers.of(stream.name), 0, []
         for port in own:
             parts.append(f"{port.path.partition('.payload')[2].removeprefix('.') or 'payload'} "
                          f"[{at + port.width - 1}:{at}]")
             at += port.width
-        last = f"a {'write' if each.sent else 'read'} of {places[-1]} "
-        says.append(f"  {places[0]}{f' to {places[-1]}' if len(places) > 1 else ''}: {each.name}: "
-                    f"{'; '.join([*parts, last + ('sends it' if each.sent else 'takes it')])}")
+        last = f"a {'write' if stream.sent else 'read'} of {places[-1]} "
+        says.append(f"  {places[0]}{f' to {places[-1]}' if len(places) > 1 else ''}: "
+                    f"{stream.name}: "
+                    f"{'; '.join([*parts, last + ('sends it' if stream.sent else 'takes it')])}")
     return says
 
 
@@ -328,9 +329,9 @@ class _Wiring:
             heads.append((f"  {pin.direction:6} wire {_range(pin.width)}{pin.name}", says))
         lines = []
         for number, (head, says) in enumerate(heads):
-            for each in says:
+            for paragraph in says:
                 lines += [f"  // {line}" for line in textwrap.wrap(
-                    each, 93, subsequent_indent="     ", drop_whitespace=True)]
+                    paragraph, 93, subsequent_indent="     ", drop_whitespace=True)]
             lines.append(f"{head}{',' if number < len(heads) - 1 else ''}")
         block = {**{clock: clocks[clock] for clock in self._made.clocks},
                  **{port.name: self._block[port.name] for port in self._made.ports}}

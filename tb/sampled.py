@@ -100,22 +100,22 @@ class Lane:
     def _wholly(self, values: np.ndarray, like: Value, *of: "Lane | int") -> "Lane":
         """Of these operands: any unknown bit in one makes all bits of the result unknown."""
         unknown = None
-        for each in of:
-            if isinstance(each, Lane) and each.unknown is not None:
-                here = each.unknown != 0
+        for operand in of:
+            if isinstance(operand, Lane) and operand.unknown is not None:
+                here = operand.unknown != 0
                 unknown = here if unknown is None else unknown | here
         if unknown is not None:
             ones = (1 << len(like)) - 1
             values = np.where(unknown, 0, values)
             unknown = (np.where(unknown, ones, 0) if _fits(unsigned(len(like)))
-                       else np.array([ones * bool(each) for each in unknown], dtype=object))
+                       else np.array([ones * bool(bit) for bit in unknown], dtype=object))
         return Lane(values, like, unknown)
 
     def _numbers(self, other: "Lane | int", like: Value) -> tuple[np.ndarray, np.ndarray | int]:
         """Both operands, as integers that hold each other and the result."""
         mine, its = self.values, other.values if isinstance(other, Lane) else other
-        shapes = [like.shape(), *(Shape.cast(Value.cast(each.like).shape()) for each in
-                                  (self, other) if isinstance(each, Lane))]
+        shapes = [like.shape(), *(Shape.cast(Value.cast(operand.like).shape()) for operand in
+                                  (self, other) if isinstance(operand, Lane))]
         if all(map(_fits, shapes)) and not (isinstance(its, int) and its.bit_length() > _FITS):
             return mine, its
         return mine.astype(object), its.astype(object) if isinstance(its, np.ndarray) else its
@@ -290,7 +290,7 @@ class SampledExpression:
         if isinstance(found, int):
             return found
         if isinstance(found, list):  # elements side by side, the first one lowest
-            return _side_by_side([self._select(*each) for each in found], self._length)
+            return _side_by_side([self._select(*part) for part in found], self._length)
         return self._select(*found)
 
     def _select(self, name: str, width: int, rest: tuple[Step, ...]) -> Lane:

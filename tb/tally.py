@@ -126,7 +126,8 @@ def standing(pairs: Mapping[Key, tuple[int, int]], claim: str, *,
     else:
         verdict = "exact" if reached == len(pairs) else "held"
     return Standing(verdict, len(pairs), reached, [
-        round(each, 4) for each in (min(ratios), statistics.median(ratios), max(ratios))], closest)
+        round(value, 4) for value in (min(ratios), statistics.median(ratios), max(ratios))],
+        closest)
 
 
 def ratio(latency: int, allowed: int) -> float:

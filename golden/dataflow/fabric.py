@@ -46,7 +46,7 @@ class _Unit:
         values = dict(settings.values)
         self.model = _model(kind, values, depth)
         self.ports = [frozenset(port for port, channel in settings.sends.items()
-                                if channel == each) for each in range(2)]
+                                if channel == number) for number in range(2)]
         self.waits = [set(ports) for ports in self.ports]
         self.entry = {port: operand for operand, port in settings.takes.items()}
         self.sent = 0

@@ -100,7 +100,7 @@ def compare(a: int, b: int) -> str:
     """``<``, ``=``, ``>``, or ``?`` if one of them is no number."""
     if is_nan(a) or is_nan(b):
         return "?"
-    left, right = (_order(each) for each in (a, b))
+    left, right = (_order(operand) for operand in (a, b))
     return "<" if left < right else ">" if left > right else "="
 
 

@@ -55,8 +55,8 @@ def _operate(function, values: list[np.ndarray]) -> np.ndarray:
     if function == Operation.SELECT:
         return np.where(values[0] != 0, values[1], values[2])
     scalar = special.evaluate if isinstance(function, Special) else evaluate
-    return np.array([scalar(function, [int(value) for value in each])
-                     for each in zip(*values, strict=True)], dtype=np.uint32)
+    return np.array([scalar(function, [int(value) for value in operands])
+                     for operands in zip(*values, strict=True)], dtype=np.uint32)
 
 
 def _control(task: Task, values: list[np.ndarray]) -> np.ndarray:

@@ -14,9 +14,9 @@ KERNELS: dict[str, Kernel] = {}
 LOOPS: dict[str, Kernel] = {}  # with loops, which the paper's Table 2 has not
 
 
-def _listed(each: Kernel) -> Kernel:
-    KERNELS[each.name] = each
-    return each
+def _listed(kernel: Kernel) -> Kernel:
+    KERNELS[kernel.name] = kernel
+    return kernel
 
 
 @_listed
@@ -160,4 +160,4 @@ def horner(tid, coefficients: Floats, x: Floats, y: Floats, threads: Int, degree
     y[tid] = total
 
 
-LOOPS |= {each.name: each for each in (fibonacci, horner)}
+LOOPS |= {example.name: example for example in (fibonacci, horner)}

@@ -247,7 +247,7 @@ _FUNCTIONS = {
     "?whole": Whole, "?single": Single, "range": _range,
     "sqrt": lambda x: Single(np.sqrt(_float(x))),
     "fma": lambda a, b, c: Single.of(evaluate(Operation.FMA, [
-        Single(_float(each)).bits for each in (a, b, c)])),
+        Single(_float(operand)).bits for operand in (a, b, c)])),
     "float32": lambda x: x if isinstance(x, Single) else Single(
         x if isinstance(x, float) else int(x)),
     "int32": _to_whole, "int": _to_whole, "float": _to_single,

@@ -425,19 +425,19 @@ class DfiDevice:
 
     def burst(self, bank: int, row: int, column: int) -> bytes:
         """The 64 bytes of a burst of the controller; ``column`` counts these."""
-        parts = [self.device.burst(bank, row, self.ratio * column + each)
-                 for each in range(self.ratio)]
+        parts = [self.device.burst(bank, row, self.ratio * column + phase)
+                 for phase in range(self.ratio)]
         return b"".join(part[at:at + self._bytes] for part in parts
                         for at in range(0, len(part), BEAT_BYTES))
 
     def set_burst(self, bank: int, row: int, column: int, content: bytes) -> None:
         """Put 64 bytes there, past all commands."""
         size = len(content) // self.ratio
-        for each in range(self.ratio):
-            own = content[each * size:(each + 1) * size]
+        for phase in range(self.ratio):
+            own = content[phase * size:(phase + 1) * size]
             spread = b"".join(own[at:at + self._bytes].ljust(BEAT_BYTES, b"\0")
                               for at in range(0, size, self._bytes))
-            self.device.set_burst(bank, row, self.ratio * column + each, spread)
+            self.device.set_burst(bank, row, self.ratio * column + phase, spread)
 
     def finish(self) -> None:
         """The end of a test: nothing may be missing, and no refresh be overdue."""

@@ -49,9 +49,9 @@ def longest_known(part: Part, *, bursts: int, rows: int, write: int) -> int | No
     writes in the cycles in which the same request would activate and read, for that is decided
     before a bank has to recover: it takes longer than its read by as much as the recovery.
     """
-    def longer(each: Known) -> int:
-        recovers = recovery(part, write) - recovery(part, each.write)
-        return each.delay + (bursts - each.bursts) * part.nCCD_L + recovers
+    def longer(row: Known) -> int:
+        recovers = recovery(part, write) - recovery(part, row.write)
+        return row.delay + (bursts - row.bursts) * part.nCCD_L + recovers
 
     return min((longer(request) for request in known_delays()
                 if request.write <= write and request.rows >= rows and PARTS[request.part] == part

@@ -90,8 +90,8 @@ class ReorderCoreModel:
         oldest = self.queue[0]
         if self._cap and oldest.overtaken >= self._cap:
             return oldest
-        return min(self.queue, key=lambda each: self.rules.key(
-            each.request, recent=self._recent(each.request.bank)))
+        return min(self.queue, key=lambda waiting: self.rules.key(
+            waiting.request, recent=self._recent(waiting.request.bank)))
 
     def step(self, offer: QueuedRequest | None, ready: bool,
              closed: bool = False) -> tuple[bool, QueuedRequest | None]:

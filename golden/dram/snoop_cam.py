@@ -70,7 +70,7 @@ class SnoopCamModel:
         ``read``: a lane. Returns the answer to a fetch and that to a read, (data, hit), which
         were asked ``latency`` cycles ago.
         """
-        if sum(each is not None for each in (load, snoop, fetch, read)) > 1:
+        if sum(strobe is not None for strobe in (load, snoop, fetch, read)) > 1:
             raise ValueError("at most one of load, snoop, fetch and read in a cycle")
         answer: Store | tuple[int, bool] | None = None
         if fetch is not None:

@@ -82,7 +82,7 @@ def _kib(*sizes: int) -> tuple[int, ...]:
     return tuple(1024 * size for size in sizes)
 
 
-CAPABILITIES = {each.name: each for each in (
+CAPABILITIES = {capability.name: capability for capability in (
     ComputeCapability("7.0", 64, 32, _kib(96, 64, 32, 16, 8, 0), fp64_lanes=32,
                       shared_unit=256, shared_reserved=0),
     ComputeCapability("7.5", 32, 16, _kib(64, 32), fp64_lanes=2, shared_unit=256,

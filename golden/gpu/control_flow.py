@@ -143,11 +143,11 @@ def flow_of(kernel: Kernel, opcodes: Mapping[str, Opcode] | None = None) -> Flow
         seen = {entry}
         while rest:
             number = rest.pop()
-            each = kernel.instructions[number]
-            step = _step(kernel, number, each, opcode_of(each.name, opcodes), index,
+            current = kernel.instructions[number]
+            step = _step(kernel, number, current, opcode_of(current.name, opcodes), index,
                          called=entry != 0)
             if step.problem:
-                problems[number] = f"line {each.line}: {step.problem}"
+                problems[number] = f"line {current.line}: {step.problem}"
             if step.calls is not None:
                 calls[number] = step.calls
             if len(step.follows) > 1:

@@ -169,6 +169,6 @@ def calculator_tables(block: BlockResources, limits: ComputeCapability, *,
     for registers in range(1, limits.registers_per_thread + 1):
         yield TableRow("registers", registers, carve_out, occupancy(
             replace(block, registers=registers), limits, carve_out=carve_out).warps)
-    for each in limits.carve_outs:
+    for size in limits.carve_outs:
         for total in range(0, limits.carve_outs[0] + 1, _SHARED_STEP):
-            yield TableRow("shared", total, each, _resident(block, limits, each, total).warps)
+            yield TableRow("shared", total, size, _resident(block, limits, size, total).warps)

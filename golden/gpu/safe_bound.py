@@ -186,16 +186,16 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
     """
     found = list(flow.problems)
     for number in sorted(flow.reached):
-        each = kernel.instructions[number]
-        opcode = opcode_of(each.name, opcodes)
+        instruction = kernel.instructions[number]
+        opcode = opcode_of(instruction.name, opcodes)
         if opcode is None:
-            found.append(f"line {each.line}: {each.name} is not known")
+            found.append(f"line {instruction.line}: {instruction.name} is not known")
         elif opcode.kind in _REFUSED and not any(
-                problem.startswith(f"line {each.line}:") for problem in flow.problems):
-            found.append(f"line {each.line}: {each.name}: {_REFUSED[opcode.kind]}")
-        elif opcode.kind == "barrier" and not _of_all_threads(each):
-            found.append(f"line {each.line}: {each.name}: a barrier of some of a block's threads, "
-                         "or one that is told by a register, is not bounded")
+                problem.startswith(f"line {instruction.line}:") for problem in flow.problems):
+            found.append(f"line {instruction.line}: {instruction.name}: {_REFUSED[opcode.kind]}")
+        elif opcode.kind == "barrier" and not _of_all_threads(instruction):
+            found.append(f"line {instruction.line}: {instruction.name}: a barrier of some of a "
+                         "block's threads, or one that is told by a register, is not bounded")
     lines = {loop.line for loop in flow.loops}
     found += [f"line {line}: a loop without a bound; give the executions of its first instruction "
               f"as --loop {line}=N" for line in sorted(lines - set(loops))]
@@ -284,23 +284,24 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
     if not found:
         raise NotSafe(((f"a block of {block.threads} threads with {block.registers} registers and "
                        f"{block.shared} bytes of shared memory does not launch"),))
-    return max(found, key=lambda each: each.cycles)
+    return max(found, key=lambda bound: bound.cycles)
 
 
 def _work(kernel: Kernel, number: int, times: int, machine: Machine, active: int, *,
           coalesced: bool, opcodes: Mapping[str, Opcode] | None, delays: Mapping[str, int]
           ) -> InstructionWork:
-    each = kernel.instructions[number]
-    opcode = opcode_of(each.name, opcodes)
-    latency, interval, unit, sectors, atomics = _once(each, opcode, machine, active, coalesced)
-    own = most_specific(each.name, delays)
+    instruction = kernel.instructions[number]
+    opcode = opcode_of(instruction.name, opcodes)
+    latency, interval, unit, sectors, atomics = _once(instruction, opcode, machine, active,
+                                                      coalesced)
+    own = most_specific(instruction.name, delays)
     if own is not None:
         latency = max(delays[own], latency - machine.latency.get(opcode.pipeline, 0))
-    for constant in each.constants:  # each may miss; in a register, each thread's own may
+    for constant in instruction.constants:  # each may miss; in a register, each thread's own may
         misses = active if constant.bank is None or constant.offset is None else 1
         latency += misses * machine.global_latency
         sectors += misses * _CONSTANT_LINE_BYTES // _SECTOR_BYTES
-    return InstructionWork(number + 1, each.line, each.name, times,
+    return InstructionWork(number + 1, instruction.line, instruction.name, times,
                            times * max(latency, interval), times * max(1, interval), times * unit,
                            times * sectors, times * atomics)
 

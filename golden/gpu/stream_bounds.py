@@ -91,7 +91,7 @@ def stream_bounds(gpu: Gpu, streams: Sequence[Stream], *, blocking: bool = True)
     rule = "priorities" if len({stream.high for stream in streams}) > 1 else "queues"
     services: dict[str, list[int]] = {}
     # higher priorities first: lower ones read how often they may come in between
-    for stream in sorted(streams, key=lambda each: not each.high):
+    for stream in sorted(streams, key=lambda stream: not stream.high):
         found = []
         for number, operation in enumerate(stream.operations):
             service = _service(stream, number, operation, streams, of)
@@ -125,9 +125,9 @@ def _service(stream: Stream, number: int, operation: Operation, streams: Sequenc
     higher = [other for other in others if other.high]
     waiting = least
     for _ in range(_ROUNDS):  # every kernel of high priority that can come in this time
-        more = sum(_launches(other, waiting + operation.time) * (of(other, index) + each.time)
-                   for other in higher for index, each in enumerate(other.operations)
-                   if each.blocks)
+        more = sum(_launches(other, waiting + operation.time) * (of(other, index) + rival.time)
+                   for other in higher for index, rival in enumerate(other.operations)
+                   if rival.blocks)
         if least + more == waiting:
             return waiting + operation.time
         waiting = least + more

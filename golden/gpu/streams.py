@@ -230,7 +230,7 @@ def simulate(gpu: Gpu, streams: Sequence[Stream],
     while coming or active or any(waiting.values()):
         times = [run.launched for run in list(coming)[:1]] + [end for end, _, _ in active]
         now = min(times)
-        for end, run, sm in [each for each in active if each[0] == now]:
+        for end, run, sm in [block for block in active if block[0] == now]:
             active.remove((end, run, sm))
             _end(state, waiting, run, sm, now)
         while coming and coming[0].launched == now:

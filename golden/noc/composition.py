@@ -250,4 +250,4 @@ class Transaction:
     def total(self, ddr: Duration) -> Duration:
         """The bound of section V with ``ddr`` for b_DDR: the greater of b1 and b2, in NoC cycles.
         """
-        return max(self.b1(ddr), self.b2(ddr), key=lambda each: each.amount)
+        return max(self.b1(ddr), self.b2(ddr), key=lambda bound: bound.amount)

@@ -99,8 +99,8 @@ def end_to_end(transaction: Transaction, request: Duration, *, signal: int = 1) 
     """
     path = transaction.path
     noc = path.noc
-    late = [max(each) for each in zip(*(arrivals(transaction, ready)
-                                        for ready in range(path.period)), strict=True)]
+    late = [max(cycles) for cycles in zip(*(arrivals(transaction, ready)
+                                            for ready in range(path.period)), strict=True)]
     waits = [((transaction.rounds((transaction.packets - k) * path.requests_per_packet)
                 + 2 * path.queue - 1) * request).to(noc) for k in range(transaction.packets)]
     worst = max(((noc(arrival), memory) for arrival, memory in zip(late, waits, strict=True)),

@@ -110,13 +110,14 @@ def acyclic_routes(mesh: Mesh, flows: Mapping[str, tuple[Tile, Tile]], *,
         for route, taken in chosen[name]:
             for here, there in pairwise(_ranked(model, ranks, channels(route), most)):
                 model.add(there >= here + 1).only_enforce_if(taken)
-    model.minimize(sum(len(route) * taken for each in chosen.values() for route, taken in each))
+    model.minimize(sum(len(route) * taken for options in chosen.values()
+                       for route, taken in options))
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
-    return {name: next(route for route, taken in each if solver.value(taken))
-            for name, each in chosen.items()}
+    return {name: next(route for route, taken in options if solver.value(taken))
+            for name, options in chosen.items()}
 
 
 def _ranked(model: cp_model.CpModel, ranks: dict[Channel, cp_model.IntVar],

@@ -84,8 +84,8 @@ class HandshakeRouterModel:
         return [self._inputs[output.owner].packet if self._due(output) and not output.void else None
                 for output in self._outputs]
 
-    def _due(self, each: _Output) -> bool:
-        return each.owner is not None and self.cycle >= each.granted + OUT_CYCLES
+    def _due(self, state: _Output) -> bool:
+        return state.owner is not None and self.cycle >= state.granted + OUT_CYCLES
 
     def _leaving(self, ready: Sequence[bool]) -> list[_Output]:
         """The outputs whose packet leaves in this cycle."""
@@ -116,9 +116,9 @@ class HandshakeRouterModel:
         """One cycle: what is offered at the inputs, and whether each output's offer is taken."""
         now, leaving = self.cycle, self._leaving(ready)
         waited = self.outstanding  # judges and grants of one cycle do not see each other
-        for output, each in enumerate(self._outputs):  # an output in use rests for this cycle
-            if each.owner is None and not (output == ShmacPort.SLAVE and slave_busy):
-                self._grant(output, each, waited)
+        for output, state in enumerate(self._outputs):  # an output in use rests for this cycle
+            if state.owner is None and not (output == ShmacPort.SLAVE and slave_busy):
+                self._grant(output, state, waited)
         for port, input_port in enumerate(self._inputs):
             if input_port.packet is None and port in offers:
                 self._inputs[port] = _Input(offers[port], now)
@@ -127,22 +127,22 @@ class HandshakeRouterModel:
             elif (input_port.packet is not None and input_port.output is None
                     and now == input_port.taken + IN_CYCLES):
                 input_port.packet = None
-        for each in leaving:
-            self._inputs[each.owner] = _Input()
-            each.owner, each.granted, each.void = None, _NEVER, False
+        for state in leaving:
+            self._inputs[state.owner] = _Input()
+            state.owner, state.granted, state.void = None, _NEVER, False
         self.cycle += 1
 
-    def _judge(self, port: int, each: _Input, waited: bool) -> None:
-        found = fault(port, each.packet, self._position, self._connected, waited)
+    def _judge(self, port: int, state: _Input, waited: bool) -> None:
+        found = fault(port, state.packet, self._position, self._connected, waited)
         self.malformed += found == "malformed"
         self.unroutable += found == "unroutable"
         if found is None:
-            each.output = dimension_order(self._position, each.packet.destination,
-                                          response=each.packet.response)
-            if port == ShmacPort.MASTER and each.packet.answered:
+            state.output = dimension_order(self._position, state.packet.destination,
+                                           response=state.packet.response)
+            if port == ShmacPort.MASTER and state.packet.answered:
                 self.outstanding = True
 
-    def _grant(self, output: int, each: _Output, waited: bool) -> None:
+    def _grant(self, output: int, state: _Output, waited: bool) -> None:
         asking = sum(1 << port for port, one in enumerate(self._inputs)
                      if one.packet is not None and one.output == output and not one.granted
                      and self.cycle >= one.taken + IN_CYCLES)
@@ -151,9 +151,9 @@ class HandshakeRouterModel:
             return
         who = granted.bit_length() - 1
         if output == ShmacPort.MASTER:
-            each.void = not waited
-            self.malformed += each.void
+            state.void = not waited
+            self.malformed += state.void
             if waited:
                 self.outstanding = False
-        each.owner, each.granted = who, self.cycle
+        state.owner, state.granted = who, self.cycle
         self._inputs[who].granted = True

@@ -126,8 +126,8 @@ class Traversal:
                 self._onward.setdefault(before, set()).add(channel)
                 inputs.setdefault(channel, {}).setdefault(before, set()).add(name)
         self._inputs: dict[Channel, dict[Channel, Group]] = {
-            channel: {before: frozenset(names) for before, names in each.items()}
-            for channel, each in inputs.items()}
+            channel: {before: frozenset(names) for before, names in sources.items()}
+            for channel, sources in inputs.items()}
         self._known: dict[tuple, object] = {}
 
     def _once(self, what: Callable[..., T], *key: object) -> T:

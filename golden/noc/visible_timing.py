@@ -56,7 +56,7 @@ def visible(previous: str | None, current: str, *, elapsed: int = 0) -> Duration
         return timing("RC") - DDR(elapsed)
     if (previous, current) == ("WR", "PRE"):
         return max(timing("WR"), timing("RAS") - DDR(elapsed),
-                   key=lambda each: each.amount) + timing("RP")
+                   key=lambda bound: bound.amount) + timing("RP")
     if (previous, current) not in _TABLE_II:
         raise ValueError(f"{current} after {previous} must be a pair of Table II")
     return sum((timing(name) for name in _TABLE_II[previous, current]), DDR(0))

@@ -175,7 +175,7 @@ class CycleModel:
                 return False
             if needed:
                 earliest = max(earliest, sorted(self._finished)[needed - 1])
-        slot = min(free, key=lambda each: max(each.free, earliest))  # the first of equal ones
+        slot = min(free, key=lambda slot: max(slot.free, earliest))  # the first of equal ones
         when = max(slot.free, earliest)
         if before is not None and when > before:
             return False

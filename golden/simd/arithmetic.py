@@ -63,7 +63,7 @@ def _order(words: Words) -> np.ndarray:
 
 def _choose(a: Words, b: Words, first: np.ndarray) -> Words:
     found = np.where(first, a, b)
-    no_a, no_b = (_float(each) != _float(each) for each in (a, b))
+    no_a, no_b = (_float(operand) != _float(operand) for operand in (a, b))
     if np.any(no_a) or np.any(no_b):
         found = np.where(no_a, np.where(no_b, np.uint32(NAN), b), np.where(no_b, a, found))
     return found

@@ -198,7 +198,7 @@ class Planner:
             free = [slot for slot in self._slots if slot.group is None]
             if not free:
                 return
-            slot = min(free, key=lambda each: each.free)
+            slot = min(free, key=lambda slot: slot.free)
             when = max(slot.free, self._launch_from)
             if not self._prompt and self._rng.random() < 0.3:
                 when += self._rng.randrange(30)
@@ -298,7 +298,7 @@ class Planner:
         index, store = before.special[0], instruction.operation.store
         lanes = np.flatnonzero(snooped(index, active, first, access.words, access.period,
                                        access.count))
-        items = {each: lanes[index[lanes] == each] for each in set(index[lanes].tolist())}
+        items = {word: lanes[index[lanes] == word] for word in set(index[lanes].tolist())}
         taken = set(index[active].tolist())  # of words that may not pass unless they are wanted
         size = max(BEAT_WORDS, self.plan.grid.machine.scratchpad_bus)
         shift, modulus = rng.randrange(size), 1 << TARGET_BITS
@@ -307,9 +307,10 @@ class Planner:
         for block in rng.sample(sorted(blocks), len(blocks)):
             begins = (block * size - shift) % modulus
             places = [(begins + position) % modulus for position in range(size)]
-            enable = sum(1 << position for position, each in enumerate(places) if each in items or (
-                each not in taken and rng.random() < 0.5))
-            here = {position: items[each] for position, each in enumerate(places) if each in items}
+            enable = sum(1 << position for position, place in enumerate(places)
+                         if place in items or (place not in taken and rng.random() < 0.5))
+            here = {position: items[place] for position, place in enumerate(places)
+                    if place in items}
             words = [rng.getrandbits(WORD_BITS) for _ in places]
             held = {}
             for position, those in here.items():

@@ -140,5 +140,5 @@ class SchedulerModel:
         for number, (slot, event) in enumerate(self._accesses):
             before: Sequence[tuple[int, Event]] = self._accesses[:number]
             may[slot] = self._policy is not Policy.ACCESS or not any(
-                event.scratchpad or each.scratchpad for _, each in before)
+                event.scratchpad or earlier.scratchpad for _, earlier in before)
         return tuple(may)

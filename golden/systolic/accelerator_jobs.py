@@ -189,12 +189,12 @@ class Cut:
     def chunks(self) -> list[Part]:
         return _pieces(self.shape.strips, self.strips)
 
-    def _image(self, each: Slice) -> tuple[Part, Part]:
+    def _image(self, portion: Slice) -> tuple[Part, Part]:
         """Planes of those that a strip sees, and rows of the filter, of which an image is loaded
         for a slice."""
         if self.image_stays:
             return Part(0, self.shape.seen), Part(0, self.shape.layer.convolution.kernels[0])
-        return each.planes, each.rows
+        return portion.planes, portion.rows
 
     def needs(self) -> dict[str, tuple[int, int]]:
         """What the largest job needs of each scratchpad, and of a command, and how much there is.
@@ -222,10 +222,10 @@ class Cut:
                           _FIELD),
         }
 
-    def tiles(self, each: Slice) -> int:
+    def tiles(self, portion: Slice) -> int:
         """Tiles of the array along a slice."""
-        return (each.planes.count * each.rows.count
-                * ceil_div(each.run.count, self.shape.device.size))
+        return (portion.planes.count * portion.rows.count
+                * ceil_div(portion.run.count, self.shape.device.size))
 
     @property
     def fits(self) -> bool:
@@ -271,10 +271,10 @@ class Cut:
             found.append(Move(Target.SCALE, base, strips.start, strips.count))
         return found
 
-    def _weights(self, strips: Part, each: Slice, base: int) -> list[Move]:
+    def _weights(self, strips: Part, portion: Slice, base: int) -> list[Move]:
         """The strips' weights of a slice, or of all of them, slice by slice."""
         words, found = self.shape.words, []
-        for part in self.slices if self.weights_stay else (each,):
+        for part in self.slices if self.weights_stay else (portion,):
             if part.words == words:
                 found.append(Move(Target.B, base, words * strips.start, words * strips.count))
                 continue

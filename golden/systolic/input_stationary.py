@@ -1,7 +1,8 @@
 """Golden model of the input-stationary systolic array.
 
 C = A B is computed as C^T = B^T A^T: A^T stays in the array, where B would in a weight-stationary
-one, and the columns of B stream past it. All else is the weight-stationary array.
+one, and the columns of B stream past it. All else is the weight-stationary array, whose
+`WeightStationaryModel` is the model of both.
 
 Ref: the thesis on AI accelerators, chapter 5.2 ("which also can represent an input stationary PE").
 """
@@ -9,14 +10,10 @@ Ref: the thesis on AI accelerators, chapter 5.2 ("which also can represent an in
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.golden.systolic.weight_stationary import Tile, WeightStationaryModel
+from cyclebound.golden.systolic.weight_stationary import Tile
 from cyclebound.golden.systolic.weight_stationary import tiles_of as _tiles_of
 
-__all__ = ["InputStationaryModel", "tiles_of"]
-
-
-class InputStationaryModel(WeightStationaryModel):
-    """`WeightStationaryModel`, which only knows operands that stay and operands that stream."""
+__all__ = ["tiles_of"]
 
 
 def tiles_of(a: NDArray[np.integer], b: NDArray[np.integer], rows: int,

@@ -133,7 +133,7 @@ class CacheBanks(wiring.Component):
                 chosen |= Mux(grant, port.request.payload.as_value(), 0)
             row = access.address[bits:]
             m.d.comb += [
-                arbiter.requests.eq(Cat(each[bank] for each in wants)),
+                arbiter.requests.eq(Cat(want[bank] for want in wants)),
                 arbiter.accept.eq(1),
                 self.taken[bank].eq(arbiter.grant.any()),
                 access.as_value().eq(chosen),

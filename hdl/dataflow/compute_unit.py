@@ -76,8 +76,8 @@ class ComputeUnit(wiring.Component):
 
         for outer, inner in zip(self.operands, buffer.operands, strict=True):
             wiring.connect(m, wiring.flipped(outer), inner)
-        second = Cat(operation == each for each in Operation if operands_of(each) > 1).any()
-        third = Cat(operation == each for each in Operation if operands_of(each) > 2).any()
+        second = Cat(operation == op for op in Operation if operands_of(op) > 1).any()
+        third = Cat(operation == op for op in Operation if operands_of(op) > 2).any()
         m.d.comb += buffer.needed.eq(Cat(1, second, third) & ~configuration.literals)
         a, b, c = (Mux(literal, configuration.value, value) for literal, value in
                    zip(configuration.literals, buffer.fire.payload["values"], strict=True))
@@ -112,7 +112,7 @@ class ComputeUnit(wiring.Component):
             with m.If(fma.operands.ready):
                 m.d.sync += kept.eq(value)
             value = kept
-        floats = Cat(operation == each for each in _FLOAT).any()
+        floats = Cat(operation == op for op in _FLOAT).any()
         m.d.comb += [self.result.payload.tid.eq(tid),
                      self.result.payload.data.eq(Mux(floats, fma.result.payload, value))]
         return m

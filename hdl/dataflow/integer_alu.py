@@ -48,7 +48,7 @@ class IntegerAlu(wiring.Component):
             return held
 
         def of(*operations):
-            return Cat(operation == each for each in operations).any()
+            return Cat(operation == op for op in operations).any()
 
         # 1: sums, differences, orders, one shifter for all, products of halves
         total, difference = register((a + b)[:32], "total"), register(a - b, "difference")

@@ -61,7 +61,7 @@ class DfiPowerUp(wiring.Component):
             return max(-(-clocks // ratio), -(-picoseconds // seen.tck_ps))
 
         registers = mode_registers(self.part)
-        reset, settle = (-(-each // hurry) for each in (_RESET_PS, _SETTLE_PS))
+        reset, settle = (-(-duration // hurry) for duration in (_RESET_PS, _SETTLE_PS))
         sets = [(after(_MODE_CLOCKS), 1, 1, (0, number, registers[number])) for number in _ORDER]
         sets[-1] = after(_LAST_CLOCKS, _LAST_PS), *sets[-1][1:]
         exits = max(after(_EXIT_CLOCKS),

@@ -153,7 +153,7 @@ class MultiPortFrontEnd(wiring.Component):
             level = HIGHEST if of_starving else self.priorities[members[0]]
             priority |= Mux(first, level, 0)
             none_before = none_before & ~turns.requests.any()
-        m.d.comb += granted.eq(Cat(Cat(each).any() for each in grants))
+        m.d.comb += granted.eq(Cat(Cat(grant).any() for grant in grants))
 
         with m.If(load):
             m.d.sync += [

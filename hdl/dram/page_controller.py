@@ -117,8 +117,8 @@ class PageController(wiring.Component):
         m = Module()
         banks, request = self.part.banks, self.sink.payload
         for name, counter in self.counters.items():
-            each = counter if isinstance(counter, list) else [counter]
-            for number, one in enumerate(each):
+            counters = counter if isinstance(counter, list) else [counter]
+            for number, one in enumerate(counters):
                 m.submodules[f"{name}_{number}"] = one
         m.submodules.window, m.submodules.timer = self.window, self.timer
 
@@ -174,11 +174,11 @@ class PageController(wiring.Component):
         c, closing = self.counters, ["rda", "wra"] if self.close else []
 
         def of(*names):
-            return Cat(Cat(each.ready for each in c[name]).bit_select(bank, 1)
+            return Cat(Cat(counter.ready for counter in c[name]).bit_select(bank, 1)
                        for name in names).all()
 
         def all_of(*names):
-            return Cat(each.soon for name in names for each in c[name]).all()
+            return Cat(counter.soon for name in names for counter in c[name]).all()
 
         prea, ref = self.prea_legal, self.ref_legal  # what will be so in the next cycle
         m.d.sync += [prea.eq(all_of("ras", "rtp", "wr")), ref.eq(all_of("rp", "rc", *closing))]

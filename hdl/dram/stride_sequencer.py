@@ -160,27 +160,27 @@ class StrideSequencer(wiring.Component):
         length = Mux(narrow, lines + short, reach)  # from the burst's start to the line's end
         first = Signal(8)  # looked up: phase of lane 0, and lines that begin before the first word
         with m.Switch(Cat(start, period)):
-            for each, at in itertools.product(range(1, 16), range(16)):
-                with m.Case(each << 4 | at):
-                    m.d.comb += first.eq(-at % each | -(-at // each) << 4)
+            for number, at in itertools.product(range(1, 16), range(16)):
+                with m.Case(number << 4 | at):
+                    m.d.comb += first.eq(-at % number | -(-at // number) << 4)
         phase, before = first[:4], Mux(narrow, first[4:], 0)
         advances = Signal(4)  # phases that a burst advances, modulo the period
         columns, pattern, begins = Signal(16), Signal(31), Signal(31)
         m.d.comb += columns.eq(Cat(column < words for column in range(15)))
         with m.Switch(period):
-            for each in range(1, 16):
-                with m.Case(each):
+            for number in range(1, 16):
+                with m.Case(number):
                     m.d.comb += [
-                        advances.eq(16 % each),
-                        pattern.eq(Cat(columns[place % each] for place in range(31))),
-                        begins.eq(sum(1 << place for place in range(0, 31, each))),
+                        advances.eq(16 % number),
+                        pattern.eq(Cat(columns[place % number] for place in range(31))),
+                        begins.eq(sum(1 << place for place in range(0, 31, number))),
                     ]
         big, small = Signal(TARGET_BITS), Signal(TARGET_BITS)  # 16 // period lines, in two parts
         with m.If(narrow):
             with m.Switch(period):
-                for each in range(1, 16):
-                    with m.Case(each):
-                        whole = 16 // each
+                for number in range(1, 16):
+                    with m.Case(number):
+                        whole = 16 // number
                         top = 1 << whole.bit_length() - 1
                         assert whole - top in (0, 1)
                         m.d.comb += [big.eq(extra << (top.bit_length() - 1)),

@@ -86,9 +86,9 @@ class TrafficSource(wiring.Component):
                                         init=lane_seed(self.place) % 2**_COIN_BITS)
         draw = m.submodules.draw = Lfsr(width=_DRAW_BITS, steps=32,
                                         init=lane_seed(self.place) % 2**_DRAW_BITS)
-        for each in (coin, draw):
-            m.d.comb += [each.load.eq(self.restart), each.seed.eq(
-                (self.seed ^ Const(each.init % 2**32)) | (each.init >> 32 << 32))]
+        for generator in (coin, draw):
+            m.d.comb += [generator.load.eq(self.restart), generator.seed.eq(
+                (self.seed ^ Const(generator.init % 2**32)) | (generator.init >> 32 << 32))]
 
         # Packets that are due, by the cycle of their creation. At full rate they are never created:
         # there is always one.
@@ -253,6 +253,6 @@ class TrafficSink(wiring.Component):
             after.addr.eq(self.worst_address), self.worst.eq(after.data),
         ]
         with m.If(self.clear):
-            m.d.sync += [each.eq(0) for each in (self.count, self.flits, self.queued,
-                                                 self.network, self.received, self.wrong)]
+            m.d.sync += [counter.eq(0) for counter in (self.count, self.flits, self.queued,
+                                                       self.network, self.received, self.wrong)]
         return m

@@ -235,7 +235,7 @@ class ComputeUnit(wiring.Component):
                              self._y[slot].eq(launched.y), self.occupied[slot].eq(1),
                              self._pc[slot].eq(0),
                              self.accessing[slot].eq(0),
-                             *(each.eq(1) for each in self._sd[slot])]
+                             *(register.eq(1) for register in self._sd[slot])]
                 m.d.comb += self._stacks[slot].clear.eq(1)
 
     # -- fetch and issue ---------------------------------------------------------------------------
@@ -335,8 +335,8 @@ class ComputeUnit(wiring.Component):
             self._free.submodules[f"scalars_{slot}"] = scalars
             m.d.comb += [scalars.stall.eq(self.stall),
                          scalars.moved.eq(self.transfer[slot].scalars),
-                         *(scalars.read[operand].eq(each.number)
-                           for operand, each in enumerate((a, b, c)))]
+                         *(scalars.read[operand].eq(source.number)
+                           for operand, source in enumerate((a, b, c)))]
             with m.If(~self.accessing[slot]):
                 m.d.comb += scalars.moved.eq(0)
             with m.If(current == slot):
@@ -588,10 +588,10 @@ class ComputeUnit(wiring.Component):
             m.d.comb += [scalars.write.enable.eq(scalar & (file == File.SCALAR)
                                                  & (current == slot)),
                          scalars.write.register.eq(number), scalars.write.data.eq(self._value)]
-            for each in range(3):
+            for index in range(3):
                 with m.If(scalar & (file == File.SCALAR_SPECIAL) & (current == slot)
-                          & (number == _SD + each)):
-                    m.d.sync += self._sd[slot][each].eq(self._value)
+                          & (number == _SD + index)):
+                    m.d.sync += self._sd[slot][index].eq(self._value)
 
         shown = self.commit.payload
         m.d.comb += [

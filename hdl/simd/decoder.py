@@ -290,9 +290,9 @@ class Decoder(wiring.Component):
             m.d.comb += found.function.eq(SpecialFunction[name.upper()])
         work = _LANE.get(name, LaneOperation.MOV)
         if isinstance(work, dict):
-            for sub, each in enumerate(operation.subops):
+            for sub, subop in enumerate(operation.subops):
                 with m.If(found.sub == sub):
-                    m.d.comb += found.operation.eq(work[each])
+                    m.d.comb += found.operation.eq(work[subop])
         else:
             m.d.comb += found.operation.eq(work)
 

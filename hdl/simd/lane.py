@@ -89,7 +89,7 @@ class Lane(wiring.Component):
     # -- the multiplier, and beside it whatever is no floating point -------------------------------
 
     def _is(self, *operations):
-        return Cat(self.operation == each for each in operations).any()
+        return Cat(self.operation == operation for operation in operations).any()
 
     def _prepare(self, _):
         a, b = unpack(self.a), unpack(self.b)

@@ -99,11 +99,11 @@ class Im2col(wiring.Component):
             m.d.sync += [
                 busy.eq(1), now.eq(given), left_of_run.eq(given.run),
                 *(left[name].eq(given[name]) for name in left),
-                *(each.eq(given.start) for each in (column, first_column)),
-                *(each.eq(given.elements - given.start)
-                  for each in (room, first_room, start_room)),
-                *(each.eq(given.top) for each in (row, first_row)),
-                *(each.eq(given.origin) for each in (line, first_line, plane_line)),
+                *(counter.eq(given.start) for counter in (column, first_column)),
+                *(counter.eq(given.elements - given.start)
+                  for counter in (room, first_room, start_room)),
+                *(counter.eq(given.top) for counter in (row, first_row)),
+                *(counter.eq(given.origin) for counter in (line, first_line, plane_line)),
             ]
         with m.Elif(busy & move):
             with m.If(~over["across"]):
@@ -118,29 +118,30 @@ class Im2col(wiring.Component):
                 with m.If(~over["run"]):
                     m.d.sync += [left_of_run.eq(left_of_run - self.size), line.eq(first_line),
                                  row.eq(first_row)]
-                    m.d.sync += [each.eq(first_column + self.size)
-                                 for each in (column, first_column)]
-                    m.d.sync += [each.eq(first_room - self.size) for each in (room, first_room)]
+                    m.d.sync += [counter.eq(first_column + self.size)
+                                 for counter in (column, first_column)]
+                    m.d.sync += [counter.eq(first_room - self.size)
+                                 for counter in (room, first_room)]
                 with m.Else():
                     m.d.sync += [left_of_run.eq(now.run),
-                                 *(each.eq(now.start) for each in (column, first_column)),
-                                 *(each.eq(start_room) for each in (room, first_room))]
+                                 *(counter.eq(now.start) for counter in (column, first_column)),
+                                 *(counter.eq(start_room) for counter in (room, first_room))]
                     with m.If(~over["kernel"]):
                         m.d.sync += left["kernel"].eq(left["kernel"] - 1)
-                        m.d.sync += [each.eq(first_line + now.pitch)
-                                     for each in (line, first_line)]
-                        m.d.sync += [each.eq(first_row + 1) for each in (row, first_row)]
+                        m.d.sync += [counter.eq(first_line + now.pitch)
+                                     for counter in (line, first_line)]
+                        m.d.sync += [counter.eq(first_row + 1) for counter in (row, first_row)]
                     with m.Else():
                         m.d.sync += [*again("kernel"), row.eq(now.top), first_row.eq(now.top)]
                         with m.If(~over["planes"]):
                             m.d.sync += left["planes"].eq(left["planes"] - 1)
-                            m.d.sync += [each.eq(plane_line + now.plane_step)
-                                         for each in (line, first_line, plane_line)]
+                            m.d.sync += [counter.eq(plane_line + now.plane_step)
+                                         for counter in (line, first_line, plane_line)]
                         with m.Else():
                             m.d.sync += [*again("planes"),
                                          left["strips"].eq(left["strips"] - 1)]
-                            m.d.sync += [each.eq(now.origin)
-                                         for each in (line, first_line, plane_line)]
+                            m.d.sync += [counter.eq(now.origin)
+                                         for counter in (line, first_line, plane_line)]
                             with m.If(over["strips"]):
                                 m.d.sync += busy.eq(0)
 

@@ -135,11 +135,11 @@ class OverlappedOutputArray(wiring.Component):
         sums = delay(m, step, [pe.drain for pe in self.pes[-1]], skew)
         m.d.comb += self.results.valid.eq(~step | (rows_left != 0))
         m.d.sync += step.eq(~self.results.valid | self.results.ready)
-        for j, (value, each) in enumerate(zip(self.results.payload, sums, strict=True)):
+        for j, (value, total) in enumerate(zip(self.results.payload, sums, strict=True)):
             waiting = Signal(signed(self.accumulator_width), name=f"waiting_{j}")
-            m.d.comb += value.eq(Mux(step, each, waiting))
+            m.d.comb += value.eq(Mux(step, total, waiting))
             with m.If(step):
-                m.d.sync += waiting.eq(each)
+                m.d.sync += waiting.eq(total)
         with m.If(step & ends[-1]):
             m.d.sync += rows_left.eq(self.rows)
         with m.Elif(step & (rows_left != 0)):

@@ -272,6 +272,6 @@ class WeightStationaryArray(wiring.Component):
 
         sums = delay(m, step, [pe.sum for pe in self.pes[-1]], self.skew_sums)
         m.d.comb += self.results.valid.eq(self.wave_valid[-1])
-        m.d.comb += [value.eq(each) for value, each in
+        m.d.comb += [value.eq(total) for value, total in
                      zip(self.results.payload, sums, strict=True)]
         return m

@@ -33,7 +33,8 @@ BLOCKS = (
         name="dram.dfi_adapter",
         summary="the controller's commands and data on the phases of a DDR3 PHY (DFI)",
         component=DfiAdapter,
-        configurations={name: Configuration(each) for name, each in _CONFIGURATIONS.items()},
+        configurations={name: Configuration(configuration)
+                        for name, configuration in _CONFIGURATIONS.items()},
         testbenches=(Testbench("phases", "cyclebound.tb.dram.dfi_adapter",
                                quick=("800_1to4",)),),
         bounds=(
@@ -51,8 +52,8 @@ BLOCKS = (
         name="dram.dfi_controller",
         summary="the DRAM controller for a DDR3 device that a PHY of 1:2 or 1:4 drives (DFI)",
         component=DfiController,
-        configurations={name: Configuration({**each, **_HURRY})
-                        for name, each in _CONFIGURATIONS.items()} | {
+        configurations={name: Configuration({**configuration, **_HURRY})
+                        for name, configuration in _CONFIGURATIONS.items()} | {
             "board": Configuration(_BOARD)},  # with the waits of power-up that a device needs
         testbenches=(Testbench("words", "cyclebound.tb.dram.dfi_controller",
                                quick=("800_1to4",)),),

@@ -132,14 +132,14 @@ _STACKS = (*_TINY, *({"machine": _MACHINES[name]} for name in ("one_warp", "smal
 _INJECTED = "commit.valid & commit.payload.first & commit.payload.injected"
 _SLOT = " & (commit.payload.slot == {})"
 
-_INTERVALS = (*(_interval(each) for each in (
+_INTERVALS = (*(_interval(bound) for bound in (
     pipeline_bounds.scalar, pipeline_bounds.scalar_dependent, pipeline_bounds.vector,
     pipeline_bounds.vector_dependent, pipeline_bounds.special, pipeline_bounds.special_dependent,
     pipeline_bounds.division, pipeline_bounds.division_again, pipeline_bounds.division_dependent,
     pipeline_bounds.jump_taken, pipeline_bounds.jump_not_taken, pipeline_bounds.vector_jump,
     pipeline_bounds.push_to_pop)),
-    *(_interval(each, start=_FIRST + _SLOT.format(0), end=_SECOND + _SLOT.format(1))
-      for each in (pipeline_bounds.access_turn, pipeline_bounds.end_turn)),
+    *(_interval(bound, start=_FIRST + _SLOT.format(0), end=_SECOND + _SLOT.format(1))
+      for bound in (pipeline_bounds.access_turn, pipeline_bounds.end_turn)),
     _interval(pipeline_bounds.emptied,
               end=f"first({_INJECTED}, {_FIRST}) & any(declared.first)"),
     _interval(pipeline_bounds.injected, start=f"{_INJECTED} & any(declared.second)"),

@@ -85,7 +85,7 @@ def product_proof(name: str, shape: Mapping[str, int], checker: Make, dataflow: 
     ``length`` says of an instance how many cycles a product has.
     """
     def kind(instance: Mapping[str, object]) -> dict[str, int]:
-        size = {each: instance[each] for each in ("rows", "columns")}
+        size = {parameter: instance[parameter] for parameter in ("rows", "columns")}
         return kind_of(map_product(dataflow, **size, **shape), size["rows"], **shape)
 
     return Property(

@@ -18,8 +18,8 @@ _WIDTH = 0.05  # of a class
 def figure(found: Sequence[Attack]) -> Figure:
     """A bar for each class; a line where a kernel would reach its bound."""
     classes = histogram(found, _WIDTH)
-    over = sum(each.violated for each in found)
-    closest = max((each.ratio for each in found), default=0)
+    over = sum(attack.violated for attack in found)
+    closest = max((attack.ratio for attack in found), default=0)
     drawn = Figure(figsize=(9, 3.6), layout="constrained")
     axes = drawn.subplots()
     axes.bar(list(classes), list(classes.values()), width=_WIDTH, align="edge", color="#4477aa",

@@ -230,8 +230,8 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
               for part in parts]
     bench.dut._log.info("%s: %d threads, %d cycles, %s", name, threads, sum(cycles), cycles)
     found = layout.arrays(words)
-    for each, array in wanted.items():
-        assert found[each].tolist() == array.tolist(), f"{name}: {each}"
+    for array_name, array in wanted.items():
+        assert found[array_name].tolist() == array.tolist(), f"{name}: {array_name}"
     return sum(cycles)
 
 

@@ -67,8 +67,8 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
     for part in parts:
         await play(bench, part, words, layout, threads, rate)
     found = layout.arrays(words)
-    for each, array in wanted.items():
-        assert found[each].tolist() == array.tolist(), f"{name}: {each}"
+    for array_name, array in wanted.items():
+        assert found[array_name].tolist() == array.tolist(), f"{name}: {array_name}"
 
 
 @testbench

@@ -119,7 +119,7 @@ class SwitchProof(SwitchCheck):
             ]
         for o in range(self.ports):
             there, number = self.source(o)
-            has = Array([each[o] for each in served])[number]
+            has = Array([port[o] for port in served])[number]
             level = levels[number]
             m.d.sync += [
                 Assert(there | (self.owed[o] == 0), f"invariant: output {o} without an input"),

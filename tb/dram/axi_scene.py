@@ -184,8 +184,8 @@ class Scene:
 
     def _watch(self, now: int, seen: int, driven: int) -> None:
         def of(name: str) -> int:
-            each = self._field[f"s_axi_{name}"]
-            return each.of(driven if f"s_axi_{name}" in self.bench.inputs.fields else seen)
+            field = self._field[f"s_axi_{name}"]
+            return field.of(driven if f"s_axi_{name}" in self.bench.inputs.fields else seen)
 
         service, expected, care = self.service, 0, self._field["late"].mask
         for channel, awaited in (("b", service and service.write), ("r", service and not

@@ -252,7 +252,7 @@ async def every_sum_and_product(bench: Bench) -> None:
             if line < y:
                 await ask(x=rng.randint(0, max(x - 1, 0)), y=line)
     for number in numbers:
-        other = max(each for each in numbers if number * each <= scene.capacity)
+        other = max(factor for factor in numbers if number * factor <= scene.capacity)
         for start, length in itertools.product(numbers, numbers):
             if start == length == 0:
                 await scene.put(Mapping(1, 0, number, other))

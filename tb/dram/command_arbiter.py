@@ -206,8 +206,8 @@ class Scene:
             gap, width = rng.choice((2, 3, 9, 200, 300, 3000)), rng.randrange(1, 4)
             lines = rng.randrange(1, 16)
             first = rng.randrange(1 << 20)
-            bursts = [first + line * gap + each for line in range(lines)
-                      for each in range(min(width, gap))]
+            bursts = [first + line * gap + word for line in range(lines)
+                      for word in range(min(width, gap))]
             return Request(bursts, write)
         rows, spread = rng.choice((1, 2, 40)), rng.choice((3, 300, 1 << 11))
         base = rng.randrange(part.rows - 64) * part.bursts_per_sweep

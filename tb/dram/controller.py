@@ -170,8 +170,9 @@ async def ends_of_banks(bench: Bench) -> None:
     scene.requests.extend(requests)
     await scene.drain()
     longest = {(len(request.bursts), request.request.write): request for request in sorted(
-        requests, key=lambda each: schedule(part, [burst.address for burst in each.bursts],
-                                            write=each.request.write).issue_delay)}
+        requests, key=lambda candidate: schedule(
+            part, [burst.address for burst in candidate.bursts],
+            write=candidate.request.write).issue_delay)}
     assert len(longest) == 24
     await _one_by_one(scene, [Wanted(request.request) for request in longest.values()])
     scene.finish()

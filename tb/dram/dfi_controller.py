@@ -116,7 +116,7 @@ class Scene:
         fetched = None
         if outputs["fetch.valid"].of(seen):
             targets = outputs["fetch.payload.targets"].of(seen)
-            writing = next(each for each in self._running if each.request.write)
+            writing = next(tile for tile in self._running if tile.request.write)
             fetched = [targets >> TARGET_BITS * word & (1 << TARGET_BITS) - 1
                        for word in range(BEAT_WORDS)], writing
         self._answers.append(fetched)
@@ -159,7 +159,7 @@ class Scene:
 
     def _deliver(self, seen: int) -> None:
         outputs = self.bench.outputs
-        wanted = next(each for each in self._accepted if not each.request.write)
+        wanted = next(tile for tile in self._accepted if not tile.request.write)
         enable = outputs["deliver.payload.enable"].of(seen)
         targets = outputs["deliver.payload.targets"].of(seen)
         words = outputs["deliver.payload.words"].of(seen)
@@ -265,7 +265,7 @@ async def tiles(bench: Bench) -> None:
     bench.undeclare("completion")
     scene.saturated = True
     rng.shuffle(chosen)
-    scene.requests.extend(_tile(bench, *each) for each in chosen)
+    scene.requests.extend(_tile(bench, *tile) for tile in chosen)
     await scene.drain()
     scene.finish()
     assert scene.counts["read NONE"] > 20

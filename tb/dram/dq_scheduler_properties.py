@@ -99,7 +99,7 @@ class DqSchedulerCheck(Watcher):
         m.d.sync += Assert(~drives | (mask == self.asked[-1] & enable),
                            "the mask is not that of fetch and store")
         for number, written in enumerate(mask):
-            word, stored = (each.word_select(number, WORD_BITS) for each in (words, answer))
+            word, stored = (payload.word_select(number, WORD_BITS) for payload in (words, answer))
             m.d.sync += Assert(~(drives & written) | (word == stored),
                                f"word {number} on the pins is not that of store")
         return m

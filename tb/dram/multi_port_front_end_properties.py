@@ -71,9 +71,9 @@ class FrontEndCheck(Watcher):
                    "another is granted before a port that starves"),
         ]
         for port, priority in enumerate(self.priorities):
-            higher = [other for other, each in enumerate(self.priorities) if each > priority]
+            higher = [other for other, its in enumerate(self.priorities) if its > priority]
             m.d.sync += Assert(
-                ~(granted[port] & ~starved[port] & Cat(asks[each] for each in higher).any()),
+                ~(granted[port] & ~starved[port] & Cat(asks[rival] for rival in higher).any()),
                 f"port {port} is granted before a higher priority")
             self._turn(m, port, granted, waits)
             self._limit(m, port, granted, waits)
@@ -113,9 +113,9 @@ class FrontEndCheck(Watcher):
         choice = [Cat(port_bits, priority, data) for port_bits, priority, data in (
             self._payload(port) for port in range(len(self.limits)))]
         with m.If(granted.any()):
-            for port, each in enumerate(choice):
+            for port, chosen in enumerate(choice):
                 with m.If(granted[port]):
-                    m.d.sync += payload.eq(each)
+                    m.d.sync += payload.eq(chosen)
         m.d.sync += [due.eq(granted.any()), stays.eq(~load)]
         m.d.sync += [
             Assert(source.valid == (due | stays), "request lost or made up"),

@@ -115,8 +115,9 @@ class SnoopCamProof(SnoopCamCheck):
         m = super().elaborate(platform)
         target, lane = self._target, self.current
         index, armed, content, hit, take, word, chosen = (
-            Array(each)[lane] for each in (target.index, target.armed, target.data, target.hit,
-                                           target.take, target.word, target.chosen))
+            Array(register)[lane] for register in (
+                target.index, target.armed, target.data, target.hit, target.take, target.word,
+                target.chosen))
         passing = Array(target.words[n] for n in range(BEAT_WORDS))[word]
         taken = target.taking & take
         first = self.due[0]
@@ -139,10 +140,10 @@ class SnoopCamProof(SnoopCamCheck):
             Assert(~first.lane | (chosen == 1), "invariant: a lane is chosen"),
             Assert((first.match & ~chosen) == 0, "invariant: a match is chosen"),
         ]
-        for number, each in enumerate(target.chosen):
-            m.d.sync += Assert(~first.fetched | ((each & ~first.enable) == 0),
+        for number, selected in enumerate(target.chosen):
+            m.d.sync += Assert(~first.fetched | ((selected & ~first.enable) == 0),
                                "invariant: only what was asked for is chosen")
-            m.d.sync += Assert(~first.lane | (lane == number) | (each == 0),
+            m.d.sync += Assert(~first.lane | (lane == number) | (selected == 0),
                                "invariant: no other lane is chosen")
         m.d.sync += Cover(self.due[-1].lane & self.due[-1].hit, "a captured word is answered")
         m.d.sync += Cover(self.due[-1].match.any(), "a match is stored")

@@ -244,6 +244,6 @@ class DramAgeCheck(DramTimingCheck):
 
 def _says(name, before, following, level, delay):
     """The message of a rule."""
-    before, following = (", ".join(command.name for command in each)
-                         for each in (before, following))
+    before, following = (", ".join(command.name for command in commands)
+                         for commands in (before, following))
     return f"{name}: {before} to {following}, {level}, {delay} cycles"

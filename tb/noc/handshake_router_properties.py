@@ -80,7 +80,7 @@ class HandshakeKeptProof(Watcher):
             self._input(m, n, unit, took[n])
         for n, output in enumerate(self._outputs):
             owner, steps, source = output.owner, output.steps, output.source
-            mine = reduce(or_, (Mux(one, each, 0) for one, each in zip(owner, took, strict=True)))
+            mine = reduce(or_, (Mux(one, taken, 0) for one, taken in zip(owner, took, strict=True)))
             m.d.sync += [
                 Assert((owner & (owner - 1)) == 0, f"output {n}: more than one packet at a time"),
                 Assert(~source.valid | (Value.cast(source.payload) == mine),

@@ -48,7 +48,7 @@ def worst_address(part: Part, tile: Tile, write: bool) -> int:
         assert longest is not None
         shift = max(0, BURST_WORDS * (bursts - 1) + 1 - total)
         found.append(Longest(longest.delay, longest.address + shift))
-    return max(found, key=lambda each: each.delay).address
+    return max(found, key=lambda placed: placed.delay).address
 
 
 def tile_program(tile: Tile, address: int, body: str) -> Program:

@@ -44,7 +44,7 @@ async def stopped(scene: Scene, program: Program, memory: Memory, policy: Policy
                   cause: Cause, index: int, words: Sequence[int] | None = None) -> Ran:
     """A run that ends with this fault of work-group 3; then a good kernel, in its every cycle."""
     items = scene.machine.items
-    before = {number: each.copy() for number, each in memory.items()}
+    before = {number: content.copy() for number, content in memory.items()}
     ran, _ = await scene.run(program, Grid(5 * items, 1, scene.machine), memory, policy,
                              most=20_000, words=words)
     assert ran.fault is not None, f"{cause!r} does not stop the kernel"

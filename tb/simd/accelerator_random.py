@@ -34,7 +34,7 @@ async def _run(scene: AcceleratorSide, drawn: RandomProgram) -> Counter[str]:
     program = assemble(drawn.text)
     timed = await scene.compare(program, drawn.grid, drawn.content(program), drawn.policy,
                                 most=_MOST)
-    return Counter(each.resource for each in timed.phases) + Counter(
+    return Counter(phase.resource for phase in timed.phases) + Counter(
         {"compute cycles": timed.cycles, "work-groups": drawn.grid.count, drawn.policy.value: 1})
 
 

@@ -166,7 +166,7 @@ def _mixed(scene: AccessSetupScene, first: list, second: list, *, every: bool
         yield from itertools.product(first, second)
         return
     rng, most = scene.bench.rng, max(10, _SHAPES // scene.machine.items)
-    first, second = (rng.sample(each, min(len(each), most)) for each in (first, second))
+    first, second = (rng.sample(cases, min(len(cases), most)) for cases in (first, second))
     for one in first:
         yield from ((one, other) for other in rng.choices(second, k=4))
     for other in second:

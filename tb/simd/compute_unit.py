@@ -261,7 +261,7 @@ class Scene:
         assert shadow is not None
         inside = state.masks[MASKS.index("exit")]
         for name in ("v", "p", "s", "sd", "special", "masks"):
-            found, wanted = (np.asarray(getattr(each, name)) for each in (shadow, state))
+            found, wanted = (np.asarray(getattr(holder, name)) for holder in (shadow, state))
             differs = found != wanted
             if name == "masks":  # bra saves what a predicate says of lanes that are not there
                 differs = differs & inside

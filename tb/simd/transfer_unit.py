@@ -75,7 +75,7 @@ class _Dram:
         newest = self.requests[-1] if self.requests else None
         # one request after the other: the next starts when all indexes of this one have come
         if newest is not None and not newest.started and all(
-                each.complete for each in list(self.requests)[:-1]):
+                older.complete for older in list(self.requests)[:-1]):
             newest.wait -= 1
             if newest.wait <= 0:
                 newest.started = True
@@ -139,9 +139,9 @@ class _Dram:
                 if allowed >> word & 1:
                     content[places[word]] = words >> 32 * word & 0xFFFFFFFF
         if self._index_valid.of(seen) and self._index_ready:
-            self._element({name: each.of(seen) for name, each in self._index.items()})
+            self._element({name: field.of(seen) for name, field in self._index.items()})
         if self._ready and self._valid.of(seen):
-            fields = {name: each.of(seen) for name, each in self._fields.items()}
+            fields = {name: field.of(seen) for name, field in self._fields.items()}
             self.scene.asked(fields)
             request = _Request(fields, 1 if self.eager else self.rng.randint(1, 5))
             self.requests.append(request)
@@ -149,8 +149,8 @@ class _Dram:
                 self._tile(request)
 
     def _element(self, element: dict[str, int]) -> None:
-        request = next(each for each in reversed(self.requests)
-                       if each.fields["indexed"] and each.started)
+        request = next(candidate for candidate in reversed(self.requests)
+                       if candidate.fields["indexed"] and candidate.started)
         assert not request.complete, "an index after the last"
         if not element["end"]:
             request.elements.append((element["index"], element["target"]))
@@ -466,8 +466,8 @@ class Scene:
                 value = rng.randrange(limit)
                 word[f"index_write.payload.item.{lane}"] = value
                 if enable >> lane & 1:
-                    for each in (slot.state, slot.model):
-                        each.v[MEM_IDX, warp * lanes + lane] = value
+                    for holder in (slot.state, slot.model):
+                        holder.v[MEM_IDX, warp * lanes + lane] = value
             await self.clock(word)
 
     # -- accesses ------------------------------------------------------------------------------

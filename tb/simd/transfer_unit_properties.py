@@ -28,7 +28,7 @@ class TransferUnitCheck(MachineWatcher):
                                  ("busy", "of_chip", "stores"))
         now, chip_now, stores_now = (Signal(SLOTS, name=f"{name}_now") for name in
                                      ("busy", "of_chip", "stores"))
-        done = Cat(each.valid for each in self.completion)
+        done = Cat(completion.valid for completion in self.completion)
         m.d.comb += [
             now.eq(busy | shown),
             chip_now.eq(Mux(access.scratchpad, of_chip | shown, of_chip & ~shown)),

@@ -38,7 +38,7 @@ def counted(counter: ProbeCounter, newest: Mapping[int, Value], oldest: Mapping[
         In which cycles of a product, in order, the events are that the probe counts.
     """
     for cycle, here in newest.items():
-        before = sum(each < cycle for each in starts)
+        before = sum(start < cycle for start in starts)
         left = len(starts) - before if before else 0
         yield ~here | (counter.more == left), f"starts left in cycle {cycle}"
     yield _any(newest) | (counter.more == 0), "starts left without a product"
@@ -48,7 +48,7 @@ def counted(counter: ProbeCounter, newest: Mapping[int, Value], oldest: Mapping[
         if busy:
             yield ~here | ((counter.before == cycle - starts[0])
                            & (counter.needs == len(ends))), f"its count in cycle {cycle}"
-        ended = sum(each < cycle for each in ends) if busy else 0
+        ended = sum(end < cycle for end in ends) if busy else 0
         yield ~here | (counter.ended == ended), f"ends seen in cycle {cycle}"
     yield _any(oldest) | ((counter.ended == 0) & ~counter.busy), "what it counts of no product"
 

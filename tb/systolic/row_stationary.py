@@ -27,7 +27,7 @@ class Scene:
         images = [random_matrix(self.bench, operand, height, width) for _ in range(count)]
         expected = [row for pair in zip(images, filters, strict=True) for row in
                     wrap(convolve(*pair), accumulator).T.tolist()]
-        weights = [column for each in filters for column in each.T.tolist()]
+        weights = [column for one_filter in filters for column in one_filter.T.tolist()]
         columns = [(column, number == width - 1) for image in images
                    for number, column in enumerate(image.T.tolist())]
         played = await self._streams.play([weights, columns], len(expected), **chances)

@@ -285,8 +285,8 @@ class WeightStationaryBoundProof(WeightStationaryProof):
         for cycle in range(self._length):
             here = self.cycle == cycle
             begun = sum(first < cycle for first in self._firsts)
-            ahead = sum(each < cycle for each in self.weights_at) - self.rows * begun
-            taken = sum(each < cycle for each in self.left_at)
+            ahead = sum(arrival < cycle for arrival in self.weights_at) - self.rows * begun
+            taken = sum(arrival < cycle for arrival in self.left_at)
             history = sum((cycle - 1 - age in self.left_at) << age
                           for age in range(len(self.history)))
             yield ~here | (self.ahead == ahead), f"weights ahead in cycle {cycle}"
@@ -298,7 +298,7 @@ class WeightStationaryBoundProof(WeightStationaryProof):
         """Say in ``m`` what the probes count."""
         ages = {cycle: self.cycle == cycle for cycle in range(1, self._length)}
         diagonals = self.rows + self.columns - 1
-        first_macs, last_macs, results = ([each + later for each in self.left_at]
+        first_macs, last_macs, results = ([arrival + later for arrival in self.left_at]
                                           for later in (1, diagonals, diagonals + 2))
         events = {"fold": (first_macs, last_macs), "steps": (self.weights_at, last_macs),
                   "product": (self.weights_at, results)}

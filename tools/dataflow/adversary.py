@@ -96,7 +96,7 @@ def _patterns(scene: Scene, best: list[tuple[int, Pattern]],
             yield {(unit, number): drawn[unit, number % period] for unit, number in accesses}
         else:
             changed = set(rng.sample(accesses, max(1, len(accesses) // rng.choice((4, 20, 60)))))
-            yield {each: late != (each in changed) for each, late in rng.choice(best)[1].items()}
+            yield {place: late != (place in changed) for place, late in rng.choice(best)[1].items()}
 
 
 def search(scene: Scene, tries: int, *, seed: int = 1) -> tuple[int, int]:
@@ -106,7 +106,7 @@ def search(scene: Scene, tries: int, *, seed: int = 1) -> tuple[int, int]:
     best = [(even, all_late)]
     for _, pattern in zip(range(tries), _patterns(scene, best, random.Random(seed)), strict=False):
         best.append((scene.cycles(pattern), pattern))
-        best.sort(key=lambda each: -each[0])
+        best.sort(key=lambda attempt: -attempt[0])
         del best[6:]
     return even, best[0][0]
 

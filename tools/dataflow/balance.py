@@ -74,7 +74,7 @@ def balanced(graph: Graph, grid: Grid, *, depth: int, memory: int = 4) -> Graph:
         lacks = missing(graph, depth=depth, memory=memory)
         if not lacks:
             break
-        (number, k), most = max(lacks.items(), key=lambda each: (each[1], each[0]))
+        (number, k), most = max(lacks.items(), key=lambda pair: (pair[1], pair[0]))
         delay = graph.add(Task(Control.DELAY, [graph.tasks[number].operands[k]],
                                slots=max(2, min(DELAY_SLOTS, most))))
         graph.tasks[number].operands[k] = delay

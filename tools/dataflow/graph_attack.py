@@ -250,7 +250,7 @@ def attack(runs: int, *, seed: int, tries: int = 6,
             if cycles > scene.allowed:
                 found.append(Found(scene, pattern, cycles))
             best.append((cycles, pattern))
-            best.sort(key=lambda each: -each[0])
+            best.sort(key=lambda attempt: -attempt[0])
             del best[4:]
     return found, nearest
 

@@ -59,7 +59,7 @@ def _cut(graph: Graph, order: Sequence[int], begin: int, end: int) -> Graph:
                 if isinstance(operand, Token) and operand.task in inside
                 and not (isinstance(graph.tasks[number].function, Memory) and k == 2
                          and _always(graph, operand))}
-    for token in sorted(crossing, key=lambda each: (each.task, each.channel)):
+    for token in sorted(crossing, key=lambda token: (token.task, token.channel)):
         part.tasks[following] = Task(Memory.STORE, [Token(thread), token, None],
                                      array=_array(token))
         following += 1

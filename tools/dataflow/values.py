@@ -199,10 +199,10 @@ class Valuer:
     def _ancestors(self, number: int) -> set[int]:
         found, stack = set(), [number]
         while stack:
-            for each in self.graph.tasks[stack.pop()].operands:
-                if isinstance(each, Token) and each.task not in found:
-                    found.add(each.task)
-                    stack.append(each.task)
+            for used in self.graph.tasks[stack.pop()].operands:
+                if isinstance(used, Token) and used.task not in found:
+                    found.add(used.task)
+                    stack.append(used.task)
         return found
 
     # -- expressions -------------------------------------------------------------------------------

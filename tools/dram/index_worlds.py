@@ -99,8 +99,8 @@ class _Place:
         return self._banks.get(role, np.full((1,) * len(self.shape), -1, dtype=np.int8))
 
     def asked(self, banks: tuple[int, ...]) -> int:
-        orders = [tuple(sorted(range(len(covered)), key=lambda each, covered=covered: (
-            banks.index(covered[each]) if covered[each] in banks else len(banks))))
+        orders = [tuple(sorted(range(len(covered)), key=lambda place, covered=covered: (
+            banks.index(covered[place]) if covered[place] in banks else len(banks))))
             for covered in self._covered]
         return int(np.ravel_multi_index([_orders(len(order)).index(order) for order in orders],
                                         self.shape))

@@ -66,7 +66,7 @@ def missing_opcodes(kernel: Kernel, own: LatencyFile, *, delays: bool = True) ->
         elif delays and _needs_delay(instruction, opcode) and _delay(instruction.name, own) is None:
             lines[instruction.opcode, "delay"].append(instruction.line)
     found = [Missing(name, lacks, tuple(where)) for (name, lacks), where in lines.items()]
-    return sorted(found, key=lambda each: (-len(each.lines), each.name))
+    return sorted(found, key=lambda block: (-len(block.lines), block.name))
 
 
 def stores(instruction: Instruction) -> bool:

@@ -172,11 +172,11 @@ def _layer(reader: Reader, path: list, entry: object) -> Layer:
         if key not in ("name", *needed, *(() if is_product else _DEFAULTS)):
             raise reader.refuse([*path, key], "left out of a product", table[key])
     sizes = {key: reader.number([*path, key], table) for key in needed}
-    more = {} if is_product else {each: reader.number([*path, each], table, default)
-                                  for each, default in _DEFAULTS.items()}
-    for each, value in (sizes | more).items():
+    more = {} if is_product else {option: reader.number([*path, option], table, default)
+                                  for option, default in _DEFAULTS.items()}
+    for size_name, value in (sizes | more).items():
         if value > _MOST_SIZE:
-            raise reader.refuse([*path, each], f"at most {_MOST_SIZE}", value)
+            raise reader.refuse([*path, size_name], f"at most {_MOST_SIZE}", value)
     if is_product:
         product = reader.at(path, Product, name, *sizes.values())
         return reader.at(path, product_layer, product)
@@ -213,11 +213,11 @@ def _systolic(reader: Reader, path: list, table: Mapping, name: str) -> Systolic
 
 def _gpu(reader: Reader, path: list, table: Mapping, name: str) -> Gpu:
     limits = reader.at(path, capability, reader.text([*path, "capability"], table, None, "8.0"))
-    numbers = {each: reader.number([*path, each], table, default) for each, default in (
+    numbers = {key: reader.number([*path, key], table, default) for key, default in (
         ("sms", 108), ("threads", 128), ("global_latency", 290), ("sectors_per_cycle", 1))}
-    for each, most in (("sms", 1024), ("threads", limits.threads_per_block)):
-        if not 1 <= numbers[each] <= most:
-            raise reader.refuse([*path, each], f"1 to {most}", numbers[each])
+    for key, most in (("sms", 1024), ("threads", limits.threads_per_block)):
+        if not 1 <= numbers[key] <= most:
+            raise reader.refuse([*path, key], f"1 to {most}", numbers[key])
     machine = reader.at(path, replace, machine_of(limits), global_latency=numbers["global_latency"],
                         sectors_per_cycle=Fraction(numbers["sectors_per_cycle"]))
     return Gpu(name, limits, machine, numbers["sms"], numbers["threads"])
@@ -236,9 +236,9 @@ def _given(reader: Reader, path: list, table: Mapping, name: str) -> Given:
         raise reader.refuse([*path, "cycles"] if "cycles" in table else path,
                             "a table of cycles by layer", cycles)
     found = {cycle: reader.number([*path, "cycles", cycle], cycles) for cycle in cycles}
-    for each, value in found.items():
+    for key, value in found.items():
         if not 0 <= value <= 10**15:
-            raise reader.refuse([*path, "cycles", each], "0 to 10^15 cycles", value)
+            raise reader.refuse([*path, "cycles", key], "0 to 10^15 cycles", value)
     return Given(name, found, 1, reader.text([*path, "evidence"], table))
 
 

@@ -235,8 +235,8 @@ def parse_sass(text: str) -> tuple[Kernel, ...]:
     names = [kernel.name for kernel in kernels]
     for kernel in kernels:
         if names.count(kernel.name) > 1 and sum(
-                (each.name, each.architecture) == (kernel.name, kernel.architecture)
-                for each in kernels) > 1:
+                (other.name, other.architecture) == (kernel.name, kernel.architecture)
+                for other in kernels) > 1:
             raise SassError(f"line {kernel.line}: function {kernel.name} is there "
                             f"{names.count(kernel.name)} times")
     return tuple(kernels)

@@ -89,8 +89,8 @@ def _streams(reader: Reader, place: int, entry: object, *, per_thread: bool) -> 
     high = reader.text([*path, "priority"], table, ("low", "high"), "low") == "high"
     period = reader.number([*path, "period"], table) if "period" in table else None
     by_thread: dict[int, list[Operation]] = {}
-    for number, each in enumerate(reader.tables([*path, "operation"], table.get("operation"))):
-        thread, operation = _operation(reader, [*path, "operation", number], each, null=null)
+    for number, row in enumerate(reader.tables([*path, "operation"], table.get("operation"))):
+        thread, operation = _operation(reader, [*path, "operation", number], row, null=null)
         by_thread.setdefault(thread if per_thread else 0, []).append(operation)
     if per_thread and null:
         return [reader.at(path, Stream, f"{name} of thread {thread}", tuple(operations), False,

@@ -89,8 +89,8 @@ def search(gpu: Gpu, streams: Sequence[Stream], bounds: StreamBounds, *, tries: 
         attack = _changed(best.attack, streams, dice, span) if climb else _random(
             streams, dice, span, launches)
         run = attack_run(gpu, streams, attack)
-        worst = max(run.operations, key=lambda each: each.response / limit[
-            each.stream.name, each.operation.name])
+        worst = max(run.operations, key=lambda finished: finished.response / limit[
+            finished.stream.name, finished.operation.name])
         bound = limit[worst.stream.name, worst.operation.name]
         if best is None or worst.response / bound >= best.ratio:
             best = Finding(worst.response / bound, worst.stream.name, worst.operation.name,

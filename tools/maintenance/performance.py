@@ -359,7 +359,7 @@ def _kernel(name: str, groups: int) -> tuple[Row, ...]:
     rows: list[Row] = []
     for pins in (True, False):
         before = _children()
-        found = run_rtl(program, grid, {number: each.copy() for number, each in memory.items()},
+        found = run_rtl(program, grid, {number: content.copy() for number, content in memory.items()},
                         policy="unconstrained", part=part, pins=pins)
         rows.append({"cycles": found.cycles, "cpu": _children() - before})
     before = time.process_time()
@@ -379,7 +379,7 @@ def simd(options: argparse.Namespace) -> list[Row]:
         many = [_kernel(name, MANY) for _ in range(options.repeat)]
         row: Row = {"kernel": name, "work-groups": MANY}
         for column, title in enumerate(_SIMD):
-            one, other = (min((run[column] for run in runs), key=lambda each: each["cpu"])
+            one, other = (min((run[column] for run in runs), key=lambda measured: measured["cpu"])
                           for runs in (few, many))
             row[f"{title}: cycles"] = other["cycles"]
             row[f"{title}: cycles/CPU-s"] = (other["cycles"] - one["cycles"]) / (

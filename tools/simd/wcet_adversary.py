@@ -157,7 +157,7 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
     first = _memory(program, seed)
 
     def run(decisions: tuple[int, ...]) -> int:
-        memory = {number: each.copy() for number, each in first.items()}
+        memory = {number: content.copy() for number, content in first.items()}
         if random_kernels.PATHS in memory:
             memory[random_kernels.PATHS][0, :] = decisions
         return CycleModel(program, grid, memory, policy=policy, part=bench.part,
@@ -170,7 +170,7 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
     tried = [(0,) * count, (0xFFFF_FFFF,) * count,
              tuple(rng.choice((0, 0xFFFF_FFFF, 0x5555_5555, 0xAAAA_AAAA)) for _ in range(count)),
              tuple(rng.getrandbits(32) for _ in range(count))]
-    cycles, best = max((run(each), each) for each in tried)
+    cycles, best = max((run(attack), attack) for attack in tried)
     for _ in range(bench.flips):
         place, change = rng.randrange(count), rng.choice((1 << rng.randrange(groups), 0xFFFF_FFFF))
         flipped = (*best[:place], best[place] ^ change, *best[place + 1:])
@@ -190,8 +190,8 @@ def histogram(found: Iterable[Attack], width: float = 0.05) -> dict[float, int]:
     Kernels that the analysis does not cover are left out.
     """
     counts: dict[float, int] = {}
-    for each in found:
-        if each.bound is not None:
-            edge = round(int(each.ratio / width) * width, 6)
+    for attack in found:
+        if attack.bound is not None:
+            edge = round(int(attack.ratio / width) * width, 6)
             counts[edge] = counts.get(edge, 0) + 1
     return dict(sorted(counts.items()))

@@ -132,7 +132,7 @@ class AccessTimes:
             assert target is not None
             pad = self._program.scratchpad_buffers[target.value]
             return Tile(min(pad.x, x), x, min(pad.y, y))
-        words, period, count = (self._stride(index, each) for each in
+        words, period, count = (self._stride(index, register) for register in
                                 ("sd_words", "sd_period", "sd_period_cnt"))
         if not 1 <= words <= period:
             raise NotCovered(f"{self._program.where(index)}: {count} lines of {words} words, "
@@ -142,9 +142,9 @@ class AccessTimes:
     def _stride(self, index: int, name: str) -> int:
         """The greatest value of a stride register: of all its writers' immediates and bounds."""
         number, found = SCALAR_SPECIAL.index(name), [1]
-        for place, each in enumerate(self._program.instructions):
-            target, source = (each.operand("D"), each.operand("B"))
-            if each.name != "smovssp" or target is None or target.value != number:
+        for place, instruction in enumerate(self._program.instructions):
+            target, source = (instruction.operand("D"), instruction.operand("B"))
+            if instruction.name != "smovssp" or target is None or target.value != number:
                 continue
             assert source is not None
             if source.kind is Kind.IMMEDIATE:

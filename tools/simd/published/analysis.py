@@ -131,8 +131,8 @@ def published_wcet(program: Program, grid: Grid, part: Part, *, unchecked: bool 
                    for resource in ("compute", "dram", "scratchpad")}
     by_resource["dram"] = inflated(by_resource["dram"])
     return Published(
-        access=inflated(schedule_cycles([each.cycles for each in access], groups) + load),
-        compute=inflated(schedule_cycles([each.cycles for each in compute], groups) + load),
+        access=inflated(schedule_cycles([one.cycles for one in access], groups) + load),
+        compute=inflated(schedule_cycles([one.cycles for one in compute], groups) + load),
         lower=max(max(by_resource.values()), inflated(-(-groups // 2) * total)) + load,
         upper=inflated(groups * total + load), load=load,
         phases={"access": access, "compute": compute}, outside=tuple(outside))

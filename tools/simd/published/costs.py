@@ -76,7 +76,7 @@ def costs_of(flow: Flow, machine: Machine) -> Costs:
     warm = [through[block.last + 1] - through[block.first] + 1 - cold[number]
             for number, block in enumerate(flow.blocks)]
     depth = machine.decode_stages + machine.execute_stages
-    timings = [each.operation.timing for each in flow.program.instructions]
+    timings = [instruction.operation.timing for instruction in flow.program.instructions]
     return Costs(cold, warm, depth, depth + machine.warps + 1,
                  max(depth, machine.decode_stages + machine.divider_cycles) - depth,
                  frozenset(number for number, start in enumerate(starts[:-1])

@@ -56,7 +56,7 @@ class Unrolled:
         self._patterns = {number: pattern for number, block in enumerate(flow.blocks)
                           if (pattern := program.branches.get(block.last)) is not None}
         self._places = {number: place for place, number in enumerate(self._patterns)}
-        self._start: tuple[int, ...] = tuple(each.start for each in self._patterns.values())
+        self._start: tuple[int, ...] = tuple(known.start for known in self._patterns.values())
         # block to block: the annotated branches of the loops that this leaves
         self._reset: dict[tuple[int, int], tuple[int, ...]] = {}
         self.after: dict[Node, list[tuple[Node | None, int]]] = {}
@@ -185,7 +185,7 @@ class Unrolled:
         place = (self._where(node) if flow.access(node[0])
                  else f"{flow.program.name}: the start")
         if len(nexts) > 1:
-            one, other = (self._named(each) for each in nexts)
+            one, other = (self._named(following) for following in nexts)
             return f"{place}: either {one} or {other} may come next, by data"
         if end is None:
             return ""

@@ -262,8 +262,9 @@ def _indexed_x16() -> tuple[int, int]:
 def indexed_x8() -> int:
     """DRAM clocks by which 1,024 words in sixteen rows exceed Eq. 16 with four bank groups."""
     part = PARTS["ddr4-3200aa-x8"]
-    known = max((each for each in indexed_witnesses("ddr4-3200aa-x8")
-                 if each.rows == part.banks and not each.write), key=lambda each: each.bursts)
+    known = max((witness for witness in indexed_witnesses("ddr4-3200aa-x8")
+                 if witness.rows == part.banks and not witness.write),
+                key=lambda witness: witness.bursts)
     banks = [*known.order.banks, *[known.order.banks[-1]] * (1024 - known.bursts)]
     pair = 2 * part.bursts_per_row
     bursts = [bank // 2 * pair + bank % 2 for bank in banks]
@@ -274,7 +275,7 @@ def indexed_x8() -> int:
 def refreshes(step: int) -> tuple[int, int]:
     """computePhiMag with its first refresh in every cycle of ``step`` until nREFI, and one under
     way at first."""
-    witness = next(each for each in WITNESSES if each.name == "refreshes-owed")
+    witness = next(point for point in WITNESSES if point.name == "refreshes-owed")
     program, grid, part = witness.program, witness.grid, PARTS[witness.part]
     said = witness.published().access
     left = []
@@ -291,7 +292,7 @@ def _tickets() -> tuple[int, int]:
     cases, left = 0, 1
     for witness in WITNESSES:
         phases = witness.run(Policy.ACCESS).phases
-        served = [each for each in phases if each.resource != "compute"]
+        served = [phase for phase in phases if phase.resource != "compute"]
         for one, other in pairwise(served):
             cases += 1
             left = min(left, other.start - one.end)
@@ -324,4 +325,4 @@ def inflated_with_owed(part: Part, cycles: int, compute_ps: int, owed: int) -> i
             + -(-owed * part.nRFC * part.tck_ps // compute_ps))
 
 
-assert len({each.name for each in WITNESSES}) == len(WITNESSES)
+assert len({point.name for point in WITNESSES}) == len(WITNESSES)

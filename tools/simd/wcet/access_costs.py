@@ -244,9 +244,9 @@ class AccessCosts:
             beside = (0, 0) if tile or scratchpad else (place.x, place.y)
             lines = height if tile or scratchpad else min(height, grid.y - place.y)
             lefts = _anywhere(width, buffer.x, k) if x is None else \
-                {(beside[0] + each) * k for each in x(place)}
+                {(beside[0] + value) * k for value in x(place)}
             tops = _anywhere(lines, buffer.y, 1) if y is None else \
-                {beside[1] + each for each in y(place)}
+                {beside[1] + value for value in y(place)}
             asked.add((frozenset(lefts), frozenset(tops), lines))
         first = 0 if scratchpad else buffer.address // WORD_BYTES
         for lefts, tops, lines in asked:

@@ -97,9 +97,9 @@ class Analysis:
             self._most_words)
         costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays, followed)
                  for kind, these in places.items()}
-        for each in costs.values():
+        for table in costs.values():
             for access in accesses:
-                each.ask(access)
+                table.ask(access)
         return {kind: {access: each.cost(access) for access in accesses}
                 for kind, each in costs.items()}
 
@@ -210,8 +210,8 @@ class Analysis:
 def longest_of(costs: Iterable[Mapping[Node, AccessCost]]) -> dict[Node, AccessCost]:
     """The longest of several costs of each access."""
     found: dict[Node, AccessCost] = {}
-    for each in costs:
-        for node, cost in each.items():
+    for by_node in costs:
+        for node, cost in by_node.items():
             if node not in found or cost.delay + cost.lead > found[node].delay + found[node].lead:
                 found[node] = cost
     return found

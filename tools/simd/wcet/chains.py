@@ -142,4 +142,4 @@ def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_acces
         refreshes = lasting // (part.nREFI - charged)
         found.append(Chained((total + refreshes * charged * part.tck_ps) // clocks.compute, bare,
                              refreshes))
-    return min(found, key=lambda each: each.cycles)
+    return min(found, key=lambda chain: chain.cycles)

@@ -206,8 +206,8 @@ def _size(term: Term, most: int = _LARGEST) -> int:
     if term[0] != "made":
         return 0
     found = 1
-    for each in term[2:]:
+    for part in term[2:]:
         if found > most:
             break
-        found += _size(each, most - found)
+        found += _size(part, most - found)
     return found

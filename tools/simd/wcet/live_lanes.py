@@ -51,19 +51,19 @@ def _executed(instruction: Instruction, facts: Facts) -> Facts:
     kind = {"cpush": STACK_KINDS.get(instruction.sub, ""), "bra": "run", "call": "ret"}.get(name)
     pushed = () if kind is None else (Kept(
         frozenset(), predicated,
-        frozenset(number for number, each in enumerate(facts) if kind in each.lost)),)
+        frozenset(number for number, fact in enumerate(facts) if kind in fact.lost)),)
     cleared = "ret" if name == "call" and predicated else _CLEARS.get(name)
     if cleared is not None:
-        facts = tuple(each._replace(lost=each.lost | {cleared}) for each in facts)
+        facts = tuple(fact._replace(lost=fact.lost | {cleared}) for fact in facts)
     return (*facts, *pushed)
 
 
 def _popped(facts: Facts, kind: str) -> Facts:
     """The entries that stay when the topmost one, of a kind of mask, is popped."""
     top, rest = facts[-1], facts[:-1]
-    return tuple(each._replace(
-        lost=each.lost | {kind} if top.anything or number in top.below else each.lost - {kind})
-        for number, each in enumerate(rest))
+    return tuple(fact._replace(
+        lost=fact.lost | {kind} if top.anything or number in top.below else fact.lost - {kind})
+        for number, fact in enumerate(rest))
 
 
 def without_dead_pops(graph: RouteGraph) -> RouteGraph:

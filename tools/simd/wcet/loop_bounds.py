@@ -78,7 +78,7 @@ class BoundedLoops:
                 self.bounds[loop] = bound
                 continue
             parts = self._split(loop)
-            self.loops = nested([each for each in self.loops if each is not loop] + parts)
+            self.loops = nested([inner for inner in self.loops if inner is not loop] + parts)
             self._innermost = self._owners(self.loops)
             for part in parts:
                 self.bounds[part] = self._part_bound(part)
@@ -124,8 +124,8 @@ class BoundedLoops:
             stays, leaves = ((pattern.not_taken, pattern.taken) if leaves_taken
                              else (pattern.taken, pattern.not_taken))
             annotated = stays if leaves else None
-        only = not any(loop.leaves(edge) for each in loop.body if each != node
-                       for edge in self.graph.after[each])
+        only = not any(loop.leaves(edge) for member in loop.body if member != node
+                       for edge in self.graph.after[member])
         if inferred is not None and annotated is not None and only and inferred > annotated:
             raise WcetError(f"{program.where(node.index)}: #bound branchcycle says that the loop "
                             f"at {program.where(loop.header.index)} comes back at most "
@@ -240,8 +240,8 @@ class BoundedLoops:
         if loop.header == self.graph.start:
             arriving.append(dict(self.values.before(loop.header)) if not arriving else {})
         return {register: arriving[0][register] for register in inputs
-                if all(register in each for each in arriving)
-                and len({each[register] for each in arriving}) == 1}
+                if all(register in value for value in arriving)
+                and len({value[register] for value in arriving}) == 1}
 
     # -- several back edges to one header --------------------------------------------------------
 

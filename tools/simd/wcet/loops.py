@@ -132,8 +132,8 @@ def nested(found: list[Loop]) -> list[Loop]:
     """Loops with their parents and depths, the innermost first."""
     found = sorted(found, key=lambda loop: len(loop.body))
     for place, loop in enumerate(found):
-        loop.parent = next((each for each in found[place + 1:]
-                            if loop.header in each.body and loop.body <= each.body), None)
+        loop.parent = next((inner for inner in found[place + 1:]
+                            if loop.header in inner.body and loop.body <= inner.body), None)
     for loop in reversed(found):
         loop.depth = 1 if loop.parent is None else loop.parent.depth + 1
     return found

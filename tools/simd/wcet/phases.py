@@ -104,7 +104,7 @@ class PhaseGraph:
         """The longest round of a loop without accesses; those within it are done."""
         found = self._longest(loop.header, 0, loop.body)
         backs = [(found[edge.source][0] + self._costs.cost(edge), edge) for edge in loop.back]
-        longest, last = max(backs, key=lambda each: each[0])
+        longest, last = max(backs, key=lambda back: back[0])
         self.round_routes[loop] = (*self._route(found, last.source), last)
         most = self.loops.bounds[loop].most
         self.rounds[loop.header] = self.rounds.get(loop.header, 0) + most * longest

@@ -165,7 +165,7 @@ class ScalarValues:
             return value
         if value[0] in _OFFSETS:
             return place.x if value[0] == _OFFSETS[0] else place.y
-        return self._result(value[0], [self.evaluated(each, place) for each in value[1:]])
+        return self._result(value[0], [self.evaluated(part, place) for part in value[1:]])
 
 
 def _depth(value: Value) -> int:

@@ -132,12 +132,12 @@ class WorstRoute:
         found = {"compute": 0, "dram": 0, "scratchpad": 0}
 
         def add(route: Route, times: int) -> None:
-            for each in route:
-                if isinstance(each, Round):
-                    add(each.route, times * each.times)
+            for step in route:
+                if isinstance(step, Round):
+                    add(step.route, times * step.times)
                     continue
-                found["compute"] += times * each.cost
-                kind, node = each.target
+                found["compute"] += times * step.cost
+                kind, node = step.target
                 if kind == "access" and node is not None:
                     cost = self.costs[node]
                     found[cost.resource] += times * (
@@ -160,12 +160,12 @@ class WorstRoute:
                         executed(turn, times * self.phases.loops.bounds[loop].most)
 
         def add(route: Route, times: int) -> None:
-            for each in route:
-                if isinstance(each, Round):
-                    add(each.route, times * each.times)
+            for step in route:
+                if isinstance(step, Round):
+                    add(step.route, times * step.times)
                     continue
-                executed(each.route, times)
-                kind, node = each.target
+                executed(step.route, times)
+                kind, node = step.target
                 if kind == "access" and node is not None:
                     found[node.index].access += times * self.cycles(node)
 
@@ -174,9 +174,9 @@ class WorstRoute:
 
 
 def _unrolled(route: Route) -> Iterator[Segment]:
-    for each in route:
-        if isinstance(each, Round):
-            for _ in range(each.times):
-                yield from _unrolled(each.route)
+    for step in route:
+        if isinstance(step, Round):
+            for _ in range(step.times):
+                yield from _unrolled(step.route)
         else:
-            yield each
+            yield step

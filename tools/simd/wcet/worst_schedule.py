@@ -50,7 +50,7 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
             needed = launched // 2 * 2
             if not empty or len(finished) < needed:
                 break
-            slot = min(empty, key=lambda each: each.free)
+            slot = min(empty, key=lambda slot: slot.free)
             when = max(slot.free, launch_from, *([sorted(finished)[needed - 1]] if needed else []))
             slot.steps, slot.group, slot.ready = steps_of(launched), launched, when + 1
             launch_from, launched = when + 1, launched + 1
