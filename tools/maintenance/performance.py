@@ -359,7 +359,7 @@ def _kernel(name: str, groups: int) -> tuple[Row, ...]:
     rows: list[Row] = []
     for pins in (True, False):
         before = _children()
-        found = run_rtl(program, grid, {number: content.copy() for number, content in memory.items()},
+        found = run_rtl(program, grid, {number: data.copy() for number, data in memory.items()},
                         policy="unconstrained", part=part, pins=pins)
         rows.append({"cycles": found.cycles, "cpu": _children() - before})
     before = time.process_time()
