@@ -28,7 +28,7 @@ _BESIDE = 100  # cycles from each end of a long request that a picture may show
 
 @dataclass(frozen=True)
 class Check:
-    """What is to be checked.
+    """What to check in a trace: a probe, its bound, and the numbers in both.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Check:
 
 @dataclass
 class Checked:
-    """What came of it.
+    """The result of a check.
 
     Attributes
     ----------

@@ -103,7 +103,7 @@ class Timing:
 
 @dataclass
 class KernelRun:
-    """What became of a kernel.
+    """The result of a kernel's run on the fabric.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ write_aiger -zinit -map miter.map miter.aig
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is known of a mutant.
+    """The result of comparing a mutant with the original.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ __all__ = ["Group", "Outcome", "Task", "die_with_parent", "job_environment", "ou
 
 
 class Task(Protocol):
-    """What there is to know of a job here; see `cyclebound.sim.job.Job`."""
+    """What the simulator needs of a job; see `cyclebound.sim.job.Job`."""
 
     name: str
     test: str

@@ -37,7 +37,7 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a network.
+    """The result of a network's run.
 
     Attributes
     ----------

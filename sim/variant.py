@@ -107,7 +107,7 @@ class Changes:
         return {name: new if value == old else value for name, value in parameters.items()}
 
     def without_paths(self, text: str) -> str:
-        """A sentence with the part's label where it has the path."""
+        """``text`` with the part file's path replaced by its label."""
         return text.replace(self._path, self._label) if self.part_file else text
 
     def words(self, part: Path) -> list[str]:

@@ -105,7 +105,7 @@ def _private(body: str, public: set[str]) -> tuple[str, set[str]]:
     count: dict[str, int] = {}
 
     def of(signal: str, depth: int) -> str:
-        """A word for an operand."""
+        """The part of a name that an operand makes."""
         first = signal.strip("{ ").split(" ")
         if "'" in first[0]:
             bits = first[0].partition("'")[2]

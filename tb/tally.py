@@ -26,7 +26,7 @@ _BARS, _ROWS = 40, 16  # of a histogram: characters of the longest bar, most row
 
 @dataclass
 class Finding:
-    """What a tally shows.
+    """The verdict of a tally on one bound.
 
     Attributes
     ----------

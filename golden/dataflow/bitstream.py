@@ -45,7 +45,7 @@ def fields(kind: Kind, *, tid_width: int, address_width: int) -> tuple[tuple[str
 
 @dataclass(frozen=True)
 class UnitSettings:
-    """What a unit does.
+    """The settings of one unit of the grid.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ __all__ = ["Estimate", "estimate", "longest_path"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a mapped kernel.
+    """The worst-case time of a mapped kernel.
 
     Attributes
     ----------

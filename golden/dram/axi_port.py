@@ -22,7 +22,7 @@ LINE_WORDS = 1 << 18  # of the one buffer that is all of DRAM: a power of two th
 
 
 class AxiType(enum.IntEnum):
-    """AxBURST."""
+    """Kinds of burst, as AxBURST encodes them."""
 
     FIXED = 0
     INCR = 1

@@ -76,7 +76,7 @@ class _File:
 
     def names(self, where: str, found: Iterable[str], known: tuple[str, ...],
               needed: tuple[str, ...]) -> None:
-        """Refuse names that there are not, and then those that are missing."""
+        """Refuse unknown names, and then missing ones."""
         found = list(found)
         for name in found:
             if name not in known:

@@ -36,7 +36,7 @@ _PIECE_BURSTS = 32  # of a copy's requests
 
 
 class Resource(Protocol):
-    """What runs layers.
+    """A processor that runs layers: a GPU or a systolic array.
 
     Attributes
     ----------

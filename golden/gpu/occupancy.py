@@ -86,7 +86,7 @@ def check_block(block: BlockResources, limits: ComputeCapability) -> None:
 
 
 def check_carve_out(carve_out: int | None, limits: ComputeCapability) -> int:
-    """The carve-out, the largest by default. Raises `ValueError` for a size that there is not."""
+    """The carve-out, the largest by default. Raises `ValueError` for one that the device lacks."""
     if carve_out is None:
         return limits.carve_outs[0]
     if carve_out not in limits.carve_outs:

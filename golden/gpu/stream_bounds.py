@@ -16,7 +16,7 @@ _ROUNDS = 10000
 
 @dataclass(frozen=True)
 class OperationBound:
-    """Of one operation.
+    """The response-time bound of one operation.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class OperationBound:
 
 @dataclass(frozen=True)
 class StreamBounds:
-    """Of a set of streams.
+    """The response-time bounds of a set of streams.
 
     Attributes
     ----------

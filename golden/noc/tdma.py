@@ -37,7 +37,7 @@ __all__ = ["Conflict", "Flow", "Infeasible", "Network", "Slot", "check_table", "
 
 @dataclass(frozen=True)
 class Network:
-    """What a table is for.
+    """The network that a table is for, and its packets.
 
     ``hop_cycles`` from one channel to the next, delta_R + 1 of the paper's formulas; ``period`` in
     cycles; ``payload_flits`` and ``header_flits`` of a packet; ``flit_bytes`` and ``mhz`` for

@@ -44,7 +44,7 @@ class Phase(NamedTuple):
 
 @dataclass
 class Timed:
-    """A kernel's run.
+    """The timed run of a kernel.
 
     Attributes
     ----------

@@ -332,7 +332,7 @@ def _last_store(program: Program, group: WorkGroup) -> bool:
 
 
 def _shown(instruction: Instruction, group: WorkGroup, slot: int, *, last: bool) -> dict[str, int]:
-    """The fields of an access."""
+    """The fields of ``AccessLayout`` for an access, by name."""
     def offset(name: str) -> int:
         operand = instruction.operand(name)
         if operand is None:

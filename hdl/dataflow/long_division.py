@@ -244,7 +244,8 @@ class FloatRoot(_Block):
         self.root = Signal(self._ROOT)
 
     def begin(self, m):
-        """The significand, which may begin with zeros; the result of what has no root."""
+        """Load the radicand, which may begin with zeros. Returns whether no root is to be
+        extracted, and the result then."""
         a = _Number(m, self.a)
         m.d.sync += [self.radicand.eq(a.significand), self.exponent.eq(a.exponent),
                      self.root.eq(0), self.rest.eq(0), self.bits_left.eq(self._ROOT)]

@@ -185,7 +185,7 @@ class Decoder(wiring.Component):
         return used
 
     def _beyond(self, slot):
-        """Operands that there are not."""
+        """Conditions under which the operand is out of range."""
         value = self._field(slot.field)
         wrong = [self._kind(slot) >= len(slot.kinds)] if len(slot.kinds) > 1 else []
         for kind in slot.kinds:

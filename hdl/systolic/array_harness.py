@@ -78,7 +78,7 @@ class Side:
 
 @dataclass
 class Traffic:
-    """What belongs to a product.
+    """Signals of the product under way: its operands, and when its results and MACs come.
 
     Attributes
     ----------

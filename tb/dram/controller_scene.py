@@ -262,7 +262,7 @@ class Scene:
     # -- requests ------------------------------------------------------------------------------
 
     def _account(self, shown: ControllerShown, now: int, alone: bool) -> None:
-        """Which request is where."""
+        """Follow each request through the stages of the controller."""
         op = shown.command.op if shown.command else Command.NOP
         current = self._accepted[0] if self._accepted else None
         if op is Command.REF:

@@ -36,7 +36,7 @@ class Phases:
         return [DfiPhase(*(field.of(word) for field in fields)) for fields in self._driven]
 
     def drive(self, words: list[DfiWord]) -> int:
-        """What to put on the inputs."""
+        """The inputs for the next clock, as one number."""
         word = 0
         for fields, answer in zip(self._answered, words, strict=True):
             for field, value in zip(fields, answer, strict=True):

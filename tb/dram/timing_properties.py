@@ -158,7 +158,7 @@ class DramTimingCheck(wiring.Component):
         m.d.sync += self.open.eq(self.opened)
 
     def _bus(self, m, pins):
-        """Bursts do not meet."""
+        """No two bursts are on the data bus at the same time."""
         part, busy = self.part, self.busy
         claimed = Signal.like(busy)
         reads = Cat(pins[command] for command in READS).any()

@@ -23,7 +23,7 @@ _QUIET = 300  # cycles in which no instruction ends, after which none will
 
 
 def links(tile: Tile, target: Tile) -> int:
-    """Links between two tiles."""
+    """Number of links between two tiles: their Manhattan distance."""
     return abs(tile[0] - target[0]) + abs(tile[1] - target[1])
 
 

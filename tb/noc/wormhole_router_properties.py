@@ -95,7 +95,7 @@ def _stored(m, unit, looks):
 
 
 def _counted(unit):
-    """What makes `_stored` true."""
+    """Invariants from which `_stored` follows: places and stored words are counted."""
     words, last = unit.depth - 1, unit.read + unit.stored
     return [
         Assert(unit.space + _inside(unit) == unit.depth, "invariant: space is counted"),

@@ -100,7 +100,7 @@ class AccessSetupScene:
         self.words += len(wanted)
 
     def _found(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> list[Move]:
-        """What a job moves."""
+        """The words that a job moves."""
         found = []
         for line, column in itertools.product(range(job["count"]), range(job["words"])):
             target = job["base"] + line * job["pitch"] + column

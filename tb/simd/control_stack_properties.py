@@ -9,7 +9,7 @@ __all__ = ["ControlStackCheck", "ControlStackLevelCheck", "ControlStackProof"]
 
 
 class ControlStackLevelCheck(MachineWatcher):
-    """Counts entries.
+    """Full and empty are those of a counter of entries.
 
     Assumes what the compute unit sees to: no push when it is full, no pop when it is empty, not
     both, warp after warp to the last.

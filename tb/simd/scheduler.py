@@ -57,7 +57,7 @@ class Slots:
         return Event(committed=True, scratchpad=kind < 0.75)
 
     def follow(self, shown: SchedulerShown, stopped: bool) -> None:
-        """The cycle has passed."""
+        """Take in what the scheduler showed in the cycle that has passed."""
         for slot in self._access:
             self._access[slot] -= shown.begin[slot]
         self._stopped |= stopped

@@ -129,7 +129,7 @@ class _Dram:
             self.requests.popleft()
 
     def saw(self, seen: int) -> None:
-        """What it sees in this clock."""
+        """Take in the outputs of this clock."""
         answered, self._answers = self._answers[0], [self._answers[1], self._fetched]
         if answered is not None:
             enable, places, content = answered

@@ -58,7 +58,7 @@ class TwoStreams:
         self._care = sum(self._ready) | self._result_valid | self._active.mask
 
     def _word(self, offered: Sequence, sink: bool) -> int:
-        """What is driven in a cycle."""
+        """The inputs of a cycle as one number."""
         word = self._sink if sink else 0
         for side, given in enumerate(offered):
             if given is not None:
@@ -102,7 +102,7 @@ class TwoStreams:
 
 
 def packed(values: Iterable[int], width: int) -> int:
-    """An array on a bus."""
+    """The array ``values`` as one number, its first element in the lowest ``width`` bits."""
     mask = (1 << width) - 1
     return sum((int(value) & mask) << width * n for n, value in enumerate(values))
 

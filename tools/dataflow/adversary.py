@@ -61,7 +61,7 @@ class Scene:
                 for number in range(self.threads)]
 
     def cycles(self, late: Pattern) -> int:
-        """From start to done."""
+        """Cycles of the run from ``start`` to ``done``."""
         fabric = FabricModel(self.mapped.grid, self.mapped.configuration(
             self.threads, self.layout.buffers), depth=self.depth)
         counts = dict.fromkeys(range(len(fabric.loads)), -1)

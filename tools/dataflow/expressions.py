@@ -226,7 +226,7 @@ class _Emitter:
         return constant(bool(found) if isinstance(found, (bool, np.bool_)) else np.float32(found))
 
     def fold_bits(self, name: str, values: Sequence[Value]) -> Value:
-        """Functions on bits."""
+        """The value of a bitwise function, or a shift, of constants."""
         if any(value.kind == "float" for value in values):
             raise self.fail(f"{name} is for integers")
         if name == "shr" and not 0 <= values[1].what < WIDTH:

@@ -208,7 +208,7 @@ class Valuer:
     # -- expressions -------------------------------------------------------------------------------
 
     def condition(self, node: ast.expr, scope: Scope) -> Value:
-        """As 1 or 0."""
+        """A condition as the value 1 or 0."""
         if isinstance(node, ast.BoolOp):
             stops = isinstance(node.op, ast.Or)  # at the first that is true
             result = self.condition(node.values[0], scope)

@@ -76,7 +76,7 @@ class Steps:
         self._oldest = max(part.nFAW, part.nRC - self.closing + 1)
 
     def start(self) -> State:
-        """Before the first word."""
+        """The state before the first word."""
         part = self.part
         return State(((0, 0, ()),) * part.bank_groups, (self._oldest, *(part.nFAW,) * 3), 0,
                      part.nCCD_L, self.bursts)

@@ -29,7 +29,7 @@ class Witness:
 
     @property
     def bursts(self) -> int:
-        """Words, and so bursts."""
+        """Number of words: each is a burst."""
         return len(self.order.banks)
 
     @property

@@ -28,7 +28,7 @@ _MEMORY = {"global": "global_", "shared_read": "shared_read", "shared_write": "s
 
 @dataclass(frozen=True)
 class LatencyFile:
-    """What a user gives.
+    """Opcodes and latencies that a user gives.
 
     Attributes
     ----------

@@ -131,7 +131,7 @@ kind = "simd"
 
 @dataclass(frozen=True)
 class System:
-    """What a file says."""
+    """The layers of a file, its processors, and the DRAM between them."""
 
     layers: tuple[Layer, ...]
     resources: tuple[Resource, ...]

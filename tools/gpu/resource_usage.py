@@ -38,7 +38,7 @@ PLACE: /[a-z][a-z ]*(\[\d+\])?/
 
 @dataclass(frozen=True)
 class Usage:
-    """What a function takes.
+    """Registers and memory that a function takes.
 
     Attributes
     ----------

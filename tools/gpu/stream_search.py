@@ -50,7 +50,7 @@ class Finding:
 
 
 def attack_run(gpu: Gpu, streams: Sequence[Stream], attack: Attack) -> Run:
-    """What happens in a scenario."""
+    """The run of a scenario in the simulator."""
     dice = random.Random(attack.seed)
 
     def time_of(operation: Operation, number: int) -> int:

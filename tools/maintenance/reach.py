@@ -44,7 +44,7 @@ class Netlist:
 
     @classmethod
     def of(cls, component: wiring.Component, folder: Path, *, timeout: float = 300) -> "Netlist":
-        """The component's; yosys works in ``folder``. Raises `RuntimeError` if it fails."""
+        """A component's netlist; yosys works in ``folder``. Raises `RuntimeError` if it fails."""
         (folder / "top.il").write_text(to_rtlil(component, name="top"))
         status, said = run_tool([*yosys_command(), "-q", "-p", _SCRIPT], folder,
                                 yosys_environment(), timeout)

@@ -11,7 +11,7 @@ KERNELS = tuple(sorted(path.stem for path in _FOLDER.glob("*.sas")))
 
 
 def kernel_path(name: str) -> Path:
-    """The file of a kernel. Raises `ValueError` for one that there is not."""
+    """The file of an installed kernel. Raises `ValueError` for an unknown name."""
     if name not in KERNELS:
         raise ValueError(f"kernel must be one of {', '.join(KERNELS)}, not {name!r}")
     return _FOLDER / f"{name}.sas"

@@ -101,10 +101,10 @@ class _Writer:
         ))
 
     def begin(self) -> None:
-        """What comes first."""
+        """Append the instructions that come first."""
 
     def end(self) -> None:
-        """What comes last, before ``exit``."""
+        """Append those that come last, before ``exit``."""
         self.lines.append(f"stglin v0, {self._rng.randrange(_BUFFERS)}")
 
     def buffers(self) -> list[str]:

@@ -32,7 +32,7 @@ _LAST = "stsplin v0, 0", "smov s15"  # how the last line begins that defines wha
 
 @dataclass(frozen=True)
 class RandomProgram:
-    """What runs.
+    """A generated program.
 
     Attributes
     ----------

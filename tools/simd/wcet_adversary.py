@@ -39,7 +39,7 @@ _MOST_INSTRUCTIONS = 200_000
 
 @dataclass(frozen=True)
 class Bench:
-    """Where kernels run.
+    """The machine and the DRAM that kernels run on.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Attack:
 
     @property
     def record(self) -> dict[str, object]:
-        """All of it, for JSON."""
+        """All fields, for JSON."""
         return {**asdict(self), "policy": self.policy.value}
 
     @classmethod

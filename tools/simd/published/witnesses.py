@@ -106,7 +106,7 @@ class Witness:
         return published_wcet(self.program, self.grid, PARTS[self.part], unchecked=True)
 
     def run(self, policy: Policy | None = None) -> Timed:
-        """On the cycle model."""
+        """The run of the witness on the cycle model."""
         program, part = self.program, PARTS[self.part]
         memory = memory_of(program)
         for number, word in self.words.items():
@@ -206,7 +206,7 @@ def find(witness: Witness) -> Finding:
 
 @dataclass(frozen=True)
 class Safe:
-    """A point that holds.
+    """A point of the paper that holds.
 
     ``check`` enumerates what of it can be enumerated: it returns the number of cases, and how many
     DRAM clocks (compute cycles for refreshes) are left in the closest of them; a negative number

@@ -20,7 +20,7 @@ _CLEARS = {"cmask": "run", "brk": "break", "ret": "ret", "exit": "exit", "bra": 
 
 
 class Kept(NamedTuple):
-    """Of an entry.
+    """What is known of an entry of the control stack.
 
     Attributes
     ----------

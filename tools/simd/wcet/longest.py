@@ -132,7 +132,7 @@ class LoopedGraph:
         return self._components[asked]
 
     def _connected(self, allowed: set | None) -> list[list[int]]:
-        """Tarjan's algorithm."""
+        """The strongly connected components, by Tarjan's algorithm."""
         index: dict[int, int] = {}
         low: dict[int, int] = {}
         stack: list[int] = []

@@ -40,7 +40,7 @@ class Flight:
     pushed: int = _LONG_AGO
 
     def joined(self, other: "Flight") -> "Flight":
-        """No earlier than either."""
+        """Both in one: of each cycle the later one."""
         made = dict(self.made)
         for register, cycles in other.made.items():
             held = made.get(register)

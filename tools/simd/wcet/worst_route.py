@@ -48,7 +48,7 @@ class _Found:
 
 @dataclass
 class WorstRoute:
-    """The greatest sum.
+    """The route with the greatest sum of costs.
 
     Attributes
     ----------
