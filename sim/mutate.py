@@ -49,7 +49,7 @@ __all__ = ["PATIENCE", "benches_of", "mutate"]
 _BATCH = 64          # mutants with one start of the simulator
 _LONGER = 10         # a mutant's run may take so many times the cycles of the block's own,
 _MORE = 10_000       # and so many cycles more
-_PATIENCE = 20, 10.0  # and so many times its seconds, and seconds more
+_PATIENCE = 20, 10.0  # and so many times its seconds of processor time, and seconds more
 _HANGS = "still ran after"  # said of a test, or a simulator, that did not end
 PATIENCE = 300       # seconds for a bounded check, for a machine that is busy
 

@@ -334,7 +334,7 @@ def _undrawn(entry: BoundBinding, configuration: Configuration, kinds: Iterable[
         missing = [value for value in range(within.least, within.most + 1)
                    if value not in drawn and any(
                        _speaks_of(entry, {**configuration.parameters, **kind, name: value})
-                       for kind in seen[::-(-len(seen) // _SOME)])]
+                       for kind in seen[::1 + len(seen) // _SOME])]
         if missing:
             found.append(f"{name} {_values(missing)}")
     return found

@@ -11,7 +11,9 @@ import atexit
 import ctypes
 import importlib
 import json
+import math
 import os
+import resource
 import signal
 import sys
 import time
@@ -23,13 +25,15 @@ __all__ = ["VARIABLE", "serve"]
 
 VARIABLE = "CYCLEBOUND_MUTANTS"
 """Names the file with the ``module`` of the testbench, the ``folders`` of its runs, each with its
-job.json, how many run at a time (``workers``), the ``seconds`` that each may take, and the
-descriptor (``pipe``) that is told of each end."""
+job.json, how many run at a time (``workers``), the ``seconds`` of processor time that each may
+take, and the descriptor (``pipe``) that is told of each end."""
 _POLL = 0.002  # s
+_ASLEEP = 3600.0, 100  # seconds by the clock, and as many times its own: for one that only sleeps
 
 
-def _become(folder: str) -> None:
-    """Let this process be the run in ``folder``."""
+def _become(folder: str, seconds: int) -> None:
+    """Let this process be the run in ``folder``, for so many seconds of processor time."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the server
     # Verilator's runtime would wait for a thread that was not forked. What failed is in the log.
@@ -49,7 +53,13 @@ def _leave() -> None:
 
 
 def serve(folders: list[str], workers: int, seconds: float, pipe: int) -> bool:
-    """Fork a run for each of ``folders``; True in each of these, False where all have ended."""
+    """Fork a run for each of ``folders``; True in each of these, False where all have ended.
+
+    A run ends after its ``seconds`` of processor time: by the clock, a mutant would seem to hang
+    wherever other programs keep the machine busy.
+    """
+    limit = math.ceil(seconds)
+    asleep = max(_ASLEEP[0], _ASLEEP[1] * seconds)
     waiting, running = list(reversed(folders)), {}
     while waiting or running:
         while waiting and len(running) < workers:
@@ -58,20 +68,22 @@ def serve(folders: list[str], workers: int, seconds: float, pipe: int) -> bool:
             process = os.fork()
             if process == 0:
                 os.close(pipe)
-                _become(folder)
+                _become(folder, limit)
                 return True
             running[process] = folder, time.monotonic()
-        ended, status = os.waitpid(-1, os.WNOHANG)
+        ended, status, used = os.wait4(-1, os.WNOHANG)
         late = [process for process, (_, begun) in running.items()
-                if time.monotonic() - begun > seconds]
+                if time.monotonic() - begun > asleep]
         for process in late:
             os.kill(process, signal.SIGKILL)
         if not ended:
             time.sleep(_POLL)
             continue
-        folder, begun = running.pop(ended)
-        said = {"folder": folder, "seconds": time.monotonic() - begun,
-                "status": None if ended in late else os.waitstatus_to_exitcode(status)}
+        folder, _ = running.pop(ended)
+        took = used.ru_utime + used.ru_stime
+        stopped = ended in late or (os.WIFSIGNALED(status) and took > limit - 1)
+        said = {"folder": folder, "seconds": took,
+                "status": None if stopped else os.waitstatus_to_exitcode(status)}
         os.write(pipe, (json.dumps(said) + "\n").encode())
     return False
 

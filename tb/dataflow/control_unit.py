@@ -4,7 +4,7 @@ from collections import deque
 
 from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
 from cyclebound.golden.dataflow.control_unit import ControlUnitModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -132,3 +132,6 @@ async def a_delay_holds_as_many_tokens_as_it_has_slots(bench: Bench) -> None:
             await scene.cycle(sink=0)
         assert scene.taken == slots
         await scene.drain()
+
+
+reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300)

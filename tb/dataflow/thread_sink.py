@@ -1,7 +1,7 @@
 """Testbench of the thread sink: ``done`` compared in every cycle."""
 
 from cyclebound.golden.dataflow.thread_sink import ThreadSinkModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 async def run(bench: Bench, needed: list[int], threads: int, load: float) -> None:
@@ -39,3 +39,6 @@ async def all_threads_in_any_order(bench: Bench) -> None:
         for needed in ([0], list(range(operands)), list(range(1, operands, 2))):
             for load in (1, 0.5):
                 await run(bench, needed, threads, load)
+
+
+reset_in_mid_run = interrupted(all_threads_in_any_order, last=300)

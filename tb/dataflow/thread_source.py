@@ -1,7 +1,7 @@
 """Testbench of the thread source."""
 
 from cyclebound.golden.dataflow.thread_source import ThreadSourceModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 async def run(bench: Bench, *, threads: int, value: int | None, sink: float) -> int:
@@ -39,3 +39,6 @@ async def as_many_threads_as_asked_for(bench: Bench) -> None:
         for value in (None, 0, bench.rng.getrandbits(bench.parameters["width"])):
             for sink in (1.0, 0.5):
                 await run(bench, threads=threads, value=value, sink=sink)
+
+
+reset_in_mid_run = interrupted(as_many_threads_as_asked_for, last=300)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from cyclebound.golden.dataflow.token_buffer import Firing, TokenBufferModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -165,3 +165,6 @@ async def a_stranger_in_the_entry_is_not_matched(bench: Bench) -> None:
             for _ in range(4 * scene.depth):
                 await scene.cycle()
             assert not scene.fired
+
+
+reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300)

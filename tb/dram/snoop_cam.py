@@ -2,7 +2,7 @@
 
 from cyclebound.golden.dram.request import BEAT_WORDS, WORD_BITS
 from cyclebound.golden.dram.snoop_cam import Load, SnoopCamModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _FULL = (1 << BEAT_WORDS) - 1
 
@@ -213,3 +213,6 @@ async def the_first_answer_with_a_word(bench: Bench) -> None:
                 await scene.cycle(read=other)
     await scene.drain()
     assert scene.counts["hits"] >= BEAT_WORDS * min(scene.lanes, 32)
+
+
+reset_in_mid_run = interrupted(everything_at_random, last=300)

@@ -8,7 +8,7 @@ from collections import Counter
 
 from cyclebound.golden.simd.machine import MACHINES, SLOTS, Grid
 from cyclebound.golden.simd.scheduler import CODES, Event, Policy, SchedulerModel, SchedulerShown
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Slots:
@@ -178,3 +178,6 @@ async def stopped(bench: Bench) -> None:
         scene = Scene(bench, longest=5)
         await scene.kernel(Grid(10 * machine.items, 1, machine), policy)
         assert scene.slots.counts["launch"] == 10
+
+
+reset_in_mid_run = interrupted(every_policy, last=300, quiet=True)

@@ -3,7 +3,7 @@
 import itertools
 
 from cyclebound.golden.systolic.overlapped_output import OverlappedOutputModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.systolic.output_stationary import Scene
 
 
@@ -20,3 +20,6 @@ async def small_shapes(bench: Bench) -> None:
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, results that wait: the same products, later."""
     await Scene(bench, OverlappedOutputModel).stalls(3)
+
+
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300)

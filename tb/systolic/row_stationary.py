@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from cyclebound.golden.systolic.output_stationary import wrap
 from cyclebound.golden.systolic.row_stationary import RowStationaryModel, convolve
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
 
 
@@ -62,3 +62,6 @@ async def stalls_and_backpressure(bench: Bench) -> None:
     for offer, sink in itertools.product((0.3, 0.8, 1.0), (0.1, 0.5, 1.0)):
         await scene.passes(scene.taps + rng.randint(0, 6), 3, offers=sometimes(bench, offer),
                            sinks=sometimes(bench, sink))
+
+
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300)

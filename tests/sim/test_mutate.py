@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -301,6 +303,23 @@ def test_inputs_of_a_circuit_become_constants(values):
     assert found == [(made, *sorted((constant.get(each, each) for each in reads), reverse=True))
                      for made, *reads in gates]
     assert len(rest) == 2 * len(gates)
+
+
+@pytest.mark.unit
+def test_a_busy_machine_kills_no_mutant(tmp_path):
+    """A run that waits for longer than its seconds has not hung; one that computes has."""
+    for name in ("waits", "computes"):
+        (tmp_path / name).mkdir()
+    code = ("import os, sys, time; from cyclebound.tb.mutant_runs import serve\n"
+            "said = os.open('said', os.O_WRONLY | os.O_CREAT)\n"
+            "if serve(['waits', 'computes'], 2, 1.0, said):\n"
+            "    waits = 'waits' in os.environ['CYCLEBOUND_JOB']\n"
+            "    end = time.monotonic() + (2.5 if waits else 600)\n"
+            "    while time.monotonic() < end:\n"
+            "        time.sleep(0.1 * waits)\n")
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    found = [json.loads(line) for line in (tmp_path / "said").read_text().splitlines()]
+    assert {each["folder"]: each["status"] for each in found} == {"waits": 0, "computes": None}
 
 
 @pytest.mark.unit
