@@ -116,7 +116,7 @@ def _access(resource):
 
 
 _MACHINES = {
-    "tiny": "small lanes=2 items=8 special_units=1 scratchpad_bus=2",
+    "tiny": "small lanes=4 items=32 special_units=1",  # warps and passes as small
     "small": "small",
     # the stages in brackets in Sim-D's notes, and as few warps as there can be
     "short": "small decode_stages=1 execute_stages=3",
