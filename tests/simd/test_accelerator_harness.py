@@ -285,8 +285,7 @@ INSIDE = {"accesses do not wait for their turn": _no_turns,
           "policies without pairs": _no_pairs,
           "a work-group goes on a cycle late": _late_completion}
 FAULTS = (*OUTSIDE, *INSIDE)
-SAYS = {"the accelerator opens a wrong row": ACCELERATOR[1],
-        "the accelerator's words come a clock late": ACCELERATOR[2],
+SAYS = {"the accelerator's words come a clock late": ACCELERATOR[2],
         "a wrong bit in a word that is read": "", "the DRAM answers a clock late": ""}
 
 
@@ -297,11 +296,12 @@ class FaultyAccelerator(Accelerator):
         super().__init__(**parameters)
         self._harness = harness
 
-    def _couple(self, m, goes):
-        super()._couple(m, goes)
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
         for name, fault in INSIDE.items():
             with m.If(self._harness.mutant == FAULTS.index(name) + 1):
                 fault(m, self._harness)
+        return m
 
 
 class FaultyHarness(AcceleratorHarness):
