@@ -1,9 +1,9 @@
-"""Interfaces between blocks, beside Amaranth's streams."""
+"""Interfaces between blocks, beside Amaranth's streams; and ports that are an inner block's."""
 
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import In, Out
 
-__all__ = ["Strobe"]
+__all__ = ["Strobe", "pass_through"]
 
 
 class Strobe(wiring.Signature):
@@ -27,3 +27,18 @@ class Strobe(wiring.Signature):
         if isinstance(shape, type) and issubclass(shape, data.Struct):
             shape = data.Layout.cast(shape)
         super().__init__({"valid": Out(1), "payload": Out(shape)})
+
+
+def pass_through(m, outer, inner, *names):
+    """Ports and interfaces of ``outer`` with these names are those of ``inner``, a part of it.
+
+    Both components have members of these names and shapes, in the same direction.
+    """
+    for name in names:
+        member, own, its = outer.signature.members[name], getattr(outer, name), getattr(inner, name)
+        if not member.is_port:
+            wiring.connect(m, wiring.flipped(own), its)
+        elif member.flow is In:
+            m.d.comb += its.eq(own)
+        else:
+            m.d.comb += own.eq(its)

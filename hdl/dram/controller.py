@@ -30,7 +30,7 @@ from cyclebound.hdl.dram.layouts import (
 )
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
-from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.interfaces import Strobe, pass_through
 
 __all__ = ["DramController"]
 
@@ -125,11 +125,9 @@ class DramController(wiring.Component):
         for name in ("table", "sequencer", "iterator", "generator", "arbiter", "dq", "timer"):
             m.submodules[name] = getattr(self, name)
 
-        for name in ("mapping", "mapped", "mapping_refusal", "request"):
-            self._through(m, name, table)
-        self._through(m, "indexes", iterator)
-        for name in ("deliver", "fetch", "store", "dq_in", "dq_out"):
-            self._through(m, name, dq)
+        pass_through(m, self, table, "mapping", "mapped", "mapping_refusal", "request")
+        pass_through(m, self, iterator, "indexes")
+        pass_through(m, self, dq, "deliver", "fetch", "store", "dq_in", "dq_out")
         wiring.connect(m, generator.describe, dq.describe)
         wiring.connect(m, arbiter.issue, dq.issue)
         for ours, theirs in zip(generator.heads, arbiter.heads, strict=True):
@@ -205,13 +203,3 @@ class DramController(wiring.Component):
         with m.Elif(done):
             m.d.sync += closing.eq(0)
         return m
-
-    def _through(self, m, name, inner):
-        """A port of ours is a port of ``inner``."""
-        member = self.signature.members[name]
-        if not member.is_port:
-            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(inner, name))
-        elif member.flow is In:
-            m.d.comb += getattr(inner, name).eq(getattr(self, name))
-        else:
-            m.d.comb += getattr(self, name).eq(getattr(inner, name))

@@ -4,7 +4,8 @@ A host puts a kernel's program and buffers into the rows of a DRAM that it choos
 as on the accelerator itself, and takes records of what happened whenever it likes. When the
 accelerator is idle, it looks at the buffers.
 
-It has no model of its own: what it must record is what golden/simd/accelerator.py says.
+Part of the accelerator, whose model covers it: what it has to record is what
+golden/simd/accelerator.py says. Testbench and tests are its own.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
@@ -15,7 +16,7 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.harness.faults import ACCELERATOR
 from cyclebound.hdl.dram.stand_in import DramWithHost
 from cyclebound.hdl.harness.checker_slot import CheckerSlot
-from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.interfaces import Strobe, pass_through
 from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.event_recorder import CYCLE_BITS, EventRecorder, RecordLayout
 
@@ -81,9 +82,8 @@ class AcceleratorHarness(wiring.Component):
         m.submodules.recorder = recorder = self.recorder
         m.submodules.slot = slot = CheckerSlot(count=len(ACCELERATOR))
 
-        for inner, names in ((accelerator, _PASSED), (dram, _HOSTED)):
-            for name in names:
-                self._through(m, name, inner)
+        pass_through(m, self, accelerator, *_PASSED)
+        pass_through(m, self, dram, *_HOSTED)
         wiring.connect(m, accelerator.dq_out, dram.dq_out)
         m.d.comb += [
             dram.command.eq(accelerator.command), accelerator.dq_in.eq(dram.dq_in),
@@ -125,13 +125,3 @@ class AcceleratorHarness(wiring.Component):
         with m.Elif(fresh & refresh):
             m.d.sync += [self.refreshed.valid.eq(1), self.refreshed.payload.eq(now - 1)]
         return m
-
-    def _through(self, m, name, inner):
-        """A port of ours is a port of ``inner``."""
-        member = self.signature.members[name]
-        if not member.is_port:
-            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(inner, name))
-        elif member.flow is In:
-            m.d.comb += getattr(inner, name).eq(getattr(self, name))
-        else:
-            m.d.comb += getattr(self, name).eq(getattr(inner, name))

@@ -473,17 +473,20 @@ class ComputeUnit(wiring.Component):
         answers."""
         machine, warps = self.machine, self.machine.warps
         found = _either([registers.found[slot].as_value() for registers in self._lanes])
-        any_lane, lowest = Signal(len(found), name=f"found_{slot}"), []
+        any_lane = Signal(len(found), name=f"found_{slot}")
+        lowest = Signal.like(self._lanes[0].lowest[slot].as_value(), name=f"lowest_{slot}")
         m.d.comb += any_lane.eq(found)
         for word in range(len(port.held.enable)):
-            own = any_lane.word_select(word, warps)
-            lowest.append((own & (~own + 1))[:warps])
+            own, first = any_lane.word_select(word, warps), Const(0, ceil_log2(warps))
+            for warp in reversed(range(warps)):
+                first = Mux(own[warp], Const(warp, ceil_log2(warps)), first)
+            m.d.comb += lowest.word_select(word, ceil_log2(warps)).eq(first)
             m.d.comb += port.held.enable[word].eq(own.any())
         before = Const(0, len(port.held.enable))
         for lane, registers in enumerate(self._lanes):
             active = Cat(self.active[slot][warp * machine.lanes + lane] for warp in range(warps))
             m.d.comb += [registers.snoop[slot].eq(port.snoop), registers.active[slot].eq(active),
-                         registers.lowest[slot].eq(Cat(lowest)), registers.before[slot].eq(before)]
+                         registers.lowest[slot].eq(lowest), registers.before[slot].eq(before)]
             before = registers.own[slot]
         m.d.comb += port.held.words.eq(_either([registers.held[slot].as_value()
                                                for registers in self._lanes]))

@@ -1,6 +1,7 @@
 """A record of what happens to work-groups: launches, first commits, accesses, ends, completions.
 
-Part of the accelerator's harness, whose testbench and tests cover it.
+Part of the accelerator's harness, whose model (golden/simd/accelerator.py), testbench and tests
+cover it.
 """
 
 from amaranth.hdl import Module, Mux, Signal

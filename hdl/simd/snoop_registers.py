@@ -28,8 +28,9 @@ class SnoopRegisters(wiring.Component):
     whose index is that of an enabled word matches it. An index of more bits matches none. While
     words pass that are loaded, every match takes its word, in that cycle. Otherwise the word that
     is wanted is the lowest match's, over all lanes: each lane says which of its warps match
-    (``found``), is told the lowest warp that has a match in any lane (``lowest``) and for which
-    words a lower lane has it (``before``), and shows those that are its own (``own``, ``held``).
+    (``found``), is told the lowest warp that has a match in any lane (``lowest``; any warp if none
+    has) and for which words a lower lane has it (``before``), and shows those that are its own
+    (``own``, ``held``).
 
     Latency: none from ``read`` to ``special``; ``found`` follows ``snoop`` by one cycle, the others
     none after that.
@@ -53,8 +54,8 @@ class SnoopRegisters(wiring.Component):
         Words that pass.
     found : Out(n times warps)
         Which warps' items have which words.
-    lowest : In(n times warps)
-        The item that is chosen for each word is of this warp, one-hot.
+    lowest : In(n times warp)
+        The item that is chosen for each word is of this warp.
     before : In(n)
         Words that are a lower lane's.
     own : Out(n)
@@ -74,7 +75,7 @@ class SnoopRegisters(wiring.Component):
             "special": Out(data.ArrayLayout(unsigned(32), 2)), "active": In(warps),
             "snoop": In(SnoopLayout(machine=machine)),
             "found": Out(data.ArrayLayout(unsigned(warps), count)),
-            "lowest": In(data.ArrayLayout(unsigned(warps), count)),
+            "lowest": In(data.ArrayLayout(unsigned(warp), count)),
             "before": In(count), "own": Out(count),
             "held": Out(data.ArrayLayout(unsigned(32), count)),
         })
@@ -82,11 +83,13 @@ class SnoopRegisters(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         snoop, warps = self.snoop, self.machine.warps
-        index, words = (Array(Signal(32, name=f"{name}_{warp}", reset_less=True)
-                              for warp in range(warps)) for name in ("index", "data"))
+        index = Array(Signal(32, name=f"index_{warp}", reset_less=True) for warp in range(warps))
+        # One signal, and choices as slices of it: with a choice among warps for each word, and
+        # among words for each warp, as gates, 128 lanes were 68 MB of simulator.
+        words = Signal(data.ArrayLayout(unsigned(32), warps), name="data", reset_less=True)
         for number, register in enumerate((index, words)):
             write = self.write[number]
-            m.d.comb += self.special[number].eq(register[self.read[number]])
+            m.d.comb += self.special[number].eq(register[self.read[number] if warps > 1 else 0])
             for warp in range(warps):
                 with m.If(write.enable & (write.warp == warp)):
                     m.d.sync += register[warp].eq(write.data)
@@ -97,7 +100,6 @@ class SnoopRegisters(wiring.Component):
         high, follows = snoop.index[low:], Signal(TARGET_BITS - low)
         m.d.comb += follows.eq(high + 1)
         matches = []
-        passing = Array(snoop.words[word] for word in range(self.count))
         for warp in range(warps):
             own = index[warp]
             word, match = Signal(low, name=f"word_{warp}"), Signal(name=f"match_{warp}")
@@ -109,7 +111,7 @@ class SnoopRegisters(wiring.Component):
                                                         high))),
             ]
             with m.If(match & snoop.load):
-                m.d.sync += words[warp].eq(passing[word])
+                m.d.sync += words[warp].eq(snoop.words[word])
             one = Signal(self.count, name=f"one_{warp}")
             m.d.comb += one.eq(match << word)
             matches.append(one)
@@ -117,12 +119,10 @@ class SnoopRegisters(wiring.Component):
             m.d.sync += found.eq(Cat(one[word] for one in matches))
 
         for word in range(self.count):
-            chosen = self.found[word] & self.lowest[word]
-            held = 0
-            for warp in range(warps):
-                held = held | Mux(chosen[warp], words[warp], 0)
+            warp = self.lowest[word] if warps > 1 else 0
+            chosen = self.found[word].bit_select(warp, 1)
             m.d.comb += [
-                self.own[word].eq(chosen.any() | self.before[word]),
-                self.held[word].eq(Mux(self.before[word], 0, held)),
+                self.own[word].eq(chosen | self.before[word]),
+                self.held[word].eq(Mux(chosen & ~self.before[word], words[warp], 0)),
             ]
         return m

@@ -176,7 +176,7 @@ async def any_burst_and_strobe(bench: Bench) -> None:
     aw, w, b = AxiAWSource(write.aw, clock), AxiWSource(write.w, clock), AxiBSink(write.b, clock)
     ar, r = AxiARSource(read.ar, clock), AxiRSink(read.r, clock)
     scene.pause(aw, w, b, ar, r, chance=0.1)
-    bursts = [_burst(rng, scene.device_bytes) for _ in range(150)]
+    bursts = [_burst(rng, scene.device_bytes) for _ in range(200)]
     astray = set()
     for number, burst in enumerate(bursts):
         values = {"addr": burst.address, "len": burst.length, "size": burst.size,
@@ -195,7 +195,7 @@ async def any_burst_and_strobe(bench: Bench) -> None:
     while scene.counts["reads"] + scene.counts["writes"] < len(bursts):
         await scene.cycles(1)
     counts = await scene.finish()
-    assert min(counts["refused"], 2 * counts["partial"]) > 20, counts
+    assert min(counts["refused"], counts["partial"]) > 20, counts
     assert len(astray) > 1
 
 

@@ -4,15 +4,13 @@ Nothing but `_POLL` clocks at a time lies between two looks of Python at it; wha
 between is in the harness' records, each with its compute cycle.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 from cyclebound.golden.dram.address import place_of
 from cyclebound.golden.dram.request import BURST_BYTES
 from cyclebound.golden.harness.faults import ACCELERATOR
-from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
-from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import Memory
 from cyclebound.tb.bench import Bench
 from cyclebound.tb.simd.accelerator_scene import AcceleratorSide, Ran, Scene
@@ -93,13 +91,7 @@ class HarnessScene(AcceleratorSide):
                 self._content[before] = shown.of(seen).to_bytes(BURST_BYTES, "little")
             before = burst
 
-    async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
-                  most: int = 1 << 40, calm: int = 0, address: int | None = None,
-                  words: Sequence[int] | None = None, at: int | None = None,
-                  tell: Callable[[int, int], None] = lambda cycle, launched: None
-                  ) -> tuple[Ran, int]:
-        await self.start(program, grid, memory, policy, calm=calm, address=address, words=words,
-                         at=at)
+    async def follow(self, most: int, tell: Callable[[int, int], None]) -> tuple[Ran, int]:
         outputs, ran, polls = self.bench.outputs, Ran(), 0
         cycles, idle = outputs["cycles"], outputs["idle"]
         while True:
@@ -119,7 +111,6 @@ class HarnessScene(AcceleratorSide):
         seen = await self.wait(self.part.nCAS + 8)  # the last words reach DRAM
         await self.fetch()
         self._check(seen)
-        self.get_buffers(program, memory)
         return ran, begin
 
     def _check(self, seen: int) -> None:

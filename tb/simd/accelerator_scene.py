@@ -7,6 +7,7 @@ end, all buffers with the model's.
 """
 
 import itertools
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -123,7 +124,7 @@ def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
     return sorted(found, key=lambda phase: (phase.start, phase.resource))
 
 
-class KernelSide:
+class KernelSide(ABC):
     """What a DRAM holds for a kernel, and how long the kernel takes with it.
 
     Attributes
@@ -147,17 +148,17 @@ class KernelSide:
         self._refreshed: list[int] = []  # in which clocks they were chosen, one before the pins
         self._put: set[int] = set()
 
+    @abstractmethod
     async def cycle(self, word: int = 0) -> int:
         """Drive the ports for one clock, and return what they show at its end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def held(self, burst: int) -> bytes:
         """The content of a burst."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep(self, burst: int, content: bytes) -> None:
         """Change it."""
-        raise NotImplementedError
 
     def put(self, address: int, content: bytes) -> None:
         """Bytes into DRAM, whole bursts: what is around them is random."""
@@ -352,7 +353,15 @@ class AcceleratorSide(KernelSide):
         tell : callable
             Now and then called with the compute cycle and the work-groups launched so far.
         """
-        raise NotImplementedError
+        await self.start(program, grid, memory, policy, calm=calm, address=address, words=words,
+                         at=at)
+        ran, begin = await self.follow(most, tell)
+        self.get_buffers(program, memory)
+        return ran, begin
+
+    @abstractmethod
+    async def follow(self, most: int, tell: Callable[[int, int], None]) -> tuple[Ran, int]:
+        """A kernel that was started, until all its words are in DRAM; as `run`."""
 
     def happens(self, ran: Ran, cycle: int, seen: int) -> None:
         """Add to a run what the observers show of a compute cycle."""
@@ -427,13 +436,7 @@ class Scene(AcceleratorSide, DeviceSide):
         self._any = sum(o[name].mask for name in ("launch.valid", "access.valid", "ended.valid",
                                                   "over", "first"))
 
-    async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
-                  most: int = 1 << 40, calm: int = 0, address: int | None = None,
-                  words: Sequence[int] | None = None, at: int | None = None,
-                  tell: Callable[[int, int], None] = lambda cycle, launched: None
-                  ) -> tuple[Ran, int]:
-        await self.start(program, grid, memory, policy, calm=calm, address=address, words=words,
-                         at=at)
+    async def follow(self, most: int, tell: Callable[[int, int], None]) -> tuple[Ran, int]:
         while not self._begins.of(seen := await self.cycle()):
             pass
         begin, cycle, ran = self.now - 1, 0, Ran()
@@ -451,5 +454,4 @@ class Scene(AcceleratorSide, DeviceSide):
         self.ended(ran, seen)
         for _ in range(self.part.nCAS + 8):  # the last words reach the device
             await self.cycle()
-        self.get_buffers(program, memory)
         return ran, begin

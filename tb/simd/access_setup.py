@@ -315,9 +315,10 @@ async def words_in_a_row(bench: Bench) -> None:
 async def snoopy_tiles(bench: Bench) -> None:
     bench.declare("job")
     scene = AccessSetupScene(bench)
-    await play(scene, snoopy_cases(scene, every=False))
-    assert scene.faults > 100
-    assert scene.words > 100
+    for _ in range(3):
+        await play(scene, snoopy_cases(scene, every=False))
+    assert scene.faults > 500
+    assert scene.words > 500
 
 
 @testbench

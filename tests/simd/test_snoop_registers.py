@@ -59,7 +59,7 @@ def play(dut, rounds=150):
             for word, those in enumerate(found):
                 assert ctx.get(dut.found[word]) == sum(1 << warp for warp in those), "found"
                 hits += bool(those)
-                ctx.set(dut.lowest[word], 1 << min(those) if those else 1)
+                ctx.set(dut.lowest[word], min(those, default=0))
                 for warp in those:
                     words[warp] = passing[word] if load else words[warp]
             ctx.set(dut.before, before)
@@ -86,8 +86,8 @@ def test_items_take_and_give_the_words_of_their_indexes():
     ("found", "~own[TARGET_BITS:].any()", "1"),
     ("found", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
     ("held", "match & snoop.load", "match"),
-    ("held", "Mux(self.before[word], 0, held)", "held"),
-    ("held|data", "passing[word]", "passing[0]"),
+    ("held", "chosen & ~self.before[word]", "chosen"),
+    ("held|data", "snoop.words[word]", "snoop.words[0]"),
 ], ids=["masked", "far", "two blocks", "always", "lower lanes", "another word"])
 def test_faults_are_found(says, old, new):
     faulty = component_of(SimpleNamespace(name="simd.snoop_registers", component=SnoopRegisters),
@@ -174,7 +174,7 @@ def test_the_lowest_item_of_all_lanes_answers():
 
 
 @pytest.mark.parametrize(("says", "old", "new"), [
-    ("the lowest", "(own & (~own + 1))[:warps]", "own"),
+    ("the lowest", "in reversed(range(warps))", "in range(warps)"),
     ("the lowest", "before = registers.own[slot]", "before = before"),
     ("an answer|registers", "registers.active[slot].eq(active)", "registers.active[slot].eq(-1)"),
     ("an answer", "port.held.enable[word].eq(own.any())", "port.held.enable[word].eq(own[0])"),
