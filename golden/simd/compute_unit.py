@@ -274,9 +274,10 @@ class Planner:
         elif target.kind is Kind.VECTOR_SPECIAL:
             registers = [(MEM_DATA, state.special[1])]
         elif target.kind is Kind.SCALAR:
-            if after.s != before.s:
-                plan.writes.setdefault(now, []).append((slot, 0, after.s))
-                now += 1
+            # Also where the words are those that the registers held: the model's begin with 0, the
+            # machine's with what the kernel before left there.
+            plan.writes.setdefault(now, []).append((slot, 0, after.s))
+            now += 1
         for register, words in registers:
             for first in range(0, len(words), self._words):
                 part = slice(first, first + self._words)
@@ -285,7 +286,6 @@ class Planner:
                 now += 1
         now += self._rng.choice((0, 0, self._rng.randrange(self._slowest + 1)))
         return max(now, begin + 1)
-
 
     def _snooped(self, slot: int, instruction: Instruction, access: Access, before: State,
                  after: State, active: np.ndarray, begin: int) -> int:
