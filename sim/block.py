@@ -12,6 +12,7 @@ from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tb.probe import Probe
 
 __all__ = [
+    "WALL_LIMIT",
     "Block",
     "BoundBinding",
     "Configuration",
@@ -21,6 +22,10 @@ __all__ = [
     "Property",
     "Testbench",
 ]
+
+WALL_LIMIT = 3600
+"""Seconds after which a simulator is taken to hang. The longest job of the full level, the sweep of
+`dram.controller 4bg`, takes 4 to 14 minutes."""
 
 Make = Callable[..., wiring.Component]
 

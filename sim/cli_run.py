@@ -10,6 +10,7 @@ from typing import Annotated, get_type_hints
 import typer
 
 from cyclebound.sim import catalogue, cli
+from cyclebound.sim.block import WALL_LIMIT
 from cyclebound.sim.cli import (
     AsJson,
     BlockName,
@@ -165,7 +166,7 @@ def regress(
         "--output", "-o", metavar="DIR", help="The run's folder; the default is runs/<time>.")
     ] = None,
     simulator: Simulator = "verilator",
-    wall_limit: WallLimit = 900,
+    wall_limit: WallLimit = WALL_LIMIT,
     as_json: AsJson = False,
 ) -> int:
     """Build, simulate, check and prove; print measured against bound.
@@ -289,7 +290,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
             metavar="T", help="The testbench; the default is the first.")] = None,
         test: Annotated[str, typer.Option(metavar="NAME", help="Only this test of it.")] = "",
         settings: Settings = None, part: PartFile = None, seed: Seed = 1, waves: Waves = False,
-        simulator: Simulator = "verilator", wall_limit: WallLimit = 900,
+        simulator: Simulator = "verilator", wall_limit: WallLimit = WALL_LIMIT,
         output: Annotated[Path | None, typer.Option(
             "--output", "-o", metavar="DIR", help="The folder; the default is runs/<time>.")
         ] = None) -> int:
@@ -388,7 +389,7 @@ def picture(block: BlockName,
                 help="Draw what a run's job kept in this file, instead of simulating.")] = None,
             output: Annotated[Path, typer.Option(
                 "--output", "-o", metavar="FILE", help="A file that ends in .svg, .png or .pdf.")
-            ] = Path("picture.svg"), wall_limit: WallLimit = 900) -> None:
+            ] = Path("picture.svg"), wall_limit: WallLimit = WALL_LIMIT) -> None:
     """Draw a picture of a block, as its report has it; where it shows a run, simulate first."""
     found = the_catalogue().find(block)
     wanted = found.picture(name)

@@ -13,7 +13,7 @@ from pathlib import Path
 from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Testbench
+from cyclebound.sim.block import WALL_LIMIT, Block, Testbench
 from cyclebound.sim.build import BuildError, build_verilator, trace_format
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
@@ -63,7 +63,7 @@ class Job:
     waves: bool = False
     test: str = ""
     simulator: str = "verilator"
-    wall_limit: float = 900.0
+    wall_limit: float = WALL_LIMIT
     pages: tuple[str, ...] = ()
     changes: Changes = UNCHANGED
 

@@ -85,9 +85,8 @@ class _Places:
         self._modules = block.testbench(job.testbench).module, *_RUNS
         code = closure(*self._modules)
         self._more = (_FORMAT, code, versions(), _packages(), compiler_version(), job.seed,
-                      job.wall_limit, sorted(
-                          (name, value) for name, value in os.environ.items()
-                          if name.startswith(_VARIABLES) and name not in _NO_MATTER))
+                      sorted((name, value) for name, value in os.environ.items()
+                             if name.startswith(_VARIABLES) and name not in _NO_MATTER))
         # Which simulator a job takes, and what it is asked, is known without elaborating the
         # design again while no source has changed that these depend on.
         self._index = key_of("job", identity_of(job), versions(), compiler_version())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cyclebound.sim.block import Block, Configuration, Testbench
+from cyclebound.sim.block import WALL_LIMIT, Block, Configuration, Testbench
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.folders import inside, job_folder
 from cyclebound.sim.job import Job
@@ -64,7 +64,7 @@ class Plan:
     fpga: bool = False
     fresh: bool = False
     simulator: str = "verilator"
-    wall_limit: float = 900.0
+    wall_limit: float = WALL_LIMIT
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     scheduler: str | None = None
     pages: tuple[str, ...] = ()
