@@ -378,5 +378,9 @@ class Block:
             raise UserError(f"{self.name}: {error}") from error
         except UserError:
             raise
+        except (MemoryError, OverflowError) as error:
+            values = ", ".join(f"{name}={value}" for name, value in parameters.items())
+            raise UserError(f"{self.name}: too large for this machine's memory with {values}"
+                            ) from error
         except Exception as error:  # whatever a user's component does
             raise UserError(f"{self.name}: {type(error).__name__}: {error}") from error

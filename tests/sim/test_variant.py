@@ -1,5 +1,6 @@
 """Blocks with other parameters than a configuration's, for ``run`` and ``prove``."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -57,3 +58,14 @@ def test_mistakes(make, message):
     with pytest.raises(UserError) as raised:
         make(load().find("dram.controller"))
     assert re.match(message, str(raised.value))
+
+
+@pytest.mark.parametrize("error", [MemoryError, OverflowError])
+def test_a_block_too_large_for_the_machine(error):
+    def component(count):
+        raise error
+
+    block = dataclasses.replace(load().find("noc.arbiter"), component=component)
+    with pytest.raises(UserError, match=r"^noc\.arbiter: too large for this machine's memory with "
+                                        r"count=999999999999$"):
+        block.make({"count": 999_999_999_999})
