@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cyclebound.golden.dram.command_generator import CommandGeneratorModel, Entry
+from cyclebound.golden.dram.command_generator import BankOperation, CommandGeneratorModel
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import Part
@@ -46,7 +46,7 @@ class CommandArbiterModel:
 
     Attributes
     ----------
-    queues : list of deque of Entry
+    queues : list of deque of BankOperation
         What each bank has to do.
     due : dict
         Of each bank that has something to do, the first cycle in which the next of it is legal. A
@@ -58,7 +58,7 @@ class CommandArbiterModel:
     def __init__(self, part: Part, current: int = 0) -> None:
         self.part = part
         banks = range(part.banks)
-        self.queues: list[deque[Entry]] = [deque() for _ in banks]
+        self.queues: list[deque[BankOperation]] = [deque() for _ in banks]
         self.due: dict[int, int] = {}
         self._step = [0] * part.banks  # of the head: what it does next
         self._activated = [_LONG_AGO] * part.banks
@@ -74,18 +74,18 @@ class CommandArbiterModel:
 
     # -- heads ---------------------------------------------------------------------------------
 
-    def push(self, bank: int, entry: Entry) -> None:
+    def push(self, bank: int, operation: BankOperation) -> None:
         """Append to a bank's FIFO; the caller respects its depth."""
         queue = self.queues[bank]
-        queue.append(entry)
+        queue.append(operation)
         if len(queue) == 1:
-            self._step[bank] = self._first_step(entry)
+            self._step[bank] = self._first_step(operation)
             self.due[bank] = self._earliest(bank)
 
     @staticmethod
-    def _first_step(entry: Entry) -> int:
-        return (_ALONE if entry.alone else _CONFLICT if entry.conflict
-                else _ACTIVATE if entry.activate else _CAS)
+    def _first_step(operation: BankOperation) -> int:
+        return (_PRECHARGE_ONLY if operation.precharge_only else _CONFLICT if operation.conflict
+                else _ACTIVATE if operation.activate else _CAS)
 
     def _earliest(self, bank: int) -> int:
         """The first cycle in which what the head of ``bank`` does next is legal."""
@@ -137,11 +137,11 @@ class CommandArbiterModel:
 
     def issue(self, cycle: int, bank: int) -> Issued:
         """Do the next step of the head of ``bank``."""
-        entry, step = self.queues[bank][0], self._step[bank]
+        operation, step = self.queues[bank][0], self._step[bank]
         if step == _CAS:
-            issued = self._access(cycle, bank, entry)
+            issued = self._access(cycle, bank, operation)
         elif step == _ACTIVATE:
-            issued = self._activates(cycle, bank, entry)
+            issued = self._activates(cycle, bank, operation)
         else:
             self._closed(bank, cycle)
             if step == _CONFLICT:
@@ -155,7 +155,7 @@ class CommandArbiterModel:
                 due[other] = self._earliest(other)
         return issued
 
-    def _activates(self, cycle: int, bank: int, entry: Entry) -> Issued:
+    def _activates(self, cycle: int, bank: int, operation: BankOperation) -> Issued:
         part = self.part
         self._step[bank] = _CAS
         self._activated[bank] = cycle
@@ -165,22 +165,22 @@ class CommandArbiterModel:
         self._activate[bank] = cycle + part.nRC
         self._rank_activate = cycle + part.nRRD_S
         self._group_activate[part.bank_group(bank)] = cycle + part.nRRD_L
-        return Issued(cycle, Command.ACT, bank, entry.row)
+        return Issued(cycle, Command.ACT, bank, operation.row)
 
-    def _access(self, cycle: int, bank: int, entry: Entry) -> Issued:
+    def _access(self, cycle: int, bank: int, operation: BankOperation) -> Issued:
         part = self.part
         self._current = bank & ~1
         self._rank_cas = cycle + part.nCCD_S
         self._group_cas[part.bank_group(bank)] = cycle + part.nCCD_L
-        recovered = cycle + (part.nCWD + part.nBURST + part.nWR if entry.write else part.nRTP)
-        if entry.close:
+        recovered = cycle + (part.nCWD + part.nBURST + part.nWR if operation.write else part.nRTP)
+        if operation.close:
             self._closed(bank, recovered)
         else:
             self._precharge[bank] = max(self._precharge[bank], recovered)
         self._pop(bank)
-        op = ((Command.WRA if entry.close else Command.WR) if entry.write
-              else (Command.RDA if entry.close else Command.RD))
-        return Issued(cycle, op, bank, 0, entry.column)
+        op = ((Command.WRA if operation.close else Command.WR) if operation.write
+              else (Command.RDA if operation.close else Command.RD))
+        return Issued(cycle, op, bank, 0, operation.column)
 
     def _closed(self, bank: int, precharged: int) -> None:
         """``bank`` is precharged in cycle ``precharged``, by a command or by itself.
@@ -200,7 +200,7 @@ class CommandArbiterModel:
             del self.due[bank]
 
 
-_CAS, _CONFLICT, _ACTIVATE, _ALONE = range(4)  # by priority
+_CAS, _CONFLICT, _ACTIVATE, _PRECHARGE_ONLY = range(4)  # by priority
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def schedule(part: Part, bursts: Sequence[int], *, write: bool = False, indexed:
     return Schedule(issued, arbiter.rest)
 
 
-def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]],
+def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, BankOperation]]],
          arrivals: Sequence[int]) -> Iterator[Issued]:
     queues = arbiter.queues
     coming = next(steps, None)
@@ -247,8 +247,8 @@ def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, Entry]]],
     cycle, wake = 0, _NEVER
     while coming is not None or wake < _NEVER:
         if room and coming is not None and comes <= cycle:
-            for bank, entry in coming:
-                arbiter.push(bank, entry)
+            for bank, operation in coming:
+                arbiter.push(bank, operation)
                 wake = min(wake, arbiter.due[bank])
             coming = next(steps, None)
             comes = next(cycles, 0)

@@ -1,8 +1,8 @@
-"""Golden model of the command generator: bursts in, entries of the banks' FIFOs out.
+"""Golden model of the command generator: bursts in, operations in the banks' FIFOs out.
 
-An entry is what has to be done in a bank for one burst: precharge another row, activate, read or
-write, precharge afterwards. When a bank has to be closed for which no burst is left, it gets an
-entry that is nothing but a precharge.
+An operation is what has to be done in a bank for one burst: precharge another row, activate,
+read or write, precharge afterwards. When a bank has to be closed for which no burst is left, it
+gets an operation that is nothing but a precharge.
 
 Ref: Sim-D, section 3.2.2.
 """
@@ -16,13 +16,18 @@ from cyclebound.golden.dram.address import Place, place_of
 from cyclebound.golden.dram.request import FIFO_DEPTH, SLOTS, Burst
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["CommandGeneratorCycleModel", "CommandGeneratorModel", "Described", "Entry",
-           "GeneratorCycle"]
+__all__ = [
+    "BankOperation",
+    "CommandGeneratorCycleModel",
+    "CommandGeneratorModel",
+    "Described",
+    "GeneratorCycle",
+]
 
 
-class Entry(NamedTuple):
+class BankOperation(NamedTuple):
     """Work for one bank, in this order: ``conflict`` precharge, ``activate``, the read or write,
-    ``close``. An entry that is ``alone`` is a single precharge."""
+    ``close``. With ``precharge_only`` it is a single precharge."""
 
     row: int = 0
     column: int = 0
@@ -30,7 +35,7 @@ class Entry(NamedTuple):
     conflict: bool = False
     activate: bool = False
     close: bool = False
-    alone: bool = False
+    precharge_only: bool = False
 
 
 class CommandGeneratorModel:
@@ -53,7 +58,7 @@ class CommandGeneratorModel:
         self._ahead: tuple[int, Place] | None = None  # the burst that came last as ``after``
 
     def steps(self, bursts: Iterable[int], *, write: bool, indexed: bool
-              ) -> Iterator[list[tuple[int, Entry]]]:
+              ) -> Iterator[list[tuple[int, BankOperation]]]:
         """For each burst of a request, in order: the banks and entries that it adds together."""
         following = iter(bursts)
         burst = next(following, None)
@@ -63,7 +68,7 @@ class CommandGeneratorModel:
             burst = after
 
     def step(self, burst: int, after: int | None, *, write: bool, indexed: bool
-             ) -> list[tuple[int, Entry]]:
+             ) -> list[tuple[int, BankOperation]]:
         """One burst; ``after`` is the next one, None if it is the request's last."""
         part = self.part
         ahead, self._ahead = self._ahead, None
@@ -81,11 +86,11 @@ class CommandGeneratorModel:
                 self._ahead = after, then
             close = then is None or then.bank | 1 != bank | 1 or then.row != row
             leave = [bank ^ 1] if close else []
-        alone = [other for other in leave if other in self.open]
-        for other in [*alone, *([bank] if close else [])]:
+        precharge_only = [other for other in leave if other in self.open]
+        for other in [*precharge_only, *([bank] if close else [])]:
             del self.open[other]
-        return [*((other, Entry(alone=True)) for other in alone),
-                (bank, Entry(row, place.column, write, activate=was != row,
+        return [*((other, BankOperation(precharge_only=True)) for other in precharge_only),
+                (bank, BankOperation(row, place.column, write, activate=was != row,
                              conflict=was is not None and was != row, close=close))]
 
 
@@ -127,16 +132,16 @@ class CommandGeneratorCycleModel:
 
     Attributes
     ----------
-    queues : list of deque of Entry
+    queues : list of deque of BankOperation
         What each bank has to do; the first is its head, which takes no room in the FIFO.
     """
 
     def __init__(self, part: Part) -> None:
         self.part = part
         self._policy = CommandGeneratorModel(part)
-        self.queues: list[deque[Entry]] = [deque() for _ in range(part.banks)]
+        self.queues: list[deque[BankOperation]] = [deque() for _ in range(part.banks)]
         self._held: Burst | None = None
-        self._work: tuple[Burst, list[tuple[int, Entry]]] | None = None
+        self._work: tuple[Burst, list[tuple[int, BankOperation]]] | None = None
         self._described: Described | None = None
         self._slots = [0] * part.banks
         self._under_way = False  # more bursts of the request that was taken last will come
@@ -160,8 +165,8 @@ class CommandGeneratorCycleModel:
             if pops >> bank & 1:
                 queue.popleft()
         if entered is not None:
-            for bank, entry in work[1]:
-                self.queues[bank].append(entry)
+            for bank, operation in work[1]:
+                self.queues[bank].append(operation)
         if self._work is None and held is not None and (held.last or offer is not None):
             after = None if held.last else offer.address
             self._work = held, self._policy.step(held.address, after, write=held.write,

@@ -23,7 +23,7 @@ from cyclebound.golden.dram.buffer_table import (
     decide,
 )
 from cyclebound.golden.dram.command_arbiter import CommandArbiterModel, Issued
-from cyclebound.golden.dram.command_generator import CommandGeneratorModel, Entry
+from cyclebound.golden.dram.command_generator import BankOperation, CommandGeneratorModel
 from cyclebound.golden.dram.dq_scheduler import DataBeat
 from cyclebound.golden.dram.index_iterator import Element, IndexedTile
 from cyclebound.golden.dram.request import (
@@ -110,7 +110,7 @@ class _Run:
         self._arbiter, self._generator = CommandArbiterModel(part), CommandGeneratorModel(part)
         self._request, self._indexed = request, _indexed(answer, request)
         # the earliest cycle in which entries may be at the heads, and their burst
-        self._coming: deque[tuple[int, list[tuple[int, Entry]], Burst]] = deque()
+        self._coming: deque[tuple[int, list[tuple[int, BankOperation]], Burst]] = deque()
         self._queued: defaultdict[int, deque[Burst]] = defaultdict(deque)  # by bank
         self._lengths = [0] * part.banks
         self._unknown: list[Burst] = []  # of an indexed request, whether they are the last

@@ -20,7 +20,7 @@ __all__ = ["Lines", "issue_delays"]
 _NEVER = 1 << 30
 _OFTEN = 256  # iterations from report to report
 _RING = 16  # places for the entries of a bank; at most FIFO_DEPTH + 1 of them are taken
-_ACTIVATE, _CLOSE, _ALONE = 1, 2, 4  # of an entry
+_ACTIVATE, _CLOSE, _PRECHARGE_ONLY = 1, 2, 4  # of a bank's operation
 _DO_CAS, _DO_ACTIVATE, _DO_CLOSE, _IDLE = range(4)  # what the head of a bank does next, by priority
 
 
@@ -139,7 +139,7 @@ class _Lanes:
         if len(at):
             both = at[self.with_sibling[at]]
             if len(both):
-                self._append(self.to_bank[both] ^ 1, both, np.uint8(_ALONE))
+                self._append(self.to_bank[both] ^ 1, both, np.uint8(_PRECHARGE_ONLY))
             self._append(self.to_bank[at], at, self.to_entry[at])
             self._prepare(at)
         full = self.length > FIFO_DEPTH
@@ -147,9 +147,9 @@ class _Lanes:
         self.room = (self.burst >= 0) & ~full[self.to_bank, lanes] & ~(
             self.with_sibling & full[self.to_bank ^ 1, lanes])
 
-    def _append(self, bank: np.ndarray, at: np.ndarray, entry: np.ndarray) -> None:
+    def _append(self, bank: np.ndarray, at: np.ndarray, operation: np.ndarray) -> None:
         length = self.length[bank, at]
-        self.entries[bank, (self.head[bank, at] + length) % _RING, at] = entry
+        self.entries[bank, (self.head[bank, at] + length) % _RING, at] = operation
         self.length[bank, at] = length + 1
         empty = length == 0
         self._look(bank[empty], at[empty])
@@ -157,11 +157,11 @@ class _Lanes:
 
     def _look(self, bank: np.ndarray, at: np.ndarray) -> None:
         """A head is new: what it does first, and when its bank allows that."""
-        entry = self.entries[bank, self.head[bank, at], at]
-        activates, alone = entry & _ACTIVATE > 0, entry & _ALONE > 0
+        operation = self.entries[bank, self.head[bank, at], at]
+        activates, precharge_only = operation & _ACTIVATE > 0, operation & _PRECHARGE_ONLY > 0
         self.step[bank, at] = np.where(
-            alone, _DO_CLOSE, np.where(activates, _DO_ACTIVATE, _DO_CAS))
-        self.own[bank, at] = np.where(alone, self.precharge[bank, at], np.where(
+            precharge_only, _DO_CLOSE, np.where(activates, _DO_ACTIVATE, _DO_CAS))
+        self.own[bank, at] = np.where(precharge_only, self.precharge[bank, at], np.where(
             activates, self.activate[bank, at], self.cas[bank, at]))
         self._count(bank, at)
 

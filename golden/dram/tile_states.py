@@ -29,16 +29,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from cyclebound.golden.dram.command_arbiter import CommandArbiterModel
-from cyclebound.golden.dram.command_generator import Entry
+from cyclebound.golden.dram.command_generator import BankOperation
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import Part
 
 __all__ = ["TileStates", "tile_states"]
 
-_ENTRIES = {(activate, close): Entry(activate=activate, close=close)
+_ENTRIES = {(activate, close): BankOperation(activate=activate, close=close)
             for activate in (False, True) for close in (False, True)}
-_WRITES = {key: entry._replace(write=True) for key, entry in _ENTRIES.items()}
-_ALONE = Entry(alone=True)
+_WRITES = {key: operation._replace(write=True) for key, operation in _ENTRIES.items()}
+_PRECHARGE_ONLY = BankOperation(precharge_only=True)
 
 
 class _Resumed(CommandArbiterModel):
@@ -52,7 +52,8 @@ class _Resumed(CommandArbiterModel):
         (banks, group_cas, group_activate, self._rank_cas, self._rank_activate, window,
          self._current, self.touched) = state
         for bank, (queue, step, *times) in enumerate(banks):
-            self.queues[bank].extend(_ALONE if code is None else entries[code] for code in queue)
+            self.queues[bank].extend(_PRECHARGE_ONLY if code is None else entries[code]
+                                     for code in queue)
             self._step[bank] = step
             if len(times) == 1:
                 self._activate[bank] = times[0]
@@ -78,8 +79,9 @@ class _Resumed(CommandArbiterModel):
                 step, is_open = self._step[bank], not queue[0].activate or self._step[bank] == 0
             else:
                 step, is_open = 0, bank & ~1 == pair and self.touched >> (bank & 1) & 1
-            codes = tuple(None if entry.alone else (entry.activate, entry.close)
-                          for entry in queue)
+            codes = tuple(None if operation.precharge_only
+                          else (operation.activate, operation.close)
+                          for operation in queue)
             banks.append((codes, step, *(
                 (*left((self._cas[bank], self._precharge[bank])),
                  *left((self._activated[bank],), self.part.nRC)) if is_open
@@ -170,7 +172,7 @@ class TileStates:
         own, sibling = 1 << (bank & 1), 2 >> (bank & 1)
         pushes = [(bank, self._entries[not arbiter.touched & own, bool(ends)])]
         if ends and arbiter.touched & sibling:
-            pushes.insert(0, (bank ^ 1, _ALONE))
+            pushes.insert(0, (bank ^ 1, _PRECHARGE_ONLY))
         now, room = 0, state == self.FIRST
         while not room:
             room = all(len(arbiter.queues[other]) <= FIFO_DEPTH for other, _ in pushes)
@@ -178,8 +180,8 @@ class TileStates:
             if wake <= now:
                 arbiter.issue(now, arbiter.choose(now))
             now = now + 1 if room or wake <= now else wake
-        for other, entry in pushes:
-            arbiter.push(other, entry)
+        for other, operation in pushes:
+            arbiter.push(other, operation)
         arbiter.touched = 0 if ends else arbiter.touched | own
         return self._number(arbiter.kept(bank & ~1, now)), now
 

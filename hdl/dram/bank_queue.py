@@ -1,7 +1,7 @@
 """The FIFO of one bank's work, with its head in registers.
 
-Part of the command generator, whose model and testbench cover it; alone,
-tests/dram/test_bank_queue.py.
+Part of the command generator, whose model and testbench cover it, and
+tests/dram/test_bank_queue.py by itself.
 
 Ref: Sim-D, section 3.2.2.
 """
@@ -13,19 +13,19 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dram.request import FIFO_DEPTH
 
-__all__ = ["BankQueue", "EntryLayout"]
+__all__ = ["BankOperationLayout", "BankQueue"]
 
 
-class EntryLayout(data.StructLayout):
+class BankOperationLayout(data.StructLayout):
     """Work for one bank: ``conflict`` precharge, ``activate``, read or write, ``close``.
 
-    An entry that is ``alone`` is a single precharge. ``column`` counts bursts.
+    With ``precharge_only`` it is a single precharge. ``column`` counts bursts.
     """
 
     def __init__(self, *, part):
         super().__init__({
             "row": (part.rows - 1).bit_length(), "column": (part.bursts_per_row - 1).bit_length(),
-            "write": 1, "conflict": 1, "activate": 1, "close": 1, "alone": 1})
+            "write": 1, "conflict": 1, "activate": 1, "close": 1, "precharge_only": 1})
 
 
 class BankQueue(wiring.Component):
@@ -37,24 +37,24 @@ class BankQueue(wiring.Component):
     Parameters
     ----------
     shape : layout
-        Of an entry.
+        Of an operation.
     depth : int
-        Entries after the head, a power of two.
+        Operations after the head, a power of two.
 
     Members
     -------
     push : In(1)
-        Append ``entry``; never while ``full``.
-    entry : In(shape)
+        Append ``operation``; never while ``full``.
+    operation : In(shape)
         What to append.
     pop : In(1)
         Remove the head; never without ``valid``.
     valid : Out(1)
         There is a head.
     head : Out(shape)
-        The oldest entry.
+        The oldest operation.
     waiting : Out(range(depth + 1))
-        Entries after the head.
+        Operations after the head.
     full : Out(1)
         As many wait as can.
 
@@ -70,7 +70,7 @@ class BankQueue(wiring.Component):
         if depth < 1 or depth & depth - 1:
             raise ValueError(f"depth must be a power of two, not {depth!r}")
         self.depth = depth
-        super().__init__({"push": In(1), "entry": In(shape), "pop": In(1), "valid": Out(1),
+        super().__init__({"push": In(1), "operation": In(shape), "pop": In(1), "valid": Out(1),
                           "head": Out(shape), "waiting": Out(range(depth + 1)), "full": Out(1)})
         self.newest, self.oldest = Signal(range(depth)), Signal(range(depth))
         self._memory = Memory(shape=shape, depth=depth, init=[])
@@ -93,7 +93,7 @@ class BankQueue(wiring.Component):
             stored.eq(self.push & ~straight),
             fetched.eq(free & (level != 0)),
             self.full.eq(level[-1]),  # a power of two, and never more
-            write.addr.eq(newest), write.data.eq(self.entry), write.en.eq(stored),
+            write.addr.eq(newest), write.data.eq(self.operation), write.en.eq(stored),
             read.addr.eq(oldest),
         ]
         m.d.sync += [
@@ -103,5 +103,5 @@ class BankQueue(wiring.Component):
             self.valid.eq(Mux(free, self.push | (level != 0), 1)),
         ]
         with m.If(free):
-            m.d.sync += self.head.eq(Mux(level == 0, self.entry, read.data))
+            m.d.sync += self.head.eq(Mux(level == 0, self.operation, read.data))
         return m

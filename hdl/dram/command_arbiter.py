@@ -21,7 +21,7 @@ from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["CommandArbiter", "CommandLayout", "longest_rest"]
 
-_KINDS = "cas", "conflict", "act", "alone"  # of steps, by priority
+_KINDS = "cas", "conflict", "act", "pre_only"  # of steps, by priority
 
 
 class _Commands(NamedTuple):
@@ -147,19 +147,19 @@ class CommandArbiter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         banks = self.part.banks
-        head = [queue.entry for queue in self.heads]
+        head = [queue.operation for queue in self.heads]
         valid = Cat(queue.valid for queue in self.heads)
 
-        cas, conflict, activate, alone = self._next_steps(m, head, valid)
+        cas, conflict, activate, pre_only = self._next_steps(m, head, valid)
         legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
                                 for name in ("pre", "act"))
         legal_cas = self.legal_cas
         turns, has_turn = self._choose(m, [cas & legal_cas, conflict & legal_pre,
-                                           activate & legal_act, alone & legal_pre])
-        do_cas, do_conflict, do_act, do_alone = self.choices
+                                           activate & legal_act, pre_only & legal_pre])
+        do_cas, do_conflict, do_act, do_pre_only = self.choices
         any_cas, _, any_act, _ = has_turn
 
-        m.d.comb += self.pop.eq(do_cas | do_alone)
+        m.d.comb += self.pop.eq(do_cas | do_pre_only)
         m.d.sync += [
             self.precharged.eq((self.precharged | do_conflict) & ~self.pop),
             self.activated.eq((self.activated | do_act) & ~self.pop),
@@ -170,7 +170,8 @@ class CommandArbiter(wiring.Component):
         write, close = self._drive_pins(m, head, cas, turns, has_turn, did_act)
         self._end_requests(m, valid, turns[0], any_cas)
         self._hold_back(m, has_turn, write, close)
-        self._count(m, _Commands(do_cas, do_conflict | do_alone, do_act, did_act, any_cas, any_act),
+        self._count(m, _Commands(do_cas, do_conflict | do_pre_only, do_act, did_act,
+                                 any_cas, any_act),
                     _Legal(legal_pre, legal_act, legal_cas))
         return m
 
@@ -178,38 +179,40 @@ class CommandArbiter(wiring.Component):
         """What each head does next, as banks: read or write, precharge to make way, activate,
         another precharge."""
         precharged, activated = self.precharged, self.activated
-        cas, conflict, activate, alone = (Signal(self.part.banks, name=f"next_{name}")
-                                          for name in _KINDS)
-        for i, entry in enumerate(head):
-            need_pre = entry.conflict & ~precharged[i]
-            need_act = entry.activate & ~activated[i]
+        cas, conflict, activate, pre_only = (Signal(self.part.banks, name=f"next_{name}")
+                                             for name in _KINDS)
+        for i, operation in enumerate(head):
+            need_pre = operation.conflict & ~precharged[i]
+            need_act = operation.activate & ~activated[i]
             m.d.comb += [
-                alone[i].eq(valid[i] & entry.alone),
-                conflict[i].eq(valid[i] & ~entry.alone & need_pre),
-                activate[i].eq(valid[i] & ~entry.alone & ~need_pre & need_act),
-                cas[i].eq(valid[i] & ~entry.alone & ~need_act),
+                pre_only[i].eq(valid[i] & operation.precharge_only),
+                conflict[i].eq(valid[i] & ~operation.precharge_only & need_pre),
+                activate[i].eq(valid[i] & ~operation.precharge_only & ~need_pre & need_act),
+                cas[i].eq(valid[i] & ~operation.precharge_only & ~need_act),
             ]
-        return cas, conflict, activate, alone
+        return cas, conflict, activate, pre_only
 
     def _choose(self, m, ready):
         """For each kind the bank that has its turn among those that are ``ready``; and beside that,
         which kind has its turn. Sets ``choices``."""
         banks = self.part.banks
-        nearer, fuller = self._orders(m, self.beyond)
+        nearer, activates_before = self._orders(m, self.beyond)
         turns = [Signal(banks, name=f"turn_{name}") for name in _KINDS]
-        for turn, can, before in zip(turns, ready, (nearer, nearer, fuller, nearer), strict=True):
+        orders = nearer, nearer, activates_before, nearer
+        for turn, can, before in zip(turns, ready, orders, strict=True):
             # any two banks are compared whether they are ready or not, beside finding that out
             m.d.comb += turn.eq(Cat(can[i] & ~(can & before[i]).any() for i in range(banks)))
-        turn_cas, turn_conflict, turn_act, turn_alone = turns
+        turn_cas, turn_conflict, turn_act, turn_pre_only = turns
         has_turn = Signal(4)
         for kind in range(4):
             m.d.comb += has_turn[kind].eq(ready[kind].any()
                                           & ~Cat(other.any() for other in ready[:kind]).any())
-        _, any_conflict, any_act, any_alone = has_turn
-        do_cas, do_conflict, do_act, do_alone = self.choices
+        _, any_conflict, any_act, any_pre_only = has_turn
+        do_cas, do_conflict, do_act, do_pre_only = self.choices
         m.d.comb += [
             do_cas.eq(turn_cas), do_conflict.eq(Mux(any_conflict, turn_conflict, 0)),
-            do_act.eq(Mux(any_act, turn_act, 0)), do_alone.eq(Mux(any_alone, turn_alone, 0)),
+            do_act.eq(Mux(any_act, turn_act, 0)),
+            do_pre_only.eq(Mux(any_pre_only, turn_pre_only, 0)),
         ]
         return turns, has_turn
 
@@ -222,13 +225,13 @@ class CommandArbiter(wiring.Component):
         """
         banks = self.part.banks
         do_cas, turn_cas = self.choices[0], turns[0]
-        any_cas, any_conflict, any_act, any_alone = has_turn
+        any_cas, any_conflict, any_act, any_pre_only = has_turn
         slot = Signal(range(SLOTS))
         write, close = Signal(), Signal()
         m.d.comb += [
             # all of a request have one direction: no need to know which of them it will be
-            write.eq((cas & Cat(entry.write for entry in head)).any()),
-            close.eq((turn_cas & Cat(entry.close for entry in head)).any()),
+            write.eq((cas & Cat(operation.write for operation in head)).any()),
+            close.eq((turn_cas & Cat(operation.close for operation in head)).any()),
         ]
         slots = [Signal(range(SLOTS), name=f"slot_{i}") for i in range(banks)]
         for i, counter in enumerate(slots):
@@ -240,19 +243,19 @@ class CommandArbiter(wiring.Component):
                                                Mux(close, Command.RDA, Command.RD)))
         with m.Elif(any_act):
             m.d.sync += self.command.op.eq(Command.ACT)
-        with m.Elif(any_conflict | any_alone):
+        with m.Elif(any_conflict | any_pre_only):
             m.d.sync += self.command.op.eq(Command.PRE)
         with m.Else():
             m.d.sync += self.command.op.eq(Mux(self.refreshed, Command.REF, Command.NOP))
         m.d.sync += [
             self.command.bank.eq(_select(has_turn, [_select(turn, range(banks))
                                                      for turn in turns])),
-            self.command.column.eq(_select(turn_cas, [entry.column for entry in head])),
+            self.command.column.eq(_select(turn_cas, [operation.column for operation in head])),
             self.issue.valid.eq(any_cas), self.issue.payload.write.eq(write),
             self.issue.payload.bank.eq(_select(turn_cas, range(banks))),
             self.issue.payload.slot.eq(slot),
         ]
-        m.d.comb += self.command.row.eq(_select(did_act, [entry.row for entry in head]))
+        m.d.comb += self.command.row.eq(_select(did_act, [operation.row for operation in head]))
         return write, close
 
     def _end_requests(self, m, valid, turn_cas, any_cas):
@@ -267,12 +270,12 @@ class CommandArbiter(wiring.Component):
 
     def _hold_back(self, m, has_turn, write, close):
         """``rest``: whatever closes a bank, or will have to, holds back the next request."""
-        any_cas, any_conflict, any_act, any_alone = has_turn
+        any_cas, any_conflict, any_act, any_pre_only = has_turn
         part = self.part
         recovery = part.nCWD + part.nBURST + part.nWR
         holds = [(any_cas & close & write, recovery + part.nRP),
                  (any_cas & close & ~write, part.nRTP + part.nRP),
-                 (any_conflict | any_alone, part.nRP), (any_act, part.nRC),
+                 (any_conflict | any_pre_only, part.nRP), (any_act, part.nRC),
                  (self.refreshed, part.nRFC)]
         left = Signal.like(self.rest)
         m.d.comb += left.eq(Mux(self.rest == 0, 0, self.rest - 1))
@@ -284,23 +287,24 @@ class CommandArbiter(wiring.Component):
         """By bank, as bits: the banks before it among equals; and those before it to activate.
 
         Nearer goes first: banks at or after the active pair, and of these, as of the others, the
-        lower. Among activates, the one with more entries waiting is nearer than the lower; a bank
-        that is left after its entry counts as one with one entry.
+        lower. Among activates, the bank with more operations waiting goes before the lower; a bank
+        that is closed by its head counts as one with one operation.
         """
         banks = len(beyond)
-        nearer, fuller = ([Signal(banks, name=f"{name}_than_{i}") for i in range(banks)]
-                          for name in ("nearer", "fuller"))
+        nearer, activates_before = (
+            [Signal(banks, name=f"{name}_{i}") for i in range(banks)]
+            for name in ("nearer_than", "activates_before"))
         counts = [Signal(4, name=f"count_{i}") for i in range(banks)]
         for i, queue in enumerate(self.heads):
-            m.d.comb += counts[i].eq(Mux(queue.entry.close, 1, queue.waiting))
+            m.d.comb += counts[i].eq(Mux(queue.operation.close, 1, queue.waiting))
             for j in range(i):
                 between = beyond[i] & ~beyond[j]  # the active pair: i is ahead of the lower j
                 m.d.comb += [
                     nearer[j][i].eq(between), nearer[i][j].eq(~between),
-                    fuller[j][i].eq(between | _greater(counts[i], counts[j])),
-                    fuller[i][j].eq(~fuller[j][i]),
+                    activates_before[j][i].eq(between | _greater(counts[i], counts[j])),
+                    activates_before[i][j].eq(~activates_before[j][i]),
                 ]
-        return nearer, fuller
+        return nearer, activates_before
 
     def _count(self, m, commands, legal):
         """All timing counters, of banks, bank groups and the rank; what they allow is registered.
@@ -311,11 +315,12 @@ class CommandArbiter(wiring.Component):
         part = self.part
         do_cas, do_pre, do_act, did_act, any_cas, any_act = commands
         legal_pre, legal_act, legal_cas = legal
-        heads = [queue.entry for queue in self.heads]
+        heads = [queue.operation for queue in self.heads]
         did_cas, did_pre, did_read, did_write, did_close = (
             Signal(part.banks, name=f"did_{name}")
             for name in ("cas", "pre", "read", "write", "close"))
-        writes, closes = Cat(entry.write for entry in heads), Cat(entry.close for entry in heads)
+        writes = Cat(operation.write for operation in heads)
+        closes = Cat(operation.close for operation in heads)
         m.d.sync += [did_cas.eq(do_cas), did_pre.eq(do_pre),
                      did_read.eq(do_cas & ~writes), did_write.eq(do_cas & writes),
                      did_close.eq(do_cas & closes)]

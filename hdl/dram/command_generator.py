@@ -1,4 +1,4 @@
-"""Command generator: bursts become entries of the banks' FIFOs.
+"""Command generator: bursts become operations in the banks' FIFOs.
 
 Ref: Sim-D, section 3.2.2; address mapping in golden/dram/address.py.
 """
@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dram.request import SLOTS
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.hdl.dram.bank_queue import BankQueue, EntryLayout
+from cyclebound.hdl.dram.bank_queue import BankOperationLayout, BankQueue
 from cyclebound.hdl.dram.dq_scheduler import DescribeLayout
 from cyclebound.hdl.dram.layouts import BurstLayout
 from cyclebound.hdl.interfaces import Strobe
@@ -20,10 +20,10 @@ __all__ = ["CommandGenerator", "HeadLayout"]
 
 
 class HeadLayout(data.StructLayout):
-    """The head of a bank's FIFO, and how many entries wait after it."""
+    """The head of a bank's FIFO, and how many operations wait after it."""
 
     def __init__(self, *, part):
-        super().__init__({"valid": 1, "entry": EntryLayout(part=part), "waiting": 4})
+        super().__init__({"valid": 1, "operation": BankOperationLayout(part=part), "waiting": 4})
 
 
 class CommandGenerator(wiring.Component):
@@ -46,7 +46,7 @@ class CommandGenerator(wiring.Component):
     bursts : In(stream.Signature(BurstLayout))
         What to read or write, request by request.
     heads : Out(HeadLayout).array(banks)
-        The oldest entry of each bank.
+        The oldest operation of each bank.
     pop : In(banks)
         The bank's head has been worked off.
     describe : Out(Strobe(DescribeLayout))
@@ -62,7 +62,7 @@ class CommandGenerator(wiring.Component):
     within : Signal
         A request's first burst has come, its last has not.
     is_open : Signal
-        Banks that will be open when all entries so far are worked off.
+        Banks that will be open when all operations so far are worked off.
     queues : list of BankQueue
         The FIFOs.
     """
@@ -82,7 +82,8 @@ class CommandGenerator(wiring.Component):
 
     @cached_property
     def queues(self):  # made late: a generator that is only asked for its ports has none
-        return [BankQueue(shape=EntryLayout(part=self.part)) for _ in range(self.part.banks)]
+        shape = BankOperationLayout(part=self.part)
+        return [BankQueue(shape=shape) for _ in range(self.part.banks)]
 
     def _place(self, address):
         """Bank, row and column (in bursts) of a burst's address: bits of it, no logic."""
@@ -150,13 +151,13 @@ class CommandGenerator(wiring.Component):
                 full[number].eq(queue.full),
                 queue.push.eq(enter & (mine[number] | others[number])),
                 queue.pop.eq(self.pop[number]),
-                queue.entry.row.eq(work_row), queue.entry.column.eq(work_column),
-                queue.entry.write.eq(work.write),
-                queue.entry.alone.eq(~mine[number]),
-                queue.entry.activate.eq(~(was_open & was_hit)),
-                queue.entry.conflict.eq(was_open & ~was_hit),
-                queue.entry.close.eq(leaves),
-                head.valid.eq(queue.valid), head.entry.eq(queue.head),
+                queue.operation.row.eq(work_row), queue.operation.column.eq(work_column),
+                queue.operation.write.eq(work.write),
+                queue.operation.precharge_only.eq(~mine[number]),
+                queue.operation.activate.eq(~(was_open & was_hit)),
+                queue.operation.conflict.eq(was_open & ~was_hit),
+                queue.operation.close.eq(leaves),
+                head.valid.eq(queue.valid), head.operation.eq(queue.head),
                 head.waiting.eq(queue.waiting),
             ]
             with m.If(enter & mine[number]):

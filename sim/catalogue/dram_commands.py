@@ -51,7 +51,7 @@ BLOCKS = (
         bounds=(BoundBinding(
             "burst", pipeline_bounds.generator_burst, probe=Probe(
                 start="bursts.valid & bursts.ready & declared.popped",
-                end="any(heads[:].valid & ~heads[:].entry.alone) & declared.popped",
+                end="any(heads[:].valid & ~heads[:].operation.precharge_only) & declared.popped",
                 in_flight=4)),),
         properties=(
             Property(

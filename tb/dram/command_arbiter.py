@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cyclebound.golden.dram.command_arbiter import CommandArbiterModel, Issued, schedule
-from cyclebound.golden.dram.command_generator import CommandGeneratorModel, Entry
+from cyclebound.golden.dram.command_generator import BankOperation, CommandGeneratorModel
 from cyclebound.golden.dram.request import FIFO_DEPTH, SLOTS
 from cyclebound.golden.dram.rules import CAS, WRITES, Command
 from cyclebound.golden.dram.timing import Part, part_named
@@ -51,10 +51,11 @@ class Scene:
         self._wanted_since: int | None = None
         i, o = bench.inputs, bench.outputs
         self._heads = [{name: i[f"heads.{bank}.{name}"] for name in (
-            "valid", "waiting", *(f"entry.{field}" for field in (
-                "row", "column", "write", "conflict", "activate", "close", "alone")))}
+            "valid", "waiting", *(f"operation.{field}" for field in (
+                "row", "column", "write", "conflict", "activate", "close", "precharge_only")))}
             for bank in banks]
-        self._kept: list[tuple[tuple[Entry, int] | None, int]] = [(None, 0)] * self.part.banks
+        self._kept: list[tuple[tuple[BankOperation, int] | None, int]] = (
+            [(None, 0)] * self.part.banks)
         self._within, self._refresh = i["within"].mask, i["refresh"].mask
         self._care = sum(o[name].mask for name in (
             "pop", "refreshed", "command.op", "issue.valid", "idle"))
@@ -67,15 +68,15 @@ class Scene:
         queue = self.model.queues[bank]
         if not queue:
             return 0
-        entry, waiting = queue[0], len(queue) - 1
+        operation, waiting = queue[0], len(queue) - 1
         kept, word = self._kept[bank]
-        if kept is None or kept[0] is not entry or kept[1] != waiting:
+        if kept is None or kept[0] is not operation or kept[1] != waiting:
             fields = self._heads[bank]
             word = fields["valid"].mask | fields["waiting"].to(waiting)
-            word |= fields["entry.column"].to(entry.column // 8)
-            for name in ("row", "write", "conflict", "activate", "close", "alone"):
-                word |= fields[f"entry.{name}"].to(getattr(entry, name))
-            self._kept[bank] = (entry, waiting), word
+            word |= fields["operation.column"].to(operation.column // 8)
+            for name in ("row", "write", "conflict", "activate", "close", "precharge_only"):
+                word |= fields[f"operation.{name}"].to(getattr(operation, name))
+            self._kept[bank] = (operation, waiting), word
         return word
 
     def _shown(self) -> tuple[int, int]:
@@ -154,15 +155,15 @@ class Scene:
         else:
             bench.undeclare("tile")
         self.model = model = CommandArbiterModel(part, self.start)
-        steps: Iterator[list[tuple[int, Entry]]] = CommandGeneratorModel(part).steps(
+        steps: Iterator[list[tuple[int, BankOperation]]] = CommandGeneratorModel(part).steps(
             request.bursts, write=request.write, indexed=request.indexed)
         coming, room, refresh = next(steps, None), True, False
         first = None
         while coming is not None or any(model.queues):
             refresh = refresh or wants()
             if coming is not None and room and bench.rng.random() < pace:
-                for bank, entry in coming:
-                    model.push(bank, entry)
+                for bank, operation in coming:
+                    model.push(bank, operation)
                 coming = next(steps, None)
             # a FIFO that is full in one cycle takes nothing in the next
             room = coming is not None and all(len(model.queues[bank]) <= FIFO_DEPTH

@@ -49,10 +49,12 @@ class CommandArbiterCheck(Watcher):
         m.d.sync += stays.eq(valid & ~self.pop)
         m.d.sync += Assume((stays & ~valid) == 0, "a head left without being popped")
         for bank, head in enumerate(self.heads):
-            entry = Signal.like(Value.cast(head.entry), name=f"entry_{bank}", reset_less=True)
+            shown = Signal.like(Value.cast(head.operation), name=f"operation_{bank}",
+                                reset_less=True)
             m.d.sync += [
-                entry.eq(head.entry),
-                Assume(~stays[bank] | (entry == Value.cast(head.entry)), f"head {bank} changed"),
+                shown.eq(head.operation),
+                Assume(~stays[bank] | (shown == Value.cast(head.operation)),
+                       f"head {bank} changed"),
             ]
         m.d.sync += [
             Assert((self.pop & (self.pop - 1)) == 0, "more than one pop"),
@@ -201,7 +203,7 @@ class CommandArbiterBursts(Watcher):
         m = Module()
         part, target = self.part, self._target
         valid = Cat(head.valid for head in self.heads)
-        writes = Cat(head.valid & head.entry.write for head in self.heads)
+        writes = Cat(head.valid & head.operation.write for head in self.heads)
         write = Mux(valid.any(), writes.any(), self.write)
         reading = self.issue.valid & ~self.issue.payload.write
         writing = self.issue.valid & self.issue.payload.write
@@ -218,11 +220,14 @@ class CommandArbiterBursts(Watcher):
             Assume(self.first | (write == self.write), "the direction changes within a request"),
         ]
         for bank, head in enumerate(self.heads):
-            entry = Signal.like(Value.cast(head.entry), name=f"entry_{bank}", reset_less=True)
+            shown = Signal.like(Value.cast(head.operation), name=f"operation_{bank}",
+                                reset_less=True)
             m.d.sync += [
-                entry.eq(head.entry),
-                Assume(~stays[bank] | (entry == Value.cast(head.entry)), f"head {bank} changed"),
-                Assume(~(head.valid & self.fresh[bank]) | head.entry.alone | head.entry.activate,
+                shown.eq(head.operation),
+                Assume(~stays[bank] | (shown == Value.cast(head.operation)),
+                       f"head {bank} changed"),
+                Assume(~(head.valid & self.fresh[bank]) | head.operation.precharge_only
+                       | head.operation.activate,
                        f"bank {bank} is open before its request"),
             ]
 

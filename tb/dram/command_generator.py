@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from cyclebound.golden.dram.command_generator import (
+    BankOperation,
     CommandGeneratorCycleModel,
     Described,
-    Entry,
 )
 from cyclebound.golden.dram.request import (
     BURST_BITS,
@@ -33,21 +33,21 @@ class Scene:
         self.bench = bench
         self.part: Part = part_named(bench.parameters["part"])
         self.model = CommandGeneratorCycleModel(self.part)
-        self.counts = dict.fromkeys(("bursts", "activate", "conflict", "close", "alone", "hit",
-                                     "pops", "blocked", "full"), 0)
+        self.counts = dict.fromkeys(("bursts", "activate", "conflict", "close", "precharge_only",
+                                     "hit", "pops", "blocked", "full"), 0)
         i, o = bench.inputs, bench.outputs
         self._pop = i["pop"]
         self._payload = {name: o[f"describe.payload.{name}"] for name in (
             "mask", "destination", "transform", "bank", "slot")}
         self._targets = [o[f"describe.payload.targets.{word}"] for word in range(BURST_WORDS)]
         self._heads = [{name: o[f"heads.{bank}.{name}"] for name in (
-            "valid", "waiting", *(f"entry.{field}" for field in (
-                "row", "column", "write", "conflict", "activate", "close", "alone")))}
+            "valid", "waiting", *(f"operation.{field}" for field in (
+                "row", "column", "write", "conflict", "activate", "close", "precharge_only")))}
             for bank in range(self.part.banks)]
         self._care = sum(o[name].mask for name in ("bursts.ready", "describe.valid", "busy"))
         for fields in self._heads:
             self._care |= fields["valid"].mask | fields["waiting"].mask
-        self._kept: list[tuple[Entry | None, int, int]] = [(None, 0, 0)] * self.part.banks
+        self._kept: list[tuple[BankOperation | None, int, int]] = [(None, 0, 0)] * self.part.banks
         self._offered: tuple[Burst | None, int] = (None, 0)
         self._line: deque[Burst] = deque()  # taken and not yet entered
 
@@ -70,22 +70,22 @@ class Scene:
             self._offered = burst, self.bench.inputs.pack(values)
         return self._offered[1]
 
-    def _head(self, bank: int, entry: Entry) -> tuple[int, int]:
+    def _head(self, bank: int, operation: BankOperation) -> tuple[int, int]:
         """A head on the bus of outputs, and the bits that matter.
 
         To a precharge nothing matters but that it is one.
         """
         kept, word, care = self._kept[bank]
-        if kept is not entry:
+        if kept is not operation:
             fields, word, care = self._heads[bank], 0, 0
-            names = ["alone"] if entry.alone else [
-                "alone", "row", "column", "write", "conflict", "activate", "close"]
+            names = ["precharge_only"] if operation.precharge_only else [
+                "precharge_only", "row", "column", "write", "conflict", "activate", "close"]
             for name in names:
-                field = fields[f"entry.{name}"]
-                value = entry.column // 8 if name == "column" else getattr(entry, name)
+                field = fields[f"operation.{name}"]
+                value = operation.column // 8 if name == "column" else getattr(operation, name)
                 word |= field.to(value)
                 care |= field.mask
-            self._kept[bank] = entry, word, care
+            self._kept[bank] = operation, word, care
         return word, care
 
     def _shown(self, described: Described) -> tuple[int, int]:
@@ -138,10 +138,10 @@ class Scene:
         assert self._line.popleft() is entered.burst
         for bank, queue in enumerate(self.model.queues):
             if len(queue) > lengths[bank]:
-                entry = queue[-1]
-                for name in ("activate", "conflict", "close", "alone"):
-                    self.counts[name] += getattr(entry, name)
-                self.counts["hit"] += not entry.alone and not entry.activate
+                operation = queue[-1]
+                for name in ("activate", "conflict", "close", "precharge_only"):
+                    self.counts[name] += getattr(operation, name)
+                self.counts["hit"] += not operation.precharge_only and not operation.activate
 
     async def play(self, bursts: Sequence[Burst], *, offers: float = 1.0, late: int | None = None,
                    pops: Callable[[int], bool] | None = None) -> None:
@@ -214,7 +214,7 @@ async def heads_popped_at_once(bench: Bench) -> None:
     scene = Scene(bench)
     await scene.play(scene.some(60))
     assert scene.counts["blocked"] == 0
-    assert min(scene.counts[name] for name in ("activate", "conflict", "close", "alone",
+    assert min(scene.counts[name] for name in ("activate", "conflict", "close", "precharge_only",
                                                "hit")) > 0, scene.counts
 
 

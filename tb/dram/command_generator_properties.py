@@ -69,16 +69,17 @@ class CommandGeneratorCheck(Watcher):
             m.d.comb += count.eq(head.valid + head.waiting)
             before = Signal.like(count, name=f"before_{bank}")
             popped = Signal(name=f"popped_{bank}")
-            entry = Signal.like(Value.cast(head.entry), name=f"entry_{bank}", reset_less=True)
+            shown = Signal.like(Value.cast(head.operation), name=f"operation_{bank}",
+                                reset_less=True)
             kept = Signal(name=f"kept_{bank}")
-            m.d.sync += [before.eq(count), popped.eq(self.pop[bank]), entry.eq(head.entry),
+            m.d.sync += [before.eq(count), popped.eq(self.pop[bank]), shown.eq(head.operation),
                          kept.eq(head.valid & ~self.pop[bank])]
             m.d.sync += [
                 Assume(head.valid | ~self.pop[bank], f"bank {bank}: pop without a head"),
                 Assert(head.waiting <= FIFO_DEPTH, f"bank {bank}: more than the FIFO holds"),
                 Assert(head.valid | (head.waiting == 0), f"bank {bank}: entries and no head"),
                 Assert(~kept | head.valid, f"bank {bank}: head lost"),
-                Assert(~kept | (entry == Value.cast(head.entry)), f"bank {bank}: head changed"),
+                Assert(~kept | (shown == Value.cast(head.operation)), f"bank {bank}: head changed"),
                 Assert((count + popped == before) | (count + popped == before + 1),
                        f"bank {bank}: an entry lost or doubled"),
             ]

@@ -10,7 +10,7 @@ from amaranth.back import rtlil
 
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import DDR4_3200AA_X16
-from cyclebound.hdl.dram.bank_queue import BankQueue, EntryLayout
+from cyclebound.hdl.dram.bank_queue import BankOperationLayout, BankQueue
 from kit.run_bench import run_bench
 
 pytestmark = pytest.mark.unit
@@ -31,7 +31,7 @@ def test_refuses(depth, kind, message):
 
 @pytest.mark.parametrize("depth", [1, 2, FIFO_DEPTH])
 def test_converts_alone_and_again(depth):
-    queue = BankQueue(shape=EntryLayout(part=DDR4_3200AA_X16), depth=depth)
+    queue = BankQueue(shape=BankOperationLayout(part=DDR4_3200AA_X16), depth=depth)
     text = rtlil.convert(queue)
     assert "attribute \\top 1" in text
     assert rtlil.convert(queue) == text
@@ -39,7 +39,7 @@ def test_converts_alone_and_again(depth):
 
 def test_entry_has_room_for_a_part_s_rows_and_bursts():
     small = dataclasses.replace(DDR4_3200AA_X16, rows=4, columns=64)
-    layout = EntryLayout(part=small)
+    layout = BankOperationLayout(part=small)
     assert (layout["row"].width, layout["column"].width) == (2, 3)
 
 
@@ -63,7 +63,7 @@ def test_is_a_deque_with_a_head(depth, push, pop):
             pops = rng.random() < pop and bool(model)
             word = rng.getrandbits(16)
             ctx.set(dut.push, pushes)
-            ctx.set(dut.entry, word)
+            ctx.set(dut.operation, word)
             ctx.set(dut.pop, pops)
             if pops:
                 model.popleft()

@@ -147,8 +147,8 @@ def drive(dut, cycles=200):
     m = Module()
     m.submodules.dut = dut
     watch(m, dut, CommandArbiterCheck(dut))
-    entry = {"row": 5, "column": 1, "write": 0, "conflict": 0, "activate": 1, "close": 1,
-             "alone": 0}
+    operation = {"row": 5, "column": 1, "write": 0, "conflict": 0, "activate": 1, "close": 1,
+                 "precharge_only": 0}
     pops = 0
 
     async def bench(ctx):
@@ -156,7 +156,7 @@ def drive(dut, cycles=200):
         left = {0, 1}
         for cycle in range(cycles):
             for bank, head in enumerate(dut.heads):
-                ctx.set(head, {"valid": bank in left, "entry": entry, "waiting": 0})
+                ctx.set(head, {"valid": bank in left, "operation": operation, "waiting": 0})
             ctx.set(dut.refresh, cycle > 150)
             gone = ctx.get(dut.pop)
             await ctx.tick()
@@ -221,12 +221,12 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(fault, message):
     async def bench(ctx):
         head = dut.heads[3]
         ctx.set(head.valid, 1)
-        ctx.set(head.entry.activate, 1)
-        ctx.set(head.entry.close, 1)
+        ctx.set(head.operation.activate, 1)
+        ctx.set(head.operation.close, 1)
         for _ in range(5):
             await ctx.tick()
         if fault == "other":
-            ctx.set(head.entry.row, 9)
+            ctx.set(head.operation.row, 9)
             await ctx.tick()
         if fault == "early":
             while not ctx.get(dut.pop):

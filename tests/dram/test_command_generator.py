@@ -37,7 +37,7 @@ def test_adjacent_bursts_lie_in_different_groups():
 def test_a_tile_closes_a_pair_that_it_leaves():
     model = CommandGeneratorModel(DDR4_3200AA_X16)
     steps = list(model.steps(range(254, 258), write=False, indexed=False))
-    assert [[(bank, entry.alone, entry.close) for bank, entry in step] for step in steps] == [
+    assert [[(bank, work.precharge_only, work.close) for bank, work in step] for step in steps] == [
         [(0, False, False)], [(0, True, False), (1, False, True)],
         [(2, False, False)], [(2, True, False), (3, False, True)]]
     assert model.open == {}
@@ -46,7 +46,8 @@ def test_a_tile_closes_a_pair_that_it_leaves():
 def test_an_indexed_request_closes_late():
     model = CommandGeneratorModel(DDR4_3200AA_X16)
     steps = list(model.steps([0, 2, 1024, 300], write=True, indexed=True))
-    assert [(entry.activate, entry.conflict) for step in steps for bank, entry in step
-            if not entry.alone] == [(True, False), (False, False), (True, True), (True, False)]
-    assert [(bank, entry.alone) for bank, entry in steps[-1]] == [(0, True), (2, False)]
+    assert [(work.activate, work.conflict) for step in steps for bank, work in step
+            if not work.precharge_only] == [
+                (True, False), (False, False), (True, True), (True, False)]
+    assert [(bank, work.precharge_only) for bank, work in steps[-1]] == [(0, True), (2, False)]
     assert model.open == {}

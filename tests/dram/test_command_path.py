@@ -113,7 +113,8 @@ FAULTS = {
         "generator", "queue.push.eq(enter & (mine[number] | others[number]))",
         "queue.push.eq(enter & (mine[number] & ~(was_open & was_hit) | others[number]))"),
     "the last burst does not close its bank": (
-        "generator", "queue.entry.close.eq(leaves)", "queue.entry.close.eq(leaves & ~work.last)"),
+        "generator", "queue.operation.close.eq(leaves)",
+        "queue.operation.close.eq(leaves & ~work.last)"),
     "a bank counts as open for ever": (
         "generator", "is_open[number].eq(~leaves)", "is_open[number].eq(1)"),
 }
