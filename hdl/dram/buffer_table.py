@@ -79,7 +79,7 @@ class BufferTable(wiring.Component):
     read : amaranth.lib.memory.ReadPort
         What is read for a request.
     partials : list of Signal
-        Products of the halves of the entry's x and the factor in the cycle before: low by low,
+        Products of the halves of the descriptor's x and the factor in the cycle before: low by low,
         high by high, low by high, high by low.
     """
 
@@ -113,10 +113,10 @@ class BufferTable(wiring.Component):
         self.coming = Signal(self.mapping.payload.shape())  # or the mapping
         self.maps = Signal()          # which of the two; after it, whose turn is over
         self.stage = Signal(6)        # one-hot: cycles since it was taken; the last one stays
-        self.entry = Signal(shape)    # the buffer's numbers, or those of the mapping
-        self.known = Signal()         # the request's buffer is mapped
+        self.descriptor = Signal(shape)    # the buffer's numbers, or those of the mapping
+        self.is_mapped = Signal()         # the request's buffer is mapped
         self.factor = Signal(count_bits)
-        self.product = Signal(2 * count_bits)  # of the entry's x and the factor
+        self.product = Signal(2 * count_bits)  # of the descriptor's x and the factor
         half = (count_bits + 1) // 2
         self.partials = [Signal(width, name=name) for name, width in (
             ("low", 2 * half), ("high", 2 * (count_bits - half)),
@@ -124,7 +124,7 @@ class BufferTable(wiring.Component):
 
     @cached_property
     def memory(self):  # made late: a table that is only asked for its ports has none
-        return Memory(shape=self.entry.shape(), depth=self.buffers, init=[])
+        return Memory(shape=self.descriptor.shape(), depth=self.buffers, init=[])
 
     @cached_property
     def read(self):
@@ -137,7 +137,7 @@ class BufferTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.memory = self.memory
-        wanted, coming, maps, entry = self.wanted, self.coming, self.maps, self.entry
+        wanted, coming, maps, descriptor = self.wanted, self.coming, self.maps, self.descriptor
         read, write, stage = self.read, self._write, self.stage
         tile, refusal = self.tile, self.refusal
 
@@ -160,12 +160,12 @@ class BufferTable(wiring.Component):
 
         # From here on, registers run free: what they are made of stays until the answer is taken.
         m.d.sync += [
-            entry.eq(read.data),
-            self.known.eq(self.valid.bit_select(wanted.buffer, 1)),
+            descriptor.eq(read.data),
+            self.is_mapped.eq(self.valid.bit_select(wanted.buffer, 1)),
             self.factor.eq(Mux(wanted.indexed, 0, wanted.y)),
         ]
         with m.If(maps):
-            m.d.sync += [entry.address.eq(coming.address), entry.x.eq(coming.x),
+            m.d.sync += [descriptor.address.eq(coming.address), descriptor.x.eq(coming.x),
                          self.factor.eq(coming.y)]
         self._multiply(m)
 
@@ -176,16 +176,16 @@ class BufferTable(wiring.Component):
         m.d.sync += [
             right.eq(wanted.x + wanted.words),
             bottom.eq(wanted.y + wanted.count),
-            start.eq(entry.address + Mux(wanted.indexed, 0, wanted.x)),
-            room.eq(self.capacity - entry.address),
-            wide.eq(right > entry.x),
-            high.eq(bottom > entry.y),
+            start.eq(descriptor.address + Mux(wanted.indexed, 0, wanted.x)),
+            room.eq(self.capacity - descriptor.address),
+            wide.eq(right > descriptor.x),
+            high.eq(bottom > descriptor.y),
             empty.eq((wanted.words == 0) | (wanted.count == 0)),
-            vast.eq((wanted.destination == Destination.CAM) & self._beyond(entry.size)),
+            vast.eq((wanted.destination == Destination.CAM) & self._beyond(descriptor.size)),
         ]
 
         code = Signal(_REFUSAL_BITS)
-        reasons = ((~self.known, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
+        reasons = ((~self.is_mapped, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
                    (empty, Refusal.EMPTY), (vast, Refusal.SNOOP), (wide, Refusal.WIDTH),
                    (high, Refusal.HEIGHT))
         m.d.sync += code.eq(Refusal.NONE)
@@ -207,9 +207,9 @@ class BufferTable(wiring.Component):
             refusal.payload.eq(code),
             self.mapping_refusal.eq(Mux(coming.valid & ~fits, Refusal.DEVICE, Refusal.NONE)),
             tile.payload.address.eq(start + self.product),
-            self.limit.eq(entry.size),
-            tile.payload.period.eq(entry.x),
-            tile.payload.pitch.eq(Mux(wanted.destination == Destination.CAM, entry.x,
+            self.limit.eq(descriptor.size),
+            tile.payload.period.eq(descriptor.x),
+            tile.payload.pitch.eq(Mux(wanted.destination == Destination.CAM, descriptor.x,
                                       wanted.pitch)),
         ]
         m.d.comb += [tile.payload[name].eq(wanted[name]) for name in
@@ -235,9 +235,9 @@ class BufferTable(wiring.Component):
         return size > most if most < 1 << self.address_bits else Const(0)
 
     def _multiply(self, m):
-        """``product``, three cycles after the entry: DSP blocks have no more than 18 bits."""
+        """``product``, three cycles after the descriptor: DSP blocks have no more than 18 bits."""
         half = (self.count_bits + 1) // 2
-        low_a, high_a = self.entry.x[:half], self.entry.x[half:]
+        low_a, high_a = self.descriptor.x[:half], self.descriptor.x[half:]
         low_b, high_b = self.factor[:half], self.factor[half:]
         low, high, cross, across = self.partials
         outer, middle = Signal(2 * self.count_bits), Signal(self.count_bits + 1)

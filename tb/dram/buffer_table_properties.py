@@ -103,7 +103,7 @@ class BufferTableCheck(BufferTableTiming):
     ----------
     numbers : list of Signal or int
         The buffers that it follows: all.
-    known : Signal
+    is_mapped : Signal
         A bit for each of them that is mapped.
     buffer : list
         Address and dimensions of each, as in a mapping's payload.
@@ -117,14 +117,14 @@ class BufferTableCheck(BufferTableTiming):
         super().__init__(target)
         self.numbers = self._follows()
         count, shape = len(self.numbers), self.mapping.payload.shape()
-        self.known = Signal(count)
+        self.is_mapped = Signal(count)
         self.buffer = [Signal(shape, name=f"buffer_{n}") for n in range(count)]
         self.coming, self.wanted = Signal(shape), Signal(self.request.payload.shape())
         self.area = Signal(2 * len(self.coming.x))
         self.size = [Signal.like(self.area, name=f"size_{n}") for n in range(count)]
         self.asked = Signal(shape)  # the buffer of the request taken last
         self.asked_size = Signal.like(self.area)
-        self.asked_known = Signal()
+        self.asked_is_mapped = Signal()
         self.followed = Signal()  # it is one of those that are followed
 
     def _follows(self):
@@ -136,7 +136,7 @@ class BufferTableCheck(BufferTableTiming):
         m.d.comb += [
             Value.cast(self.asked).eq(Array(map(Value.cast, self.buffer))[number]),
             self.asked_size.eq(Array(self.size)[number]),
-            self.asked_known.eq(self.known.bit_select(number, 1)),
+            self.asked_is_mapped.eq(self.is_mapped.bit_select(number, 1)),
             self.followed.eq(1),
         ]
 
@@ -171,16 +171,16 @@ class BufferTableCheck(BufferTableTiming):
         for k, number in enumerate(self.numbers):
             with m.If(self.mapped & (coming.buffer == number)):
                 m.d.sync += [self.buffer[k].eq(coming), self.size[k].eq(self.area),
-                             self.known[k].eq(coming.valid & ~beyond)]
+                             self.is_mapped[k].eq(coming.valid & ~beyond)]
 
         # What has to become of a request for a buffer that is followed.
         self._look_up(m)
-        mine, size, known = self.asked, self.asked_size, self.asked_known
+        mine, size, is_mapped = self.asked, self.asked_size, self.asked_is_mapped
         leaves, refused = Signal(), Signal()
         m.d.comb += [leaves.eq(self.tile.valid & self.followed),
                      refused.eq(self.refusal.valid & self.followed)]
         code, reasons = Signal(3), (
-            (~known, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
+            (~is_mapped, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
             ((wanted.words == 0) | (wanted.count == 0), Refusal.EMPTY),
             ((wanted.destination == Destination.CAM)
              & (size > (1 << len(mine.x))), Refusal.SNOOP),
@@ -336,14 +336,14 @@ class BufferTableProof(_Inside, BufferTableCheck):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         table, old, mine = self._target, self.age > 1, self.asked
-        known = self.asked_known & self.followed
+        is_mapped = self.asked_is_mapped & self.followed
 
-        def same(entry, buffer, size):
-            return ((entry.address == buffer.address) & (entry.x == buffer.x)
-                    & (entry.y == buffer.y) & (entry.size == size))
+        def same(descriptor, buffer, size):
+            return ((descriptor.address == buffer.address) & (descriptor.x == buffer.x)
+                    & (descriptor.y == buffer.y) & (descriptor.size == size))
 
         for number, valid, port, buffer, size in zip(
-                self.numbers, self.known, self._ports, self.buffer, self.size, strict=True):
+                self.numbers, self.is_mapped, self._ports, self.buffer, self.size, strict=True):
             m.d.comb += port.addr.eq(number)
             m.d.sync += [
                 Assert(valid == table.valid.bit_select(number, 1),
@@ -354,18 +354,20 @@ class BufferTableProof(_Inside, BufferTableCheck):
                        f"invariant: {buffer.as_value().name} in the device"),
             ]
             self._explain_size(m, valid, buffer, size)
-        coming, wanted, entry = self.coming, self.wanted, table.entry
+        coming, wanted, descriptor = self.coming, self.wanted, table.descriptor
         m.d.sync += [
             Assert(Value.cast(wanted) == Value.cast(table.wanted), "invariant: request"),
             Assert(Value.cast(coming) == Value.cast(table.coming), "invariant: mapping"),
-            Assert((self.age != 1) | self.maps | ~known
+            Assert((self.age != 1) | self.maps | ~is_mapped
                    | same(table.read.data, mine, self.asked_size),
                    "invariant: what was read"),
-            Assert(~old | self.maps | ~known | same(entry, mine, self.asked_size),
-                   "invariant: entry"),
-            Assert(~old | self.maps | ~self.followed | (table.known == known), "invariant: known"),
-            Assert(~old | ~self.maps | ((entry.address == coming.address)
-                                        & (entry.x == coming.x)), "invariant: mapping's entry"),
+            Assert(~old | self.maps | ~is_mapped | same(descriptor, mine, self.asked_size),
+                   "invariant: descriptor"),
+            Assert(~old | self.maps | ~self.followed | (table.is_mapped == is_mapped),
+                   "invariant: is_mapped"),
+            Assert(~old | ~self.maps | ((descriptor.address == coming.address)
+                                        & (descriptor.x == coming.x)),
+                   "invariant: mapping's descriptor"),
             Assert(~old | (table.factor == Mux(self.maps, coming.y,
                                                Mux(wanted.indexed, 0, wanted.y))),
                    "invariant: factor"),

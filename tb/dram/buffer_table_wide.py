@@ -56,7 +56,7 @@ class BufferTableWideProof(BufferTableProof):
         m.d.comb += [
             self.asked.eq(self.buffer[0]),
             self.asked_size.eq(self.size[0]),
-            self.asked_known.eq(self.known),
+            self.asked_is_mapped.eq(self.is_mapped),
             self.followed.eq(self.wanted.buffer == self.chosen),
         ]
         if self._chosen is None:
@@ -88,13 +88,13 @@ class BufferTableWideProof(BufferTableProof):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         table = self._target
-        operands, parts = Cat(table.entry.x, table.factor), Cat(table.partials)
+        operands, parts = Cat(table.descriptor.x, table.factor), Cat(table.partials)
         now, before, parts_before = (Signal(len(value), name=name) for name, value in (
             ("now", operands), ("before", operands), ("parts_before", parts)))
         m.d.sync += [
             now.eq(operands), before.eq(now), parts_before.eq(parts),
             Assume((now != before) | (parts == parts_before), "a product of the same changes"),
-            Assume((now[len(table.entry.x):] != 0) | (parts == 0), "a multiple of 0"),
+            Assume((now[len(table.descriptor.x):] != 0) | (parts == 0), "a multiple of 0"),
             Assert(~self.mapped | (now == Cat(self.coming.x, self.coming.y)),
                    "a buffer's size is the product of other numbers"),
             Assert(~self.tile.valid | ~self.followed | self.tile.payload.indexed
