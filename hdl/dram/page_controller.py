@@ -86,7 +86,7 @@ class PageController(wiring.Component):
         self.is_open = Signal(part.banks)
         self.rows = Array(Signal(range(part.rows), name=f"row_{bank}")
                           for bank in range(part.banks))
-        self.known, self.hit, self.opened = Signal(), Signal(), Signal()  # of the request
+        self.compared, self.hit, self.opened = Signal(), Signal(), Signal()  # of the request
         self.prea_legal, self.ref_legal = Signal(init=1), Signal(init=1)
 
     @cached_property
@@ -124,11 +124,11 @@ class PageController(wiring.Component):
 
         # -- the request's row against the open one ----------------------------------------------
         is_open, rows = self.is_open, self.rows
-        known, hit, opened = self.known, self.hit, self.opened
+        compared, hit, opened = self.compared, self.hit, self.opened
         looks = Signal()
-        m.d.comb += looks.eq(self.sink.valid & ~known)
+        m.d.comb += looks.eq(self.sink.valid & ~compared)
         with m.If(looks):
-            m.d.sync += [known.eq(1), opened.eq(is_open.bit_select(request.bank, 1)),
+            m.d.sync += [compared.eq(1), opened.eq(is_open.bit_select(request.bank, 1)),
                          hit.eq(rows[request.bank] == request.row)]
 
         # -- what is next, and whether it is legal -----------------------------------------------
@@ -139,7 +139,7 @@ class PageController(wiring.Component):
         do = {name: Signal(name=f"do_{name}") for name in ("act", "pre", "cas", "prea", "ref")}
         works = Signal()
         m.d.comb += [
-            works.eq(known & ~refresh),
+            works.eq(compared & ~refresh),
             do["cas"].eq(works & opened & hit & Mux(request.write, legal["write"], legal["read"])),
             do["pre"].eq(works & opened & ~hit & legal["pre"]),
             do["act"].eq(works & ~opened & legal["act"]),
@@ -153,9 +153,9 @@ class PageController(wiring.Component):
         with m.If(do["pre"]):
             m.d.sync += [opened.eq(0), begun.eq(1)]
         with m.If(do["cas"]):
-            m.d.sync += [known.eq(0), begun.eq(0)]
+            m.d.sync += [compared.eq(0), begun.eq(0)]
         with m.If(refresh):
-            m.d.sync += [known.eq(0), refreshing.eq(~do["ref"])]
+            m.d.sync += [compared.eq(0), refreshing.eq(~do["ref"])]
         shut = do["pre"] | (do["cas"] & self.close)
         for bank in range(banks):
             mine = request.bank == bank

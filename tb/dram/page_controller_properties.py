@@ -116,10 +116,10 @@ class PageProof(PageCheck):
             Assert(target.ref_legal == ref, "invariant: all banks are closed for long enough"),
             Assert(~is_open.any() | c["rfc"].ready, "invariant: open banks are refreshed"),
             Assert(self.timing.opened == is_open, "invariant: open banks"),
-            Assert(~target.known | self.waits, "invariant: a request that is known waits"),
-            Assert(~target.known | (target.opened == is_open.bit_select(request.bank, 1)),
+            Assert(~target.compared | self.waits, "invariant: a compared request waits"),
+            Assert(~target.compared | (target.opened == is_open.bit_select(request.bank, 1)),
                    "invariant: its bank"),
-            Assert(~(target.known & target.opened) | (target.hit == (asked == request.row)),
+            Assert(~(target.compared & target.opened) | (target.hit == (asked == request.row)),
                    "invariant: its row"),
         ]
         for bank, row in enumerate(self.rows):
