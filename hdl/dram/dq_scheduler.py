@@ -93,7 +93,7 @@ class DqScheduler(wiring.Component):
         Cycles from a descriptor's lookup to the first beat on the bus.
     line : list of Signal
         ``line[n]`` is looked up in ``n`` cycles.
-    found : Signal
+    fetching : Signal
         Whether a descriptor was looked up in the cycle before, and for which direction.
     moving, write, beat : Signal
         Whether, in which direction and which beat of the burst looked up last is taken apart.
@@ -134,7 +134,7 @@ class DqScheduler(wiring.Component):
         # the state; a proof has to speak of it
         waiting = data.StructLayout({"valid": 1, "command": IssueLayout(banks=part.banks)})
         self.line = [Signal(waiting, name=f"line_{n}") for n in range(part.nCAS - lead)]
-        self.found = Signal(data.StructLayout({"valid": 1, "write": 1}))
+        self.fetching = Signal(data.StructLayout({"valid": 1, "write": 1}))
         self.moving, self.write, self.beat = Signal(), Signal(), Signal(range(BEATS))
         stage = data.StructLayout({"read": 1, "write": 1, "beat": FetchLayout})
         self.stages = [Signal(stage, name=f"stage_{n}") for n in range(fetch_latency + 2)]
@@ -165,13 +165,14 @@ class DqScheduler(wiring.Component):
 
         # A memory's output is late in its cycle: the descriptor goes from there to a register,
         # and stays for four cycles, one a beat.
-        first, found = line[0], Signal(Descriptor)
+        first, descriptor = line[0], Signal(Descriptor)
         m.d.comb += [look.addr.eq(Cat(first.command.slot, first.command.bank)),
                      look.en.eq(first.valid)]
-        m.d.sync += [self.found.valid.eq(first.valid), self.found.write.eq(first.command.write)]
-        with m.If(self.found.valid):
-            m.d.sync += [found.eq(look.data), self.moving.eq(1), self.beat.eq(0),
-                         self.write.eq(self.found.write)]
+        m.d.sync += [self.fetching.valid.eq(first.valid),
+                     self.fetching.write.eq(first.command.write)]
+        with m.If(self.fetching.valid):
+            m.d.sync += [descriptor.eq(look.data), self.moving.eq(1), self.beat.eq(0),
+                         self.write.eq(self.fetching.write)]
         with m.Else():
             m.d.sync += self.beat.eq(self.beat + 1)
             with m.If(self.beat == BEATS - 1):
@@ -181,11 +182,11 @@ class DqScheduler(wiring.Component):
         m.d.sync += [
             stages[0].read.eq(self.moving & ~self.write),
             stages[0].write.eq(self.moving & self.write),
-            stages[0].beat.enable.eq(found.mask.word_select(self.beat, BEAT_WORDS)),
-            stages[0].beat.targets.eq(Value.cast(found.targets).word_select(
+            stages[0].beat.enable.eq(descriptor.mask.word_select(self.beat, BEAT_WORDS)),
+            stages[0].beat.targets.eq(Value.cast(descriptor.targets).word_select(
                 self.beat, BEAT_WORDS * TARGET_BITS)),
-            stages[0].beat.destination.eq(found.destination),
-            stages[0].beat.transform.eq(found.transform),
+            stages[0].beat.destination.eq(descriptor.destination),
+            stages[0].beat.transform.eq(descriptor.transform),
         ]
         for later, stage in pairwise(stages):
             m.d.sync += stage.eq(later)

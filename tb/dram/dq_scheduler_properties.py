@@ -140,8 +140,8 @@ class DqSchedulerProof(DqSchedulerCheck):
         for direction, commands in ((False, reads), (True, writes)):
             at = looked[direction]
             m.d.sync += Assert(
-                (target.found.valid & (target.found.write == direction)) == commands[at],
-                "invariant: found")
+                (target.fetching.valid & (target.fetching.write == direction)) == commands[at],
+                "invariant: fetching")
             m.d.sync += Assert((target.moving & (target.write == direction))
                                == self.during(commands, at + 1), "invariant: moving")
             for beat in range(BEATS):
