@@ -135,8 +135,8 @@ class AxiPort(wiring.Component):
     write, identity, response, left, after_read : Signal
         Of the burst under way: its direction, identifier and answer, the transfers after the next
         one; and whether the last burst was a read.
-    found, found_last : Signal
-        A transfer has been looked up for R; it is the last.
+    fetched, fetched_last : Signal
+        A transfer has been fetched for R; it is the last.
     """
 
     def __init__(self, *, words=1 << ADDRESS_BITS, id_width=4):
@@ -158,8 +158,8 @@ class AxiPort(wiring.Component):
         })
         self.state = {name: Signal(name=f"in_{name.lower().replace('-', '_')}")
                       for name in _STATES}
-        self.write, self.after_read, self.found, self.found_last = (
-            Signal(name=name) for name in ("write", "after_read", "found", "found_last"))
+        self.write, self.after_read, self.fetched, self.fetched_last = (
+            Signal(name=name) for name in ("write", "after_read", "fetched", "fetched_last"))
         self.identity, self.response = Signal(id_width), Signal(AxiResponse)
         self.left = Signal(range(MOST_TRANSFERS))
 
@@ -234,8 +234,8 @@ class AxiPort(wiring.Component):
                                              for word in range(BEAT_WORDS)))
         with m.If(advance):
             m.d.sync += [
-                self.found.eq(issue), self.found_last.eq(self.left == 0),
-                r.valid.eq(self.found), r.last.eq(self.found_last),
+                self.fetched.eq(issue), self.fetched_last.eq(self.left == 0),
+                r.valid.eq(self.fetched), r.last.eq(self.fetched_last),
                 r.data.eq(Mux(self.response == AxiResponse.OKAY, look.data, 0)),
             ]
 

@@ -169,7 +169,7 @@ class AxiPortProof(AxiRules):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         port, busy, write, left = self._port, self.busy, self.write, self.left
-        at, found, shown = port.state, port.found, self.of("r", "valid")
+        at, fetched, shown = port.state, port.fetched, self.of("r", "valid")
         outside = at["MAP"] | at["IDLE"] | at["TAKE-READ"] | at["TAKE-WRITE"]
         sending = at["SEND"] | at["DRAIN"]
         facts = {
@@ -183,13 +183,13 @@ class AxiPortProof(AxiRules):
             "decoding": ~at["DECODE"] | (~self.complete & ~self.astray & (left == port.left)),
             "answering": ~at["ANSWER"] | write,
             "reading": ~(at["SETTLE"] | sending) | ~write,
-            "the line to R is empty": sending | ~(found | shown),
+            "the line to R is empty": sending | ~(fetched | shown),
             "before the first": ~(at["ASK"] | at["WAIT"] | at["SETTLE"]) | write
             | (left == port.left),
-            "sending": ~at["SEND"] | ((left == port.left + found + shown)
-                                      & ~(found & port.found_last)),
-            "draining": ~at["DRAIN"] | ((left + 1 == found + shown)
-                                        & (~found | port.found_last)),
+            "sending": ~at["SEND"] | ((left == port.left + fetched + shown)
+                                      & ~(fetched & port.fetched_last)),
+            "draining": ~at["DRAIN"] | ((left + 1 == fetched + shown)
+                                        & (~fetched | port.fetched_last)),
             "astray": ~self.astray | outside | (
                 (port.response == AxiResponse.SLVERR) & (at["COLLECT"] | at["ANSWER"])),
             "the answer": port.response != _EXOKAY,
