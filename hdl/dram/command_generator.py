@@ -100,12 +100,12 @@ class CommandGenerator(wiring.Component):
 
         # -- first stage: what comes next? -----------------------------------------------------
         held, held_valid = Signal(BurstLayout), self.held_valid
-        known, move = Signal(), Signal()
+        next_known, move = Signal(), Signal()
         bank, row, _ = self._place(held.address)
         next_bank, next_row, _ = self._place(self.bursts.payload.address)
         m.d.comb += [
-            known.eq(held_valid & (held.last | self.bursts.valid)),
-            self.bursts.ready.eq(~held_valid | (known & move)),
+            next_known.eq(held_valid & (held.last | self.bursts.valid)),
+            self.bursts.ready.eq(~held_valid | (next_known & move)),
         ]
         with m.If(self.bursts.ready):
             m.d.sync += held_valid.eq(self.bursts.valid)
@@ -127,7 +127,7 @@ class CommandGenerator(wiring.Component):
         ]
         with m.If(move):
             m.d.sync += [
-                work_valid.eq(known), work.eq(held), mine.eq(held_bank), leaves.eq(going),
+                work_valid.eq(next_known), work.eq(held), mine.eq(held_bank), leaves.eq(going),
                 reach.eq(Mux(going, Mux(held.indexed, ~held_bank, siblings), 0)),
             ]
 

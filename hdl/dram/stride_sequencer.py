@@ -125,9 +125,9 @@ class StrideSequencer(wiring.Component):
         with m.Elif(self.bursts.valid & self.bursts.ready & self.bursts.payload.last):
             m.d.sync += self.busy.eq(0)
 
-        known = self._constants(m, tile)
-        self._walk(m, tile, known, advance)
-        self._lanes(m, tile, known, advance)
+        constants = self._constants(m, tile)
+        self._walk(m, tile, constants, advance)
+        self._lanes(m, tile, constants, advance)
 
         return m
 
@@ -208,7 +208,7 @@ class StrideSequencer(wiring.Component):
             step=register("step", TARGET_BITS, burst_lines + BURST_WORDS),
             step_wrap=register("step_wrap", TARGET_BITS, burst_lines + next_line))
 
-    def _walk(self, m, tile, known, advance):
+    def _walk(self, m, tile, constants, advance):
         """One burst in each cycle: its address, and where in its line it lies.
 
         ``end`` and ``next`` are the lanes, possibly far beyond the burst, in which its line ends
@@ -225,22 +225,22 @@ class StrideSequencer(wiring.Component):
             whole.eq(Mux(near, 1, at.next[4:])),
             before.eq(Cat(at.next[:4], near, near)),
             at.last.eq(at.last_line & ~more),
-            wraps.eq(at.phase >= known.wraps),
+            wraps.eq(at.phase >= constants.wraps),
         ]
 
         with m.If(self.taken):
             m.d.sync += [
-                at.valid.eq(1), at.address.eq(tile.address[4:]), at.end.eq(known.length),
+                at.valid.eq(1), at.address.eq(tile.address[4:]), at.end.eq(constants.length),
                 at.next.eq(tile.period + tile.address[:4]), at.low.eq(tile.address[:4]),
-                at.phase.eq(known.phase), at.wrapped.eq(0), at.anchor.eq(1),
+                at.phase.eq(constants.phase), at.wrapped.eq(0), at.anchor.eq(1),
                 at.before.eq(tile.address[:4]), left.eq(tile.count - 1),
-                at.last_line.eq(known.narrow | (tile.count == 1)),
+                at.last_line.eq(constants.narrow | (tile.count == 1)),
             ]
         with m.Elif(advance & at.valid):
             m.d.sync += [
                 at.valid.eq(~at.last), at.address.eq(at.address + Mux(more, 1, whole)),
-                at.phase.eq(Mux(wraps, at.phase - known.wraps, at.phase + known.advances)),
-                at.wrapped.eq(wraps & known.narrow), at.anchor.eq(~more), at.before.eq(before),
+                at.phase.eq(Mux(wraps, at.phase - constants.wraps, at.phase + constants.advances)),
+                at.wrapped.eq(wraps & constants.narrow), at.anchor.eq(~more), at.before.eq(before),
             ]
             with m.If(more):
                 m.d.sync += [at.end.eq(at.end - BURST_WORDS), at.next.eq(at.next - BURST_WORDS),
@@ -250,7 +250,7 @@ class StrideSequencer(wiring.Component):
                              at.low.eq(Mux(near, 0, at.next[:4])), left.eq(left - 1),
                              at.last_line.eq(left == 1)]
 
-    def _lanes(self, m, tile, known, advance):
+    def _lanes(self, m, tile, constants, advance):
         """Masks and targets, after the walk: five registers, one each for
 
         which words, and target of lane 0; lines that begin before each lane; two for the first lane
@@ -267,17 +267,18 @@ class StrideSequencer(wiring.Component):
         words = [(far_end | ~_reaches(lane, at.end)) & _reaches(lane, at.low)
                  | ~far_next & _reaches(lane, at.next) & ~at.last_line for lane in lanes]
         pattern, window = Signal(BURST_WORDS), Signal(BURST_WORDS)
-        m.d.comb += [pattern.eq(known.pattern >> at.phase), window.eq(known.begins >> at.phase)]
+        m.d.comb += [pattern.eq(constants.pattern >> at.phase),
+                     window.eq(constants.begins >> at.phase)]
         with m.If(advance):
             m.d.sync += [
                 mask.eq(Cat(words) & pattern),
-                begins.eq(Mux(known.narrow, window,
+                begins.eq(Mux(constants.narrow, window,
                               Cat(~far_next & (at.next[:4] == lane) for lane in lanes))),
             ]
             with m.If(at.anchor):
                 m.d.sync += [placed.eq(line - at.before)]
             with m.Else():
-                m.d.sync += placed.eq(placed + Mux(at.wrapped, known.step_wrap, known.step))
+                m.d.sync += placed.eq(placed + Mux(at.wrapped, constants.step_wrap, constants.step))
             with m.If(at.valid & at.anchor):
                 m.d.sync += line.eq(line + tile.pitch)
         with m.If(self.tile.ready):
@@ -309,11 +310,11 @@ class StrideSequencer(wiring.Component):
                 ones = before[number][:2]
                 m.d.sync += [
                     low[number].eq(first[number] + Mux(
-                        ones[1], Mux(ones[0], known.ahead[3], known.ahead[2]),
-                        Mux(ones[0], known.ahead[1], known.ahead[0]))),
+                        ones[1], Mux(ones[0], constants.ahead[3], constants.ahead[2]),
+                        Mux(ones[0], constants.ahead[1], constants.ahead[0]))),
                     digit[number].eq(before[number][2:]),
-                    high[number].eq(low[number]
-                                    + (_times(known.extra, known.triple, digit[number]) << 2)),
+                    high[number].eq(low[number] + (_times(constants.extra, constants.triple,
+                                                          digit[number]) << 2)),
                 ]
             for earlier, later in itertools.pairwise(passed):
                 m.d.sync += [later[lane].eq(earlier[lane]) for lane in inside]
@@ -325,9 +326,9 @@ class StrideSequencer(wiring.Component):
                 if not place:
                     m.d.sync += out.targets[lane].eq(head)
                     continue
-                chosen = known.column[place, 0]
+                chosen = constants.column[place, 0]
                 for lines in range(1, place + 1):
-                    chosen = Mux(passed[-1][lane] == lines, known.column[place, lines], chosen)
+                    chosen = Mux(passed[-1][lane] == lines, constants.column[place, lines], chosen)
                 m.d.sync += out.targets[lane].eq(head + chosen)
 
         # The rest moves along.
