@@ -13,12 +13,12 @@ from cyclebound.golden.dram.data_harness import has_word, indexes_of, mixed, sig
 from cyclebound.golden.dram.request import TARGET_BITS, Destination, Refusal
 from cyclebound.golden.dram.snoop_cam import Load
 
-__all__ = ["DramDataModel", "Entry", "Lane", "Result"]
+__all__ = ["DataRequest", "DramDataModel", "Lane", "Result"]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A request, and what its words and indexes are: see the harness' ``EntryLayout``."""
+class DataRequest:
+    """A request, and what its words and indexes are: see the harness' ``DataRequestLayout``."""
 
     request: BufferRequest
     seed: int = 0
@@ -75,10 +75,11 @@ class DramDataModel:
         """Load a lane of the CAM: index, data, and whether it is armed."""
         self.lanes[load.lane] = Lane(load.index, load.data, load.armed)
 
-    def carry_out(self, entry: Entry) -> Result:
+    def carry_out(self, data_request: DataRequest) -> Result:
         """One request, from its first word to its last."""
-        request = entry.request
-        indexes = indexes_of(entry.seed, entry.span, entry.length if request.indexed else 0)
+        request = data_request.request
+        indexes = indexes_of(data_request.seed, data_request.span,
+                             data_request.length if request.indexed else 0)
         refusal, addresses, targets = words_moved(
             self.buffers.get(request.buffer), request, indexes,
             (request.base + np.arange(len(indexes), dtype=np.int64)) % (1 << TARGET_BITS))
@@ -89,8 +90,8 @@ class DramDataModel:
             if snoopy:
                 self._capture(targets, words)
             return Result(refusal, len(words), signature(words, targets))
-        words = mixed(entry.seed, targets)
-        there = has_word(words) if entry.holes else np.ones(len(words), dtype=bool)
+        words = mixed(data_request.seed, targets)
+        there = has_word(words) if data_request.holes else np.ones(len(words), dtype=bool)
         if snoopy:
             words, there = self._held(targets)
         # of equal places, the last one stays

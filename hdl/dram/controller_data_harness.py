@@ -39,12 +39,12 @@ from cyclebound.hdl.dram.stand_in import DramStandIn
 from cyclebound.hdl.harness.checker_slot import CheckerSlot
 from cyclebound.hdl.interfaces import Strobe
 
-__all__ = ["DramDataHarness", "EntryLayout"]
+__all__ = ["DataRequestLayout", "DramDataHarness"]
 
 _SUM_BITS = 64
 
 
-class EntryLayout(data.StructLayout):
+class DataRequestLayout(data.StructLayout):
     """A request, and what its words and indexes are.
 
     ``seed`` of both; ``holes``: the chip does not have every word. An indexed request has
@@ -92,8 +92,8 @@ class DramDataHarness(wiring.Component):
         Map a buffer; ``mapped`` counts those that are in force, and ``mapping_refusal`` is the
         last one's.
     put : In(1)
-        Keep ``entry`` as request ``slot`` of the batch.
-    slot, entry : In(6), In(EntryLayout)
+        Keep ``data_request`` as request ``slot`` of the batch.
+    slot, data_request : In(6), In(DataRequestLayout)
         See ``put``. ``result`` is that of the slot in the cycle before.
     start : In(1)
         Carry out the first ``requests``.
@@ -117,7 +117,7 @@ class DramDataHarness(wiring.Component):
         self.stand_in = DramStandIn(part=part, window_bits=window_bits)
         super().__init__({
             "mapping": In(Strobe(Mapping)), "mapped": Out(16), "mapping_refusal": Out(3),
-            "put": In(1), "slot": In(range(BATCH)), "entry": In(EntryLayout()),
+            "put": In(1), "slot": In(range(BATCH)), "data_request": In(DataRequestLayout()),
             "start": In(1), "requests": In(range(BATCH + 1)),
             "clear": In(1),
             "load": In(Strobe(LoadLayout(lanes=LANES, index_width=TARGET_BITS))),
@@ -133,7 +133,7 @@ class DramDataHarness(wiring.Component):
         m.submodules.stand_in = stand_in = self.stand_in
         m.submodules.cam = cam = SnoopCam(lanes=LANES, index_width=TARGET_BITS)
         m.submodules.slot = slot = CheckerSlot(count=len(DATA_FAULTS))
-        m.submodules.entries = entries = Memory(shape=EntryLayout(), depth=BATCH, init=[])
+        m.submodules.batch = batch = Memory(shape=DataRequestLayout(), depth=BATCH, init=[])
         wiring.connect(m, controller.dq_out, stand_in.dq_out)
         m.d.comb += [
             stand_in.command.eq(controller.command), controller.dq_in.eq(stand_in.dq_in),
@@ -144,12 +144,13 @@ class DramDataHarness(wiring.Component):
         with m.If(controller.mapped):
             m.d.sync += [self.mapped.eq(self.mapped + 1),
                          self.mapping_refusal.eq(controller.mapping_refusal)]
-        write = entries.write_port()
-        m.d.comb += [write.en.eq(self.put), write.addr.eq(self.slot), write.data.eq(self.entry)]
+        write = batch.write_port()
+        m.d.comb += [write.en.eq(self.put), write.addr.eq(self.slot),
+                     write.data.eq(self.data_request)]
 
         # -- requests: offered, started, completed ---------------------------------------------
         count, offered, completed = (Signal(range(BATCH + 1)) for _ in range(3))
-        current = Signal(EntryLayout())  # the one started last
+        current = Signal(DataRequestLayout())  # the one started last
         under_way = Signal(2)  # one starts before the completion of the one before
         over = controller.completion.valid
         with m.If(self.start):
@@ -158,9 +159,9 @@ class DramDataHarness(wiring.Component):
             with m.If(controller.request.valid & controller.request.ready):
                 m.d.sync += offered.eq(offered + 1)
             m.d.sync += completed.eq(completed + over)
-        waiting = entries.read_port(domain="comb")
-        started = entries.read_port(domain="comb")
-        moving = entries.read_port(domain="comb")
+        waiting = batch.read_port(domain="comb")
+        started = batch.read_port(domain="comb")
+        moving = batch.read_port(domain="comb")
         m.d.comb += [
             waiting.addr.eq(offered), controller.request.payload.eq(waiting.data.request),
             controller.request.valid.eq(offered != count),

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import asdict
 
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
-from cyclebound.golden.dram.controller_data import DramDataModel, Entry, Result
+from cyclebound.golden.dram.controller_data import DataRequest, DramDataModel, Result
 from cyclebound.golden.dram.data_harness import BATCH, DATA_FAULTS, LANES, WINDOW_BITS
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
@@ -79,31 +79,32 @@ class Data:
             self.model.load(load)
         await self.bench.step(0)
 
-    async def run(self, entries: list[Entry]) -> None:
+    async def run(self, batch: list[DataRequest]) -> None:
         """Carry out a batch, and compare what became of it."""
         bench, inputs = self.bench, self.bench.inputs
-        for slot, entry in enumerate(entries):
-            values = {"put": 1, "slot": slot, **{f"entry.{name}": int(getattr(entry, name)) for
-                                                 name in ("seed", "holes", "span", "length")}}
-            values |= {f"entry.request.{name}": int(value)
-                       for name, value in asdict(entry.request).items()}
+        for slot, data_request in enumerate(batch):
+            values = {"put": 1, "slot": slot}
+            values |= {f"data_request.{name}": int(getattr(data_request, name))
+                       for name in ("seed", "holes", "span", "length")}
+            values |= {f"data_request.request.{name}": int(value)
+                       for name, value in asdict(data_request.request).items()}
             await bench.step(inputs.pack(values))
-        await bench.step(inputs.pack({"start": 1, "requests": len(entries)}))
+        await bench.step(inputs.pack({"start": 1, "requests": len(batch)}))
         bench.drive(0)
-        expected = [self.model.carry_out(entry) for entry in entries]
+        expected = [self.model.carry_out(data_request) for data_request in batch]
         await bench.wait(2)
         failed = bench.outputs["failed"].of(await bench.run_until("done", poll=1_000))
         faults = [name for bit, name in enumerate(DATA_FAULTS) if failed >> bit & 1]
         assert not faults, f"the harness found: {', '.join(faults)}"
         fields = [bench.outputs[f"result.{name}"] for name in ("refusal", "words", "sum")]
         await bench.step(inputs["slot"].to(0))
-        for slot, (entry, wanted) in enumerate(zip(entries, expected, strict=True)):
+        for slot, (data_request, wanted) in enumerate(zip(batch, expected, strict=True)):
             seen = await bench.step(inputs["slot"].to(slot + 1))
             refusal, words, total = (field.of(seen) for field in fields)
             got = Result(Refusal(refusal), words, total)
-            assert got == wanted, f"{entry}: {got}, expected {wanted}"
+            assert got == wanted, f"{data_request}: {got}, expected {wanted}"
             bench.compared += 1
-            self._count(entry, wanted)
+            self._count(data_request, wanted)
 
     async def lanes(self) -> None:
         """Compare what all lanes hold."""
@@ -118,8 +119,8 @@ class Data:
                 assert got == (lane.data, lane.hit), f"lane {number - _CAM_READ}: {got}, {lane}"
                 self.counts["hits"] += lane.hit
 
-    def _count(self, entry: Entry, result: Result) -> None:
-        request, counts = entry.request, self.counts
+    def _count(self, data_request: DataRequest, result: Result) -> None:
+        request, counts = data_request.request, self.counts
         counts[f"refused {int(result.refusal)}"] += 1
         if result.refusal in (Refusal.NONE, Refusal.INDEX):
             kind = "indexed" if request.indexed else (
@@ -132,7 +133,7 @@ class Data:
         rng = self.bench.rng
         await self.map(Mapping(_WHOLE, 0, 4096, _WINDOW // 4096))
         for first in range(0, _WINDOW // 4096, 8):
-            await self.run([Entry(BufferRequest(
+            await self.run([DataRequest(BufferRequest(
                 _WHOLE, 0, first + line, 4096, 1, write=write, base=rng.randrange(1 << 19),
                 pitch=0), rng.getrandbits(WORD_BITS)) for line in range(8)])
 
@@ -153,7 +154,7 @@ class Traffic:
         address = rng.choice((0, room, rng.randint(0, room), rng.randint(0, room), room + 1))
         return Mapping(rng.randrange(_BUFFERS), address, x, y, rng.random() > 0.05)
 
-    def entry(self) -> Entry:
+    def data_request(self) -> DataRequest:
         """A request: a few words more often than thousands, mostly inside its buffer."""
         rng, buffers = self.rng, self.data.model.buffers
         buffer = rng.choice([number for number in buffers if number != _WHOLE] or [0])
@@ -170,7 +171,7 @@ class Traffic:
             request = BufferRequest(buffer, indexed=True, base=rng.randint(0, _TARGETS),
                                     destination=rng.choice((Destination.SCRATCHPAD,
                                                             Destination.REGISTERS)), **common)
-            return Entry(request, seed, rng.random() < 0.3, span, length)
+            return DataRequest(request, seed, rng.random() < 0.3, span, length)
         most = rng.choice((1, 20, 100, 100, 600, 600, 4000))
         x = rng.choice((0, rng.randrange(mapping.x)))
         words = min(mapping.x - x, rng.randint(1, most))
@@ -181,14 +182,15 @@ class Traffic:
                                        (words, mapping.y - y + 1)))
         pitch = words if rng.random() < 0.5 else words + rng.randrange(50)
         base = y * mapping.x + x if destination == Destination.CAM else rng.randint(0, _TARGETS)
-        return Entry(BufferRequest(buffer, x, y, words, count, False, destination=destination,
+        return DataRequest(BufferRequest(buffer, x, y, words, count, False, destination=destination,
                                    base=base, pitch=pitch, **common), seed, rng.random() < 0.3)
 
-    def loads(self, entries: list[Entry]) -> list[Load]:
+    def loads(self, batch: list[DataRequest]) -> list[Load]:
         """Lanes that wait for words of the batch's snoopy requests, and some that wait in vain."""
         rng = self.rng
-        snoopy = [entry.request for entry in entries if not entry.request.indexed
-                  and entry.request.destination == Destination.CAM and entry.request.words]
+        requests = [data_request.request for data_request in batch]
+        snoopy = [request for request in requests if not request.indexed
+                  and request.destination == Destination.CAM and request.words]
         loads = []
         for lane in rng.sample(range(LANES), rng.randint(LANES // 2, LANES)):
             index = rng.randint(0, _TARGETS)
@@ -211,10 +213,10 @@ async def mixed_traffic(bench: Bench, requests: int) -> Data:
         await data.map(traffic.mapping())
     left = requests
     while left:
-        entries = [traffic.entry() for _ in range(min(left, BATCH))]
-        left -= len(entries)
-        await data.load(traffic.loads(entries))
-        await data.run(entries)
+        batch = [traffic.data_request() for _ in range(min(left, BATCH))]
+        left -= len(batch)
+        await data.load(traffic.loads(batch))
+        await data.run(batch)
         await data.lanes()
         await data.map(traffic.mapping())
     await data.whole(write=False)

@@ -18,7 +18,7 @@ from cyclebound.golden.dram.controller import (
     bursts_moved,
     words_moved,
 )
-from cyclebound.golden.dram.controller_data import DramDataModel, Entry, Result
+from cyclebound.golden.dram.controller_data import DataRequest, DramDataModel, Result
 from cyclebound.golden.dram.data_harness import (
     LANES,
     has_word,
@@ -235,7 +235,7 @@ def test_data_model_by_hand():
     """Memory, CAM and holes, with two lanes for one index."""
     model = DramDataModel(window_bits=8, lanes=3)
     model.buffers[0] = Mapping(0, 250, 10, 2)  # its end wraps to the window's start
-    fill = Entry(BufferRequest(0, words=10, count=2, write=True, pitch=10), seed=5)
+    fill = DataRequest(BufferRequest(0, words=10, count=2, write=True, pitch=10), seed=5)
     assert model.carry_out(fill) == Result(Refusal.NONE)
     words = mixed(5, np.arange(20))
     assert model.memory[250:].tolist() == words[:6].tolist()
@@ -243,25 +243,25 @@ def test_data_model_by_hand():
     for lane, index, armed in ((0, 3, True), (1, 3, True), (2, 4, False)):
         model.load(Load(lane, index, 100 + lane, armed))
     snoop = BufferRequest(0, words=5, destination=Destination.CAM)
-    assert model.carry_out(Entry(snoop)) == Result(Refusal.NONE, 5, signature(
+    assert model.carry_out(DataRequest(snoop)) == Result(Refusal.NONE, 5, signature(
         words[:5], np.arange(5)))
     assert [(lane.data, lane.hit) for lane in model.lanes] == [
         (int(words[3]), True), (int(words[3]), True), (102, False)]
     model.lanes[0].data = 99
     back = dataclasses.replace(snoop, x=5, base=0, write=True)
-    model.carry_out(Entry(back))  # index 3 is column 8: only this word is there
+    model.carry_out(DataRequest(back))  # index 3 is column 8: only this word is there
     assert model.memory[[1, 2, 3]].tolist() == [words[7], 99, words[9]]
-    holes = Entry(fill.request, seed=9, holes=True)
+    holes = DataRequest(fill.request, seed=9, holes=True)
     before = model.memory.copy()
     model.carry_out(holes)
     kept = ~has_word(mixed(9, np.arange(20)))
     places = (250 + np.arange(20)) % 256
     assert 0 < kept.sum() < 20
     assert (model.memory[places] == before[places]).tolist() == kept.tolist()
-    last = Entry(BufferRequest(0, indexed=True, write=True), seed=1, span=1, length=3)
+    last = DataRequest(BufferRequest(0, indexed=True, write=True), seed=1, span=1, length=3)
     model.carry_out(last)
     assert model.memory[250] == mixed(1, np.arange(3))[2]  # of equal places, the last one stays
-    assert model.carry_out(Entry(BufferRequest(7))) == Result(Refusal.UNMAPPED)
+    assert model.carry_out(DataRequest(BufferRequest(7))) == Result(Refusal.UNMAPPED)
 
 
 # Components
