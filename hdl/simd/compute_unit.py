@@ -472,10 +472,10 @@ class ComputeUnit(wiring.Component):
         """Words that pass every lane's items; of those that have one, the lowest warp's lowest lane
         answers."""
         machine, warps = self.machine, self.machine.warps
-        found = _either([registers.found[slot].as_value() for registers in self._lanes])
-        any_lane = Signal(len(found), name=f"found_{slot}")
+        matched = _either([registers.matched[slot].as_value() for registers in self._lanes])
+        any_lane = Signal(len(matched), name=f"matched_{slot}")
         lowest = Signal.like(self._lanes[0].lowest[slot].as_value(), name=f"lowest_{slot}")
-        m.d.comb += any_lane.eq(found)
+        m.d.comb += any_lane.eq(matched)
         for word in range(len(port.held.enable)):
             own, first = any_lane.word_select(word, warps), Const(0, ceil_log2(warps))
             for warp in reversed(range(warps)):

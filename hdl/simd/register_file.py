@@ -67,7 +67,7 @@ class LaneRegisters(wiring.Component):
         For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
-    snoop, active, found, lowest, before, own, held
+    snoop, active, matched, lowest, before, own, held
         For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
     """
 
@@ -81,7 +81,7 @@ class LaneRegisters(wiring.Component):
         def banked(shape):
             return data.ArrayLayout(data.ArrayLayout(shape, REGISTER_BANKS), SLOTS)
 
-        def each(shape):
+        def by_slot(shape):
             return data.ArrayLayout(shape, SLOTS)
 
         words = snooped_words(machine)
@@ -96,11 +96,11 @@ class LaneRegisters(wiring.Component):
             "moved": In(banked(data.StructLayout({"enable": 1, **place, "data": 32}))),
             "asked": In(banked(data.StructLayout(place))),
             "answer": Out(banked(unsigned(32))),
-            "snoop": In(each(SnoopLayout(machine=machine))),
-            "active": In(each(unsigned(machine.warps))), "found": Out(each(by_warp)),
-            "lowest": In(each(by_warp)), "before": In(each(unsigned(words))),
-            "own": Out(each(unsigned(words))),
-            "held": Out(each(data.ArrayLayout(unsigned(32), words))),
+            "snoop": In(by_slot(SnoopLayout(machine=machine))),
+            "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),
+            "lowest": In(by_slot(by_warp)), "before": In(by_slot(unsigned(words))),
+            "own": Out(by_slot(unsigned(words))),
+            "held": Out(by_slot(data.ArrayLayout(unsigned(32), words))),
         })
 
     def elaborate(self, platform):
@@ -117,7 +117,7 @@ class LaneRegisters(wiring.Component):
                 *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
                   ("snoop", "active", "lowest", "before")),
                 *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
-                  ("found", "own", "held")),
+                  ("matched", "own", "held")),
             ]
             found = [self._bank(m, number, bank, own, snoop) for bank in range(REGISTER_BANKS)]
             with m.If(slot == number):

@@ -28,12 +28,12 @@ class SnoopRegisters(wiring.Component):
     whose index is that of an enabled word matches it. An index of more bits matches none. While
     words pass that are loaded, every match takes its word, in that cycle. Otherwise the word that
     is wanted is the lowest match's, over all lanes: each lane says which of its warps match
-    (``found``), is told the lowest warp that has a match in any lane (``lowest``; any warp if none
-    has) and for which words a lower lane has it (``before``), and shows those that are its own
+    (``matched``), is told the lowest warp that has a match in any lane (``lowest``; any warp if
+    none has) and for which words a lower lane has it (``before``), and shows those that are its own
     (``own``, ``held``).
 
-    Latency: none from ``read`` to ``special``; ``found`` follows ``snoop`` by one cycle, the others
-    none after that.
+    Latency: none from ``read`` to ``special``; ``matched`` follows ``snoop`` by one cycle, the
+    others none after that.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SnoopRegisters(wiring.Component):
         Items that take part.
     snoop : In(SnoopLayout)
         Words that pass.
-    found : Out(n times warps)
+    matched : Out(n times warps)
         Which warps' items have which words.
     lowest : In(n times warp)
         The item that is chosen for each word is of this warp.
@@ -74,7 +74,7 @@ class SnoopRegisters(wiring.Component):
             "read": In(data.ArrayLayout(unsigned(warp), 2)),
             "special": Out(data.ArrayLayout(unsigned(32), 2)), "active": In(warps),
             "snoop": In(SnoopLayout(machine=machine)),
-            "found": Out(data.ArrayLayout(unsigned(warps), count)),
+            "matched": Out(data.ArrayLayout(unsigned(warps), count)),
             "lowest": In(data.ArrayLayout(unsigned(warp), count)),
             "before": In(count), "own": Out(count),
             "held": Out(data.ArrayLayout(unsigned(32), count)),
@@ -115,12 +115,12 @@ class SnoopRegisters(wiring.Component):
             one = Signal(self.count, name=f"one_{warp}")
             m.d.comb += one.eq(match << word)
             matches.append(one)
-        for word, found in enumerate(self.found):
-            m.d.sync += found.eq(Cat(one[word] for one in matches))
+        for word, matched in enumerate(self.matched):
+            m.d.sync += matched.eq(Cat(one[word] for one in matches))
 
         for word in range(self.count):
             warp = self.lowest[word] if warps > 1 else 0
-            chosen = self.found[word].bit_select(warp, 1)
+            chosen = self.matched[word].bit_select(warp, 1)
             m.d.comb += [
                 self.own[word].eq(chosen | self.before[word]),
                 self.held[word].eq(Mux(chosen & ~self.before[word], words[warp], 0)),

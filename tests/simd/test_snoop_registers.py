@@ -57,7 +57,7 @@ def play(dut, rounds=150):
             found = [[warp for warp in range(warps) if enable >> word & 1 and active >> warp & 1
                       and index[warp] == (first + word) % (LAST + 1)] for word in range(4)]
             for word, those in enumerate(found):
-                assert ctx.get(dut.found[word]) == sum(1 << warp for warp in those), "found"
+                assert ctx.get(dut.matched[word]) == sum(1 << warp for warp in those), "matched"
                 hits += bool(those)
                 ctx.set(dut.lowest[word], min(those, default=0))
                 for warp in those:
@@ -82,9 +82,9 @@ def test_items_take_and_give_the_words_of_their_indexes():
 
 
 @pytest.mark.parametrize(("says", "old", "new"), [
-    ("found", "self.active[warp] & snoop", "snoop"),
-    ("found", "~own[TARGET_BITS:].any()", "1"),
-    ("found", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
+    ("matched", "self.active[warp] & snoop", "snoop"),
+    ("matched", "~own[TARGET_BITS:].any()", "1"),
+    ("matched", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
     ("held", "match & snoop.load", "match"),
     ("held", "chosen & ~self.before[word]", "chosen"),
     ("held|data", "snoop.words[word]", "snoop.words[0]"),
