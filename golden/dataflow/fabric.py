@@ -48,7 +48,7 @@ class _Unit:
         self.ports = [frozenset(port for port, channel in settings.sends.items()
                                 if channel == number) for number in range(2)]
         self.waits = [set(ports) for ports in self.ports]
-        self.entry = {port: operand for operand, port in settings.takes.items()}
+        self.operand_of = {port: operand for operand, port in settings.takes.items()}
         self.sent = 0
 
     def shown(self) -> tuple[Token | None, ...]:
@@ -64,7 +64,7 @@ class _Unit:
     def accepts(self, port: int, token: Token) -> bool:
         if self.kind == Kind.SINK:
             return True
-        return port in self.entry and self.model.takes(self.entry[port], token[0])
+        return port in self.operand_of and self.model.takes(self.operand_of[port], token[0])
 
 
 def _model(kind: Kind, values: dict[str, int], depth: int):

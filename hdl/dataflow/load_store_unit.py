@@ -178,7 +178,7 @@ class LoadStoreUnit(wiring.Component):
             turn.requests.eq(self.done & ~self.sent if self.epochs else self.done),
             turn.take.eq(open_),
             leaves.eq(Mux(open_, turn.grant, 0)),
-            read_tid.addr.eq(turn.entry), read_word.addr.eq(turn.entry),
+            read_tid.addr.eq(turn.index), read_word.addr.eq(turn.index),
         ]
         for port in (self.result, self.enable):
             with m.If(open_):

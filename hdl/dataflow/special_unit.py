@@ -137,7 +137,7 @@ class SpecialUnit(wiring.Component):
             open_.eq(~self.result.valid | self.result.ready),
             turn.requests.eq(self.done & ~self.sent), turn.take.eq(open_),
             leaves.eq(Mux(open_, turn.grant, 0)),
-            read_tid.addr.eq(turn.entry), read_word.addr.eq(turn.entry),
+            read_tid.addr.eq(turn.index), read_word.addr.eq(turn.index),
         ]
         with m.If(open_):
             m.d.sync += [self.result.valid.eq(turn.requests.any()),

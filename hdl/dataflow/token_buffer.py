@@ -130,7 +130,7 @@ class TokenBuffer(wiring.Component):
         free = Signal()
         m.d.comb += free.eq(~self.fire.valid | self.fire.ready)
         m.submodules.turn = turn = self.turn
-        grant, entry = turn.grant, turn.entry
+        grant, entry = turn.grant, turn.index
         able = self.complete & ~self.sent if self.epochs else self.complete
         m.d.comb += [turn.requests.eq(able), turn.take.eq(free)]
         with m.If(free):

@@ -33,8 +33,8 @@ class Turn(wiring.Component):
         The winner, if there is one, is served in this cycle.
     grant : Out(depth)
         The winner, one-hot; it does not depend on ``take``.
-    entry : Out(range(depth))
-        The winner's number; undefined without a request.
+    index : Out(range(depth))
+        The winner, as a number; undefined without a request.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Turn(wiring.Component):
     def __init__(self, *, depth):
         self.depth = depth
         super().__init__({"requests": In(depth), "take": In(1), "grant": Out(depth),
-                          "entry": Out(range(depth))})
+                          "index": Out(range(depth))})
         self.beyond = Signal(depth)
 
     def elaborate(self, platform):
@@ -54,7 +54,7 @@ class Turn(wiring.Component):
         m.d.comb += [
             later.eq(self.requests & self.beyond),
             self.grant.eq(Mux(later.any(), _lowest(later), _lowest(self.requests))),
-            self.entry.eq(Mux(later.any(), leading_zeros(m, later[::-1])[0],
+            self.index.eq(Mux(later.any(), leading_zeros(m, later[::-1])[0],
                               leading_zeros(m, self.requests[::-1])[0])),
         ]
         with m.If(self.take & self.requests.any()):
