@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from cyclebound.golden.simd.isa import STACK_KINDS, Instruction
 from cyclebound.golden.simd.program import STACK_DEPTH
 
-__all__ = ["STATES", "Entry", "Flaw", "stacks_of", "successors"]
+__all__ = ["STATES", "Flaw", "StackEntry", "stacks_of", "successors"]
 
 STATES = 200_000
 
 
 @dataclass(frozen=True)
-class Entry:
+class StackEntry:
     """An entry: the mask that it restores (run, break, ret), and where execution goes on."""
 
     mask: str
     target: int
 
 
-Stack = tuple[Entry, ...]
+Stack = tuple[StackEntry, ...]
 
 
 class Flaw(ValueError):
@@ -55,9 +55,9 @@ def successors(index: int, instruction: Instruction, stack: Stack) -> Iterator[t
         yield target, stack
         yield following, stack
     elif name == "cpush":
-        yield following, _pushed(index, stack, Entry(STACK_KINDS[instruction.sub], target))
+        yield following, _pushed(index, stack, StackEntry(STACK_KINDS[instruction.sub], target))
     elif name in ("bra", "call"):
-        entry = Entry("run", target) if name == "bra" else Entry("ret", following)
+        entry = StackEntry("run", target) if name == "bra" else StackEntry("ret", following)
         yield (following if name == "bra" else target), _pushed(index, stack, entry)
         yield entry.target, stack  # no lane is left: it is popped at once
         yield from popped
@@ -73,7 +73,7 @@ def successors(index: int, instruction: Instruction, stack: Stack) -> Iterator[t
             yield from popped
 
 
-def _pushed(index: int, stack: Stack, entry: Entry) -> Stack:
+def _pushed(index: int, stack: Stack, entry: StackEntry) -> Stack:
     if len(stack) == STACK_DEPTH:
         raise Flaw(index, f"the control stack holds {STACK_DEPTH} entries, and this is one more")
     return (*stack, entry)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cyclebound.golden.bound import NotCovered
-from cyclebound.golden.simd.control_stack import Entry, stacks_of
+from cyclebound.golden.simd.control_stack import StackEntry, stacks_of
 from cyclebound.golden.simd.isa import Timing
 from cyclebound.golden.simd.program import Program
 
@@ -106,7 +106,7 @@ def flow_of(program: Program) -> Flow:
     return Flow(program, blocks, list(_loops(program, blocks)))
 
 
-def _edges(program: Program, index: int, stack: tuple[Entry, ...]
+def _edges(program: Program, index: int, stack: tuple[StackEntry, ...]
            ) -> Iterator[tuple[int, EdgeKind, int]]:
     """Edges out of a block by its last instruction: instruction or `DONE`, kind, injected pops."""
     instruction = program.instructions[index]

@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cyclebound.golden.simd.control_stack import STATES, Entry, Flaw, Stack
+from cyclebound.golden.simd.control_stack import STATES, Flaw, Stack, StackEntry
 from cyclebound.golden.simd.isa import STACK_KINDS, Instruction
 from cyclebound.golden.simd.program import STACK_DEPTH, Program
 
@@ -77,14 +77,14 @@ def _edges(node: Node, instruction: Instruction) -> Iterator[Edge]:
         yield to(target, stack, How.TAKEN)
         yield to(following, stack, How.NEXT)
     elif name == "cpush":
-        yield to(following, _pushed(index, stack, Entry(STACK_KINDS[instruction.sub], target)),
+        yield to(following, _pushed(index, stack, StackEntry(STACK_KINDS[instruction.sub], target)),
                  How.NEXT)
     elif name == "bra":
-        pushed = _pushed(index, stack, Entry("run", target))
+        pushed = _pushed(index, stack, StackEntry("run", target))
         yield to(following, pushed, How.NEXT)
         yield from pops(pushed, How.NO_LANE)
     elif name == "call":
-        pushed = _pushed(index, stack, Entry("ret", following))
+        pushed = _pushed(index, stack, StackEntry("ret", following))
         yield to(target, pushed, How.JUMP)
         if instruction.operand("A") is not None:  # else every lane that was active still is
             yield from pops(pushed, How.JUMP)
@@ -101,7 +101,7 @@ def _edges(node: Node, instruction: Instruction) -> Iterator[Edge]:
         yield to(following, stack, How.NEXT)
 
 
-def _pushed(index: int, stack: Stack, entry: Entry) -> Stack:
+def _pushed(index: int, stack: Stack, entry: StackEntry) -> Stack:
     if len(stack) == STACK_DEPTH:
         raise Flaw(index, f"the control stack holds {STACK_DEPTH} entries, and this is one more")
     return (*stack, entry)
