@@ -151,11 +151,12 @@ def variant(block: Block, configuration: str | None, values: Mapping[str, object
         return block, name
     block.make(parameters)
 
-    def joined(entry: Testbench | BoundBinding) -> Testbench | BoundBinding:
+    def joined(declared: Testbench | BoundBinding) -> Testbench | BoundBinding:
         """One that speaks of the new configuration if it does of the old one."""
-        if entry.configurations and name in entry.configurations:
-            return dataclasses.replace(entry, configurations=(*entry.configurations, new))
-        return entry
+        if declared.configurations and name in declared.configurations:
+            return dataclasses.replace(
+                declared, configurations=(*declared.configurations, new))
+        return declared
 
     return dataclasses.replace(
         block, configurations={**block.configurations,

@@ -198,31 +198,31 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     return rows
 
 
-def judge_bound(block: Block, name: str, configuration: Configuration, entry: BoundBinding,
+def judge_bound(block: Block, name: str, configuration: Configuration, binding: BoundBinding,
                 observed: list[tuple[str, Group]], proofs: Iterable[Proof]) -> Verdict:
     """The verdict of one bound over the requests that it speaks of."""
-    row = Verdict(block.name, name, entry.bound.name, entry.what, entry.bound.formula,
-                  entry.bound.source, entry.bound.kind, entry.bound.environment,
+    row = Verdict(block.name, name, binding.bound.name, binding.what, binding.bound.formula,
+                  binding.bound.source, binding.bound.kind, binding.bound.environment,
                   requests=sum(g.count for _, g in observed),
-                  unit=entry.probe.counts if entry.probe else "cycles")
+                  unit=binding.probe.counts if binding.probe else "cycles")
     if not observed:
-        row.detail = f"no {entry.what!r} request was observed"
+        row.detail = f"no {binding.what!r} request was observed"
         return row
     allowed: dict[str, int] = {}
     kinds: dict[str, list[tuple[str, Group]]] = {}
     for job, group in observed:
-        key = _key(entry, group.parameters)
+        key = _key(binding, group.parameters)
         kinds.setdefault(key, []).append((job, group))
         if key not in allowed:
             try:
-                allowed[key] = cycles_of(entry.bound, {**configuration.parameters,
+                allowed[key] = cycles_of(binding.bound, {**configuration.parameters,
                                                         **group.parameters})
             except Exception as error:  # NotCovered, or a mistake in the formula
                 row.verdict, row.job = "not covered", job
                 row.parameters, row.worst = group.parameters, group.latency
                 row.test, row.first, row.last = group.test, group.first, group.last
                 why = str(error) if isinstance(error, NotCovered) else repr(error)
-                row.detail = (f"{entry.bound.name} does not cover "
+                row.detail = (f"{binding.bound.name} does not cover "
                               f"{_words(group.parameters)}: {why}")
                 return row
     # A request that had not ended when its test did has a count of 0: it shows something only if it
@@ -231,7 +231,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Bo
              for key, groups in kinds.items()}
     kinds = {key: groups for key, groups in kinds.items() if groups}
     if not kinds:
-        row.detail = f"no {entry.what!r} request ended"
+        row.detail = f"no {binding.what!r} request ended"
         return row
     # of equals, one whose waveform can be seen; of a prediction, one that took another time
     predicted = row.claim == "prediction"
@@ -254,14 +254,14 @@ def judge_bound(block: Block, name: str, configuration: Configuration, entry: Bo
         counts[other.latency] = counts.get(other.latency, 0) + other.count
     row.histogram = sorted(counts.items())
     if row.failed:  # there is no evidence for what is violated
-        row.detail = (f"{entry.what} with {_words(row.parameters)} took {row.worst}, "
+        row.detail = (f"{binding.what} with {_words(row.parameters)} took {row.worst}, "
                       f"{'predicted' if predicted else 'bound'} {row.allowed}")
         return row
     proofs = list(proofs)
-    if refuted := _refuted(block, entry, configuration, proofs):
+    if refuted := _refuted(block, binding, configuration, proofs):
         row.verdict, row.evidence, row.detail = "refuted", "none", refuted
         return row
-    _evidence(row, entry, block, configuration,
+    _evidence(row, binding, block, configuration,
               [(job, group.parameters) for job, group in observed if group.count], proofs)
     return row
 
@@ -281,19 +281,19 @@ def _points(pairs: set[tuple[int, int]]) -> list[list[int]]:
     return [list(pair) for pair in sorted(chosen)]
 
 
-def _evidence(row: Verdict, entry: BoundBinding, block: Block, configuration: Configuration,
+def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: Configuration,
               seen: list[tuple[str, dict]], proofs: Iterable[Proof]) -> None:
     """The strongest evidence there is, checked and not only claimed; weaker one follows it."""
     found = []
     if searched := sorted({job.split("/")[2] for job, _ in seen} & {
             bench.name for bench in block.testbenches if bench.searches}):
         found.append(("searched", "by " + ", ".join(searched)))
-    if entry.exhaustive and configuration.values:
-        cases = list(cases_of(entry, configuration))
+    if binding.exhaustive and configuration.values:
+        cases = list(cases_of(binding, configuration))
         names = list(configuration.values)
         # another kind of request, of which the domain says nothing, is none of its cases
         have = {tuple(p.get(name) for name in names) for _, p in seen
-                if not _more(entry, configuration, p)}
+                if not _more(binding, configuration, p)}
         missing = len(set(cases) - have)
         if missing or not cases:
             row.detail = row.detail or (f"not exhaustive: {missing:,} of {len(cases):,} cases "
@@ -302,19 +302,19 @@ def _evidence(row: Verdict, entry: BoundBinding, block: Block, configuration: Co
             domain = ", ".join(f"{name} {_values(values)}"
                                for name, values in configuration.values.items())
             found.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
-            told = {_key(entry, dict(zip(names, case, strict=True))) for case in cases}
-            beyond = {_key(entry, p) for _, p in seen if _more(entry, configuration, p)
-                      or _key(entry, {name: p.get(name) for name in names}) not in told}
+            told = {_key(binding, dict(zip(names, case, strict=True))) for case in cases}
+            beyond = {_key(binding, p) for _, p in seen if _more(binding, configuration, p)
+                      or _key(binding, {name: p.get(name) for name in names}) not in told}
             if beyond:
                 kind = "kind" if len(beyond) == 1 else "kinds"
                 found.insert(1, ("sampled", f"{len(beyond):,} {kind} beside these"))
-    kinds = {_key(entry, parameters) for _, parameters in seen}
-    covered, words = _proved(block, entry, configuration, proofs)
+    kinds = {_key(binding, parameters) for _, parameters in seen}
+    covered, words = _proved(block, binding, configuration, proofs)
     if words:
         whole = kinds <= covered
         found.insert(0 if whole else len(found), ("proved" if whole else "proved in part",
                                                   "; ".join(words)))
-    if (missing := _undrawn(entry, configuration, kinds)):
+    if (missing := _undrawn(binding, configuration, kinds)):
         found.append(("never drawn", ", ".join(missing)))
     if found and found[0][0] in ("proved", "exhaustive", "searched"):
         row.evidence = found[0][0]
@@ -322,57 +322,58 @@ def _evidence(row: Verdict, entry: BoundBinding, block: Block, configuration: Co
     row.domain = "; ".join(f"{kind}: {what}" if kind else what for kind, what in found)
 
 
-def _undrawn(entry: BoundBinding, configuration: Configuration, kinds: Iterable[str]) -> list[str]:
+def _undrawn(binding: BoundBinding, configuration: Configuration, kinds: Iterable[str]
+             ) -> list[str]:
     """Values that no request had, of parameters that may have few, and that the bound covers."""
     seen = [json.loads(kind) for kind in sorted(kinds)]
     found = []
-    for name, within in entry.bound.ranges.items():
+    for name, within in binding.bound.ranges.items():
         if (name in configuration.parameters or within.least is None or within.most is None
                 or within.most - within.least >= _FEW):
             continue
-        drawn = {kind.get(name, entry.bound.default_of(name)) for kind in seen}
+        drawn = {kind.get(name, binding.bound.default_of(name)) for kind in seen}
         missing = [value for value in range(within.least, within.most + 1)
                    if value not in drawn and any(
-                       _speaks_of(entry, {**configuration.parameters, **kind, name: value})
+                       _speaks_of(binding, {**configuration.parameters, **kind, name: value})
                        for kind in seen[::1 + len(seen) // _SOME])]
         if missing:
             found.append(f"{name} {_values(missing)}")
     return found
 
 
-def _more(entry: BoundBinding, configuration: Configuration, parameters: Mapping[str, object]
+def _more(binding: BoundBinding, configuration: Configuration, parameters: Mapping[str, object]
           ) -> bool:
     """Whether a request has a parameter of the bound, other than its default, that neither the
     configuration nor its domain has.
     """
-    return any(name in entry.bound.parameters and name not in configuration.values
-               and configuration.parameters.get(name, entry.bound.default_of(name)) != value
+    return any(name in binding.bound.parameters and name not in configuration.values
+               and configuration.parameters.get(name, binding.bound.default_of(name)) != value
                for name, value in parameters.items())
 
 
-def _key(entry: BoundBinding, parameters: Mapping[str, object]) -> str:
+def _key(binding: BoundBinding, parameters: Mapping[str, object]) -> str:
     """The kind of a request: what its bound reads of its parameters."""
-    return json.dumps({name: parameters[name] for name in sorted(entry.bound.parameters)
+    return json.dumps({name: parameters[name] for name in sorted(binding.bound.parameters)
                        if name in parameters})
 
 
-def _refuted(block: Block, entry: BoundBinding, configuration: Configuration,
+def _refuted(block: Block, binding: BoundBinding, configuration: Configuration,
              proofs: Iterable[Proof]) -> str:
     """What a counterexample says of this bound's value in this configuration, if there is one."""
-    for proof, claim, _ in _proofs_of(block, entry, configuration, proofs, "failed"):
-        if proof.trace is not None and f"{entry.what}: a request takes" in proof.detail:
+    for proof, claim, _ in _proofs_of(block, binding, configuration, proofs, "failed"):
+        if proof.trace is not None and f"{binding.what}: a request takes" in proof.detail:
             return f"property {claim.name} has a counterexample: {proof.detail}"
     return ""
 
 
-def _proofs_of(block: Block, entry: BoundBinding, configuration: Configuration,
+def _proofs_of(block: Block, binding: BoundBinding, configuration: Configuration,
                proofs: Iterable[Proof], status: str
                ) -> Iterator[tuple[Proof, Property, dict[str, object]]]:
     """Proofs of the bound with this configuration's parameters, which are told beside them."""
     for proof in proofs:
         claim = next((p for p in block.properties if p.name == proof.property), None)
         if (claim is None or proof.block != block.name or proof.status != status
-                or claim.name not in entry.proved_by):
+                or claim.name not in binding.proved_by):
             continue
         same = [name for name in configuration.parameters if name not in claim.independent]
         if any(proof.parameters.get(name) != configuration.parameters[name] for name in same):
@@ -384,29 +385,29 @@ def _proofs_of(block: Block, entry: BoundBinding, configuration: Configuration,
         yield proof, claim, {name: configuration.parameters[name] for name in same}
 
 
-def _proved(block: Block, entry: BoundBinding, configuration: Configuration,
+def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
             proofs: Iterable[Proof]) -> tuple[set[str], list[str]]:
     """The kinds for which this bound's value has been proved, and how to say it."""
     kinds, words = set(), []
-    for proof, claim, those in _proofs_of(block, entry, configuration, proofs, "proved"):
+    for proof, claim, those in _proofs_of(block, binding, configuration, proofs, "proved"):
         for what, kind, limit in proof.claims:
             try:
-                value = cycles_of(entry.bound, {**configuration.parameters, **kind})
+                value = cycles_of(binding.bound, {**configuration.parameters, **kind})
             except Exception:  # then nothing is proved of it
                 continue
-            if what == entry.what and value == limit:
-                kinds.add(_key(entry, kind))
+            if what == binding.what and value == limit:
+                kinds.add(_key(binding, kind))
                 words.append(f"{claim.name} for {_words(those | kind)}")
     return kinds, list(dict.fromkeys(words))
 
 
-def cases_of(entry: BoundBinding, configuration: Configuration) -> Iterator[tuple]:
+def cases_of(binding: BoundBinding, configuration: Configuration) -> Iterator[tuple]:
     """The cases of the configuration's domain that the bound speaks of, as values in its order."""
     names = list(configuration.values)
     for values in itertools.product(*configuration.values.values()):
         case = dict(zip(names, values, strict=True))
         if (configuration.possible is None or configuration.possible(**case)) and _speaks_of(
-                entry, {**configuration.parameters, **case}):
+                binding, {**configuration.parameters, **case}):
             yield values
 
 
@@ -416,9 +417,9 @@ def _values(values: Sequence[int]) -> str:
     return " ".join(map(str, values))
 
 
-def _speaks_of(entry: BoundBinding, parameters: Mapping[str, object]) -> bool:
+def _speaks_of(binding: BoundBinding, parameters: Mapping[str, object]) -> bool:
     try:
-        cycles_of(entry.bound, parameters)
+        cycles_of(binding.bound, parameters)
     except NotCovered:
         return False
     except Exception:  # a mistake in the formula; what was not observed is missing all the same

@@ -75,12 +75,14 @@ def _code(block: str) -> str:
 
 def signals_for(witness: Witness, block: Block) -> Sequence[str]:
     """What to look at in the request's waveform."""
-    entry = next((binding for binding in block.bounds
-                  if (binding.bound.name, binding.what) == (witness.bound, witness.what)), None)
-    if entry is None or entry.signals is None:  # no bound covers it, or it leaves that to the block
+    asked = witness.bound, witness.what
+    binding = next((binding for binding in block.bounds
+                    if (binding.bound.name, binding.what) == asked), None)
+    # no bound covers it, or it leaves that to the block
+    if binding is None or binding.signals is None:
         return block.signals
     configuration = block.configurations[witness.configuration]
-    return entry.signals({**configuration.parameters, **witness.parameters})
+    return binding.signals({**configuration.parameters, **witness.parameters})
 
 
 def waveform_svg(witness: Witness) -> str:
