@@ -36,7 +36,7 @@ class Check:
         Where requests begin and end.
     bound : Bound
         The claim.
-    known : mapping
+    fixed : mapping
         Arguments of the bound, and names in expressions, that are whole numbers.
     clock, reset : str
         The clock's name, empty to look for it; an expression for cycles in reset.
@@ -46,7 +46,7 @@ class Check:
 
     probe: Probe
     bound: Bound
-    known: Mapping[str, int] = field(default_factory=dict)
+    fixed: Mapping[str, int] = field(default_factory=dict)
     clock: str = ""
     reset: str = ""
     midway: bool = False
@@ -138,11 +138,11 @@ def _module(source: str) -> object:
 
 def _tally(wanted: Check) -> Tally:
     """The tally for it. Raises `UserError` for parameters that the bound lacks or has not."""
-    given = {*wanted.known, *wanted.probe.request}
+    given = {*wanted.fixed, *wanted.probe.request}
     if missing := sorted(wanted.bound.required() - given):
         raise UserError(f"bound {wanted.bound.name} needs {', '.join(missing)}: give each with "
                         "--set NAME=VALUE, or with --request NAME=EXPR where signals show it")
-    return Tally("request", wanted.bound, wanted.known, wanted.probe.request)
+    return Tally("request", wanted.bound, wanted.fixed, wanted.probe.request)
 
 
 def check(trace: Trace, wanted: Check) -> Checked:
@@ -178,14 +178,14 @@ class _Run:
         self._reset: SampledExpression | None = None
 
         def find(path: tuple[Step, ...]) -> object:
-            if len(path) == 1 and path[0] in wanted.known:
-                return wanted.known[path[0]]
+            if len(path) == 1 and path[0] in wanted.fixed:
+                return wanted.fixed[path[0]]
             if path[0] == "declared":
                 raise LookupError("nothing is declared in a trace")
             return trace.find(path)
 
         def many(name: str) -> int:
-            return wanted.known[name] if name in wanted.known else trace.count(name)
+            return wanted.fixed[name] if name in wanted.fixed else trace.count(name)
 
         try:
             self.clock = trace.clock(wanted.clock)
@@ -205,7 +205,7 @@ class _Run:
         except LookupError as error:
             raise UserError(str(error.args[0])) from None
         if not self.probes:
-            raise UserError("--each leaves no place at which to look")
+            raise UserError("--over leaves no place at which to look")
 
     def requests(self) -> Iterator[Ended]:
         """All requests, chunk by chunk; then those that are under way at the end."""

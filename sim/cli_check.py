@@ -58,9 +58,9 @@ def check(
     ends: Annotated[str, typer.Option(
         metavar="EXPR", help="How many ends a request has, read when it begins: a burst of four "
         "words ends with the fourth.")] = "1",
-    each: Annotated[list[str] | None, typer.Option(
+    over: Annotated[list[str] | None, typer.Option(
         metavar="LETTER=N", help="As many probes, with LETTER from 0 to N - 1 in all expressions: "
-        "--each r=4 --start 'req[r]'. N is a number, or a signal with so many bits.")] = None,
+        "--over r=4 --start 'req[r]'. N is a number, or a signal with so many bits.")] = None,
     ticks: Annotated[str, typer.Option(
         metavar="EXPR", help="Count the cycles in which this is true, instead of all.")] = "",
     in_turn: Annotated[bool, typer.Option(
@@ -99,14 +99,14 @@ def check(
     Exit status 0: the bound holds for all requests. 1: it does not, or there was no request, or
     the signals are no sequence of requests. 2: a mistake in the call, or a broken trace.
     """
-    known = {name: _whole(name, text) for name, text in _pairs("--set", settings)}
+    fixed = {name: _whole(name, text) for name, text in _pairs("--set", settings)}
     wanted = checks.Check(
         _probe(start=start, end=end, request=dict(_pairs("--request", request)), starts=starts,
                ends=ends, in_flight=in_flight, id=identity, end_id=end_identity, ticks=ticks,
                over={letter: int(many) if many.isdecimal() else many
-                     for letter, many in _pairs("--each", each)},
+                     for letter, many in _pairs("--over", over)},
                in_turn=in_turn, ahead=ahead),
-        checks.bound_named(bound), known, clock, reset, midway)
+        checks.bound_named(bound), fixed, clock, reset, midway)
     if picture is not None and picture.suffix != ".svg":
         raise UserError(f"--picture takes a file that ends in .svg, not {str(picture)!r}")
     with traces.open_trace(trace) as opened:

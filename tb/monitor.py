@@ -66,7 +66,7 @@ class BoundMonitor:
     bound : Bound, function, str or int
         The claim: of ``@bound`` or ``@prediction``, a function of the parameters, a formula, or a
         number of cycles.
-    known : mapping
+    fixed : mapping
         Parameters of the bound that are the same for all requests; expressions know them, too.
     clock : cocotb handle or str
         The clock.
@@ -74,7 +74,7 @@ class BoundMonitor:
         An expression that is true in cycles of reset, such as ``~rst_n``.
     name : str
         What the requests are called.
-    request, in_flight, id, end_id, starts, ends, ticks, each, in_turn, ahead
+    request, in_flight, id, end_id, starts, ends, ticks, over, in_turn, ahead
         As in `cyclebound.tb.probe.Probe`.
 
     Raises `ExpressionError` with the column for a name that is not there; ValueError for a bound
@@ -82,16 +82,16 @@ class BoundMonitor:
     """
 
     def __init__(self, dut, *, start: str, end: str, bound: "Bound | Callable | str | int",
-                 known: Mapping[str, int] | None = None, clock: object = "clk", reset: str = "",
+                 fixed: Mapping[str, int] | None = None, clock: object = "clk", reset: str = "",
                  name: str = "request", **probe: object) -> None:
-        self._dut, self._known = dut, dict(known or {})
+        self._dut, self._fixed = dut, dict(fixed or {})
         self._clock = getattr(dut, clock) if isinstance(clock, str) else clock
         asked = Probe(start, end, **probe)
         claim = as_bound(bound)
-        if missing := sorted(claim.required() - {*self._known, *asked.request}):
-            raise ValueError(f"bound {claim.name} needs {', '.join(missing)}: give each in known, "
+        if missing := sorted(claim.required() - {*self._fixed, *asked.request}):
+            raise ValueError(f"bound {claim.name} needs {', '.join(missing)}: give each in fixed, "
                              "or in request where signals show it")
-        self._tally = Tally(name, claim, self._known, asked.request)
+        self._tally = Tally(name, claim, self._fixed, asked.request)
         self._handles: dict[str, object] = {}
         self._probes = [SampledProbe(asked, self._find, index, self._count)
                         for index in places(asked, self._count)]
@@ -105,8 +105,8 @@ class BoundMonitor:
     # -- names
 
     def _find(self, path: tuple[Step, ...]) -> object:
-        if len(path) == 1 and path[0] in self._known:
-            return self._known[path[0]]
+        if len(path) == 1 and path[0] in self._fixed:
+            return self._fixed[path[0]]
         handle, name = self._dut, ""
         for number, step in enumerate(path):
             if isinstance(handle, _SIGNALS):
@@ -147,8 +147,8 @@ class BoundMonitor:
         return name, _width(handle), rest
 
     def _count(self, name: str) -> int:
-        if name in self._known:
-            return self._known[name]
+        if name in self._fixed:
+            return self._fixed[name]
         handle = self._inner(self._dut, name, "")
         return _width(handle) if isinstance(handle, _SIGNALS) else len(handle)
 

@@ -156,15 +156,15 @@ class Tally:
         What the requests are called.
     bound : Bound
         The claim: a bound or a prediction.
-    known : mapping
+    fixed : mapping
         Arguments of the bound that are the same for all requests.
     names : sequence of str
         The arguments that each request has for itself, in the order of `Ended.parameters`.
     """
 
-    def __init__(self, name: str, bound: Bound, known: Mapping[str, int],
+    def __init__(self, name: str, bound: Bound, fixed: Mapping[str, int],
                  names: Iterable[str] = ()) -> None:
-        self.name, self.bound, self.known, self.names = name, bound, dict(known), tuple(names)
+        self.name, self.bound, self.fixed, self.names = name, bound, dict(fixed), tuple(names)
         self._kinds: dict[tuple[int, ...], _Kind] = {}
         self._unfinished = 0
 
@@ -211,7 +211,7 @@ class Tally:
 
     def allowed(self, parameters: tuple[int, ...]) -> int:
         """The bound for such a request. Raises `NotCovered`, or what a user's formula raises."""
-        value = self.bound.of({**self.known, **dict(zip(self.names, parameters, strict=True))})
+        value = self.bound.of({**self.fixed, **dict(zip(self.names, parameters, strict=True))})
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise TypeError(f"bound {self.bound.name} gives {value!r}, no whole number of cycles")
         return int(value)

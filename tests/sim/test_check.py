@@ -107,7 +107,7 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "9", "--reset", "level"], 2, "no signal 'level'"),
     (["--bound", "9", "--id", "size", "--ends", "2"], 2, "a probe with an id has one start"),
     (["--bound", "9", "--picture", "x.png"], 2, "ends in .svg"),
-    (["--bound", "9", "--each", "r=none"], 2, "no signal 'none'"),
+    (["--bound", "9", "--over", "r=none"], 2, "no signal 'none'"),
 ])
 def test_what_a_user_may_say(call, dump, tmp_path, words, status, says):
     (tmp_path / "limits.py").write_text(
