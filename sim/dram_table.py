@@ -73,7 +73,7 @@ def search_all(entries: Iterable[Known], tell: Callable[[str], None] = lambda st
     for witness in witnesses():
         for rows in range(witness.rows, PARTS[witness.part].banks + 1):
             kind = witness.part, witness.write, rows, witness.bursts
-            reached[kind] = max(witness.found, reached.get(kind, 0))
+            reached[kind] = max(witness.delay, reached.get(kind, 0))
     for known in sorted(entries, key=lambda row: (row.rows, row.bursts)):
         yield _search(known, reached.get(known[:4], 0), code.hexdigest(), tell)
 

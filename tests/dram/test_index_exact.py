@@ -80,7 +80,7 @@ def test_table():
     for witness in witnesses():
         kind = witness.part, witness.write, witness.bursts
         for rows in range(witness.rows, PARTS[witness.part].banks + 1):
-            reached[*kind, rows] = max(witness.found, reached.get((*kind, rows), 0))
+            reached[*kind, rows] = max(witness.delay, reached.get((*kind, rows), 0))
     for request in known_delays():
         part = PARTS[request.part]
         kind = {"bursts": request.bursts, "rows": request.rows, "write": request.write}

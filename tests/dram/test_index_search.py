@@ -33,7 +33,7 @@ def test_witnesses_are_what_they_say():
         (part, write) for part in (X16, X8) for write in (0, 1)}
     for witness in known:
         part = PARTS[witness.part]
-        assert witness.order.delay(part, write=witness.write) == witness.found <= witness.bound
+        assert witness.order.delay(part, write=witness.write) == witness.delay <= witness.bound
         assert rows_covered(part, bursts_in(part, witness.order)) <= witness.rows
     assert witnesses(X8) == [witness for witness in known if witness.part == X8]
     assert max(witness.bursts for witness in known) == 64
@@ -165,7 +165,7 @@ def test_table_in_the_documents():
     best = {}
     for witness in witnesses():
         key = witness.part, witness.write, witness.rows, witness.bursts
-        best[key] = max(best.get(key, 0), witness.found)
+        best[key] = max(best.get(key, 0), witness.delay)
     lines = re.findall(r"^\| (x16|x8) \| (read|write) \| (\d+) \|(.*)\|$", TABLE.read_text(),
                        flags=re.MULTILINE)
     assert len(lines) == 2 * (7 + 8)

@@ -19,12 +19,12 @@ FILE = Path(__file__).with_name("indexed_witnesses.csv")
 
 @dataclass(frozen=True)
 class Witness:
-    """An indexed request that takes ``found`` clocks, the most known of its kind."""
+    """An indexed request that takes ``delay`` clocks, the most known of its kind."""
 
     part: str
     write: int
     rows: int
-    found: int
+    delay: int
     order: Order
 
     @property
@@ -41,8 +41,8 @@ class Witness:
 
 def witnesses(part: str | None = None) -> list[Witness]:
     """All of them, or those of one part; a bank is a hexadecimal digit in the file."""
-    columns = {"part": str, "write": int, "rows": int, "found": int, "first": int, "banks": _banks}
-    found = [Witness(row["part"], row["write"], row["rows"], row["found"],
+    columns = {"part": str, "write": int, "rows": int, "delay": int, "first": int, "banks": _banks}
+    found = [Witness(row["part"], row["write"], row["rows"], row["delay"],
                      Order(row["first"], row["banks"])) for row in read_rows(FILE, columns)]
     return [witness for witness in found if part in (None, witness.part)]
 
