@@ -245,7 +245,7 @@ class Harness(Elaboratable):
 
 
 def place_and_route(block: Block, configuration_name: str | None, target: str = "ecp5-85k", *,
-                    seed: int = 1, timeout: float = 3600.0, only_known: bool = False,
+                    seed: int = 1, timeout: float = 3600.0, only_cached: bool = False,
                     progress: Callable[[str], None] | None = None) -> Figures | None:
     """Synthesize, place and route one configuration of a block.
 
@@ -255,7 +255,7 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
         Of the placement. Another one gives a clock rate some per cent away.
     timeout : float
         Seconds for each tool.
-    only_known : bool
+    only_cached : bool
         Return None where these figures are not in the cache (yet), instead of making them.
     progress : callable or None
         Is told of each stage in a few words.
@@ -325,7 +325,7 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     recipe = _RECIPE + ("cell $mul " in rtlil)
     more = [] if family is _ECP5 else [recipes[1], repr(family.cells)]
     key = key_of(recipe, rtlil, recipes[0], place, tools, *more)
-    if only_known and find_entry("fpga", key) is None:
+    if only_cached and find_entry("fpga", key) is None:
         return None
     found, cached = find_or_make("fpga", key, make)
     return Figures(block.name, name, target, cached=cached,

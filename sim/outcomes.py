@@ -55,9 +55,9 @@ _NO_MATTER = {"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTH
 class _NotKeptError(Exception):
     """Leaves the cache without an entry; holds what became of the job."""
 
-    def __init__(self, found: Outcome | OSError) -> None:
-        super().__init__(found)
-        self.found = found
+    def __init__(self, outcome: Outcome | OSError) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
 
 
 def outcome_of_job(job: Job, fresh: bool = False) -> Outcome:
@@ -140,9 +140,9 @@ class _Places:
         try:
             place, _ = cache.find_or_make("outcome", key, make)
         except _NotKeptError as unkept:
-            if isinstance(unkept.found, OSError):
-                raise unkept.found from None
-            return unkept.found
+            if isinstance(unkept.outcome, OSError):
+                raise unkept.outcome from None
+            return unkept.outcome
         return ran[0] if ran else self._restored(place, key)
 
     def _restored(self, place: Path, key: str) -> Outcome:

@@ -90,11 +90,11 @@ class Proof:
 
 
 class _NotKeptError(Exception):
-    """Leaves the cache without an entry; holds what was found out."""
+    """Leaves the cache without an entry; holds the fields of its `Proof`."""
 
-    def __init__(self, **found: object) -> None:
-        super().__init__(found)
-        self.found = found
+    def __init__(self, **result: object) -> None:
+        super().__init__(result)
+        self.result = result
 
 
 def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
@@ -180,7 +180,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         if index:
             find_or_make("content", index, lambda folder: (folder / "key").write_text(key))
     except _NotKeptError as unkept:
-        found = unkept.found
+        found = unkept.result
     return proof(cached, found)
 
 

@@ -58,13 +58,13 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -
     return Proof(claim.block, claim.name, wanted.says, dict(claim.parameters), detail=detail)
 
 
-def _figures(block: str, only_known: bool, pages: tuple[str, ...], changes: Changes
+def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Changes
              ) -> Figures | UserError | None:
     """For a worker: the FPGA figures of a block; an error is handed back."""
     found = varied(catalogue.load(pages).find(block), changes).block
     try:
         return place_and_route(found, found.fpga.configuration, found.fpga.device,
-                               only_known=only_known)
+                               only_cached=only_cached)
     except UserError as error:
         return error
 
