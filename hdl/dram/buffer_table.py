@@ -138,7 +138,7 @@ class BufferTable(wiring.Component):
         m = Module()
         m.submodules.memory = self.memory
         wanted, coming, maps, descriptor = self.wanted, self.coming, self.maps, self.descriptor
-        read, write, stage = self.read, self._write, self.stage
+        read, stage = self.read, self.stage
         tile, refusal = self.tile, self.refusal
 
         # One at a time. Where both are offered, it is the turn of the other kind.
@@ -168,8 +168,16 @@ class BufferTable(wiring.Component):
             m.d.sync += [descriptor.address.eq(coming.address), descriptor.x.eq(coming.x),
                          self.factor.eq(coming.y)]
         self._multiply(m)
+        start, room, code = self._check(m)
+        self._answer(m, left, start, room, code)
+        self._keep_mapping(m)
+        return m
 
-        # A tile's end in its buffer, and the room that the device has for a buffer.
+    def _check(self, m):
+        """The first word of a tile's lines in the device, the room after a buffer's address, and
+        the `Refusal` of the request."""
+        wanted, descriptor = self.wanted, self.descriptor
+        # where the tile ends in its buffer
         right, bottom = Signal(self.count_bits + 1), Signal(self.count_bits + 1)
         start, room = Signal(self.address_bits), Signal(signed(self.address_bits + 2))
         wide, high, empty, vast = Signal(), Signal(), Signal(), Signal()
@@ -192,9 +200,13 @@ class BufferTable(wiring.Component):
         for applies, reason in reversed(reasons):  # the first one is assigned last
             with m.If(applies):
                 m.d.sync += code.eq(reason)
+        return start, room, code
 
-        # The answer.
-        with m.If(stage[4]):
+    def _answer(self, m, left, start, room, code):
+        """A tile or a refusal of the request, or the report of a mapping, until it is taken."""
+        wanted, coming, maps, descriptor = self.wanted, self.coming, self.maps, self.descriptor
+        tile, refusal = self.tile, self.refusal
+        with m.If(self.stage[4]):
             m.d.sync += [
                 tile.valid.eq(~maps & (code == Refusal.NONE)),
                 refusal.valid.eq(~maps & (code != Refusal.NONE)),
@@ -215,7 +227,9 @@ class BufferTable(wiring.Component):
         m.d.comb += [tile.payload[name].eq(wanted[name]) for name in
                      ("words", "count", "write", "destination", "base", "transform", "indexed")]
 
-        # A mapping is written while it is reported.
+    def _keep_mapping(self, m):
+        """A mapping is written while it is reported."""
+        coming, write = self.coming, self._write
         m.d.comb += [
             write.addr.eq(coming.buffer),
             write.data.address.eq(coming.address),
@@ -227,7 +241,6 @@ class BufferTable(wiring.Component):
         with m.If(self.mapped):
             m.d.sync += self.valid.bit_select(coming.buffer, 1).eq(
                 coming.valid & (self.mapping_refusal == Refusal.NONE))
-        return m
 
     def _beyond(self, size):
         """Whether a buffer has more words than there are indexes; its size is in memory."""

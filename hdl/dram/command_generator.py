@@ -96,7 +96,6 @@ class CommandGenerator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         part = self.part
-        rows = (part.rows - 1).bit_length()
 
         # -- first stage: what comes next? -----------------------------------------------------
         held, held_valid = Signal(BurstLayout), self.held_valid
@@ -114,7 +113,6 @@ class CommandGenerator(wiring.Component):
 
         # -- second stage: what does its bank need? --------------------------------------------
         work, work_valid = Signal(BurstLayout), self.work_valid
-        work_bank, work_row, work_column = self._place(work.address)
         mine = Signal(part.banks)       # one-hot: the burst's bank
         reach = Signal(part.banks)      # banks to be closed beside it, if they are open
         leaves, going, enter = Signal(), Signal(), Signal()
@@ -131,17 +129,26 @@ class CommandGenerator(wiring.Component):
                 reach.eq(Mux(going, Mux(held.indexed, ~held_bank, siblings), 0)),
             ]
 
-        is_open = self.is_open
-        open_row = [Signal(rows, name=f"open_row_{number}") for number in range(part.banks)]
+        self._fill_queues(m, work, mine, reach, leaves, enter)
+        self._describe(m, work, mine, enter)
+        with m.If(self.bursts.valid & self.bursts.ready):
+            m.d.sync += self.within.eq(~self.bursts.payload.last)
+        m.d.comb += self.busy.eq(self.within | held_valid | work_valid)
+        return m
+
+    def _fill_queues(self, m, work, mine, reach, leaves, enter):
+        """The operations of the burst at work, into all FIFOs that it needs together."""
+        part, is_open = self.part, self.is_open
+        _, work_row, work_column = self._place(work.address)
+        open_row = [Signal(len(work_row), name=f"open_row_{number}")
+                    for number in range(part.banks)]
         others, hit = Signal(part.banks), Signal(part.banks)
         m.d.comb += [
             hit.eq(Cat(known_row == work_row for known_row in open_row)),
             others.eq(is_open & reach),
         ]
-
-        # -- the FIFOs -------------------------------------------------------------------------
         full = Signal(part.banks)
-        m.d.comb += enter.eq(work_valid & ~((mine | others) & full).any())
+        m.d.comb += enter.eq(self.work_valid & ~((mine | others) & full).any())
         was_open, was_hit = Signal(), Signal()
         m.d.comb += [was_open.eq((mine & is_open).any()), was_hit.eq((mine & hit).any())]
         for number, queue in enumerate(self.queues):
@@ -165,8 +172,10 @@ class CommandGenerator(wiring.Component):
             with m.If(enter & others[number]):
                 m.d.sync += is_open[number].eq(0)
 
-        # -- descriptors, and whether anything is under way ------------------------------------
-        slots = [Signal(range(SLOTS), name=f"slot_{number}") for number in range(part.banks)]
+    def _describe(self, m, work, mine, enter):
+        """The burst at work for the DQ scheduler, with the next slot of its bank."""
+        work_bank, _, _ = self._place(work.address)
+        slots = [Signal(range(SLOTS), name=f"slot_{number}") for number in range(self.part.banks)]
         slot = Signal(range(SLOTS))
         for number, counter in enumerate(slots):
             with m.If(mine[number]):
@@ -180,7 +189,3 @@ class CommandGenerator(wiring.Component):
             *(described[name].eq(work[name])
               for name in ("mask", "targets", "destination", "transform")),
         ]
-        with m.If(self.bursts.valid & self.bursts.ready):
-            m.d.sync += self.within.eq(~self.bursts.payload.last)
-        m.d.comb += self.busy.eq(self.within | held_valid | work_valid)
-        return m
