@@ -174,8 +174,8 @@ class BufferTable(wiring.Component):
         return m
 
     def _check(self, m):
-        """The first word of a tile's lines in the device, the room after a buffer's address, and
-        the `Refusal` of the request."""
+        """The tile's start in the device, but for the lines above it; the room from the buffer's
+        address on; and the `Refusal` of the request."""
         wanted, descriptor = self.wanted, self.descriptor
         # where the tile ends in its buffer
         right, bottom = Signal(self.count_bits + 1), Signal(self.count_bits + 1)

@@ -103,11 +103,16 @@ class ReorderCore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        banks, out, source = self.part.banks, self.source.payload, self.source
-        valid, fresh = self.valid, self.fresh
+        opens, begun = Signal(), Signal()  # the last request opens a row; there has been one
+        is_open, rows, recent = self._follow_banks(m, opens)
+        choose = self._choose(m, opens, begun, recent)
+        self._move_up(m, choose, is_open, rows)
+        return m
 
-        # -- what the banks know, a cycle after a request was chosen ---------------------------
-        opens, begun = Signal(), Signal()  # it opens a row; there has been a request at all
+    def _follow_banks(self, m, opens):
+        """Banks with an open row, as they are a cycle after a request was chosen; these rows; and
+        banks whose row was opened less than nRC ago."""
+        banks, out, source, fresh = self.part.banks, self.source.payload, self.source, self.fresh
         is_open = Signal(banks)
         rows = Array(Signal.like(out.row, name=f"row_{bank}") for bank in range(banks))
         recent = Signal(banks)
@@ -122,16 +127,23 @@ class ReorderCore(wiring.Component):
             m.submodules[f"opened_{bank}"] = opened
             m.d.comb += [opened.start.eq(fresh & opens & (out.bank == bank)),
                          recent[bank].eq(~opened.ready)]
+        return is_open, rows, recent
 
-        def hits(request, before):
-            """Whether a request's row will be open in the next cycle."""
-            same = request.bank == out.bank
-            return Mux(same & fresh, request.row == out.row,
-                       before & (~self.closed | (same & source.valid)))
+    def _hits(self, request, before):
+        """Whether a request's row will be open in the next cycle, if it is in this one or not."""
+        out, source = self.source.payload, self.source
+        same = request.bank == out.bank
+        return Mux(same & self.fresh, request.row == out.row,
+                   before & (~self.closed | (same & source.valid)))
 
-        # -- which one leaves---------------------------------------------------------------------
-        # Comparing takes a cycle, choosing another. In the cycle after a choice, none is
-        # compared, for the banks are not told until then.
+    def _choose(self, m, opens, begun, recent):
+        """Which request leaves; returns whether one does in this cycle.
+
+        Comparing takes a cycle, choosing another. In the cycle after a choice, none is compared,
+        for the banks are not told until then.
+        """
+        out, source = self.source.payload, self.source
+        valid, fresh = self.valid, self.fresh
         choose, pick = Signal(), self.pick
         m.d.comb += choose.eq(self.picked & (~source.valid | source.ready))
         m.d.sync += self.picked.eq(valid[0] & ~fresh & ~choose)
@@ -165,8 +177,11 @@ class ReorderCore(wiring.Component):
         with m.Elif(source.ready):
             m.d.sync += source.valid.eq(0)
         m.d.sync += fresh.eq(choose)
+        return choose
 
-        # -- the queue moves up, and takes one at its end --------------------------------------
+    def _move_up(self, m, choose, is_open, rows):
+        """The queue moves up where one has left, and takes another at its end."""
+        valid, pick = self.valid, self.pick
         come = self.sink.payload
         m.d.comb += self.sink.ready.eq(~valid[-1])
         enters = Signal()
@@ -176,7 +191,7 @@ class ReorderCore(wiring.Component):
         knows = is_open.bit_select(come.bank, 1) & (rows[come.bank] == come.row)
         moves = 0
         for place, (entry, age) in enumerate(zip(self.queue, self.ages, strict=True)):
-            m.d.sync += entry.hit.eq(hits(entry.request, entry.hit))
+            m.d.sync += entry.hit.eq(self._hits(entry.request, entry.hit))
             if self.cap:
                 m.d.sync += age.eq(age + (choose & (age != self.cap)))
             moves = moves | pick[place]
@@ -184,10 +199,10 @@ class ReorderCore(wiring.Component):
                 next_entry, older = self.queue[place + 1], self.ages[place + 1]
                 with m.If(choose & moves):
                     m.d.sync += [entry.request.eq(next_entry.request),
-                                 entry.hit.eq(hits(next_entry.request, next_entry.hit))]
+                                 entry.hit.eq(self._hits(next_entry.request, next_entry.hit))]
                     if self.cap:
                         m.d.sync += age.eq(older + (older != self.cap))
             last = ~after[place] & (after[place - 1] if place else 1)
             with m.If(enters & last):
-                m.d.sync += [entry.request.eq(come), entry.hit.eq(hits(come, knows)), age.eq(0)]
-        return m
+                m.d.sync += [entry.request.eq(come), entry.hit.eq(self._hits(come, knows)),
+                             age.eq(0)]
