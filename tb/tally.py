@@ -4,7 +4,6 @@ For what other tools have recorded (`cyclebound check`, `BoundMonitor`). A regre
 catalogue's blocks has `cyclebound.sim.verdict`, which knows of proofs and exhaustive runs besides.
 """
 
-import json
 import math
 import statistics
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -332,8 +331,3 @@ def histogram_lines(row: Finding) -> list[str]:
         lines.append((label, bar, count))
     width = max(len(label) for label, *_ in lines)
     return [f"{label:>{width}}  {bar:<{_BARS}} {count:,}" for label, bar, count in lines]
-
-
-def to_json(rows: Iterable[Finding]) -> str:
-    """The verdicts, for a program."""
-    return json.dumps([row.as_dict() for row in rows], indent=2)

@@ -5,7 +5,7 @@ Source: SGMF, section 5.3, for what is routed; the method is McMurchie and Ebeli
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cyclebound.golden.dataflow.bitstream import Net, Route
@@ -169,9 +169,3 @@ def route(topology: Topology, demands: Sequence[Demand], *, rounds: int = 60) ->
         dear *= 1.3
     raise RoutingError(sorted({demands[number].name for number in order
                                if any(link in router.before[number] for link in shared)}))
-
-
-def wire_lengths(nets: Mapping[str, Net]) -> dict[str, int]:
-    """By net: the links that it has."""
-    return {name: len({link for path in net.routes for link in path.links})
-            for name, net in nets.items()}
