@@ -175,7 +175,8 @@ class AccessCosts:
             target = instruction.operand("D")
             assert target is not None
             words = self._values(node, ("sc", _SD[0]))
-            most = max(words(self._places[0])) if words else self._annotated(_SD[0])
+            most = (max(value for place in self._places for value in words(place)) if words
+                    else self._annotated(_SD[0]))
             return {self._whole(buffer, max(1, min(most, SCALARS - target.value)))}
         if "cidx" in name:
             return self._custom(node, buffer)

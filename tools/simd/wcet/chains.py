@@ -127,8 +127,8 @@ class Chain:
 
 
 def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_access: int) -> Chained:
-    """The bound of all pairs. ``longest_access`` clocks of the longest DRAM access, with its lead;
-    ``start`` is one of `STARTS`."""
+    """The bound of all pairs. ``longest_access`` clocks of the longest DRAM access, with its lead,
+    or of the program's load; ``start`` is one of `STARTS`."""
     more = STARTS[start]
     found: list[Chained] = []
     # A second refresh within one wait needs a request that lasts until it falls due.

@@ -1,0 +1,79 @@
+"""Bounds of kernels that random ones do not draw: each of these once took longer than its bound, or
+had none."""
+
+import dataclasses
+
+import pytest
+
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
+from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
+from cyclebound.golden.simd.memory_timing import DramTimeline
+from cyclebound.golden.simd.work_group import memory_of
+from cyclebound.tools.simd.assembler import assemble
+from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.held import HeldAnalysis
+
+pytestmark = pytest.mark.unit
+
+BUILT = as_built(MACHINES["small"])
+PART = part_named("ddr4-3200aa-x16")
+POLICIES = (Policy.ACCESS, Policy.COMPUTE, Policy.HOLD)
+
+
+def kernel(text, buffers="0 0 640 4\n1 0x10000 640 4\n"):
+    return assemble(f".data\n{buffers}.sp_data\n0 0 64 4\n.text\n{text}", "k.sas")
+
+
+def bound_of(program, grid, policy, part=PART, start="reset"):
+    made = HeldAnalysis if policy is Policy.HOLD else Analysis
+    return made(program, grid, part, start).wcet(policy).cycles
+
+
+def measured(program, grid, policy, part=PART, memory=None, due=None):
+    return CycleModel(program, grid, memory or memory_of(program), policy=policy, part=part,
+                      timeline=DramTimeline(part, due=due)).run(keep=False).cycles
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_words_that_grow_with_a_work_groups_place(policy):
+    """The second work-group reads 17 words of the scratchpad, the first one 1."""
+    program = kernel("smov s1, sc.wg_off_x\nsshr s1, s1, 2\nsiadd s1, s1, 1\n"
+                     "smovssp sc.sd_words, s1\n" + "sldsp s2, 0\n" * 20 + "exit\n")
+    grid = Grid(2 * 64, 1, BUILT)
+    assert measured(program, grid, policy) <= bound_of(program, grid, policy)
+
+
+TWO_BRANCHES_TO_ONE_LABEL = """smov s0, 4
+smov s1, 3
+again:
+sisub s0, s0, 1
+#bound branchcycle 3 1
+sicj.g again, s0
+ldglin v0, 0
+smov s0, 4
+sisub s1, s1, 1
+#bound branchcycle 2 1
+sicj.g again, s1
+stglin v0, 1
+exit
+"""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_loop_without_accesses_that_begins_where_one_with_them_does(policy):
+    """The inner loop's rounds are part of a segment of the outer one.
+
+    With annotated loops, the two work-groups of a pair may be in different rounds: hence 0.85."""
+    program, grid = kernel(TWO_BRANCHES_TO_ONE_LABEL), Grid(3 * 64, 1, BUILT)
+    assert 0.85 < measured(program, grid, policy) / bound_of(program, grid, policy) <= 1
+
+
+@pytest.mark.parametrize("due", [0, 10, 50])
+def test_more_than_one_refresh_falls_due_while_the_program_is_read(due):
+    """With few clocks from a refresh to the next, the first request waits for several of them."""
+    part = dataclasses.replace(PART, nREFI=450, nRFC=100)
+    program = kernel("j end\n" + "mov v0, vc.zero\n" * 2040 + "end:\nstglin v0, 1\nexit\n")
+    grid = Grid(64, 1, BUILT)
+    assert measured(program, grid, Policy.ACCESS, part, due=due) <= bound_of(
+        program, grid, Policy.ACCESS, part, "idle")
