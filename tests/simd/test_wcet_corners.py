@@ -7,7 +7,7 @@ import pytest
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
-from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
+from cyclebound.golden.simd.machine import MACHINES, Grid, as_built, machine_named
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tools.simd.assembler import assemble
@@ -30,9 +30,11 @@ def bound_of(program, grid, policy, part=PART, start="reset"):
     return made(program, grid, part, start).wcet(policy).cycles
 
 
-def measured(program, grid, policy, part=PART, memory=None, due=None):
+def measured(program, grid, policy, part=PART, memory=None, due=None, rest=0):
+    timeline = DramTimeline(part, due=due)
+    timeline.rest = rest
     return CycleModel(program, grid, memory or memory_of(program), policy=policy, part=part,
-                      timeline=DramTimeline(part, due=due)).run(keep=False).cycles
+                      timeline=timeline).run(keep=False).cycles
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -77,3 +79,30 @@ def test_more_than_one_refresh_falls_due_while_the_program_is_read(due):
     grid = Grid(64, 1, BUILT)
     assert measured(program, grid, Policy.ACCESS, part, due=due) <= bound_of(
         program, grid, Policy.ACCESS, part, "idle")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_empty_tile_after_a_request_that_lasts(policy):
+    """It is over a clock after the store of the pair before; no time is lost between two equal
+    clocks."""
+    grid = Grid(129, 1, machine_named("small compute_ps=625"))
+    program = kernel("ldglin v0, 0\nstglin.vec4 v0, 1\nexit\n", "0 0 128 1\n1 0x10000 640 1\n")
+    assert 0.99 < measured(program, grid, policy) / bound_of(program, grid, policy) <= 1
+
+
+def test_a_kernel_right_after_a_transfer():
+    """A refresh that waited for it is under way, and the next one is due at once: that is ``busy``,
+    and more than ``idle`` promises."""
+    program, grid = kernel("stglin v0, 1\nexit\n"), Grid(64, 1, BUILT)
+    idle, busy = (bound_of(program, grid, Policy.ACCESS, start=start) for start in ("idle", "busy"))
+    owed = measured(program, grid, Policy.ACCESS, due=1, rest=PART.nRFC - 1)
+    assert measured(program, grid, Policy.ACCESS, due=0) <= idle < owed <= busy
+
+
+def test_a_tile_at_an_unknown_offset_may_be_empty():
+    """Under policy ``compute``, the other work-group's access may be over at once then."""
+    program = kernel("sldg s0, 1\nldglin v0, 0, s0\nstglin v0, 1\nexit\n")
+    loaded, moved, stored = Analysis(program, Grid(64, 1, BUILT), PART).costs.values()
+    assert moved.least == 0 < moved.delay
+    assert loaded.least == loaded.delay
+    assert stored.least == stored.delay

@@ -118,7 +118,8 @@ class AccessCosts:
         if node not in self._asked:
             self.ask(node)
         least, most = self._delays.ends(self._asked[node])
-        return AccessCost("dram", most, _LOOKUP + TILE_LEAD, least)
+        # One that moves nothing is over a clock after the request before it at the earliest.
+        return AccessCost("dram", max(most, 1), _LOOKUP + TILE_LEAD, least)
 
     # -- registers -------------------------------------------------------------------------------
 
@@ -250,6 +251,8 @@ class AccessCosts:
                 {beside[1] + value for value in y(place)}
             asked.add((frozenset(lefts), frozenset(tops), lines))
         first = 0 if scratchpad else buffer.address // WORD_BYTES
+        if x is None or y is None:  # it may lie beyond the buffer, and is empty then
+            yield first, 0, buffer.x, 0
         for lefts, tops, lines in asked:
             across = {(max(left, 0), min(left + width, buffer.x)) for left in lefts}
             down = {(max(top, 0), min(top + lines, buffer.y)) for top in tops}
