@@ -11,6 +11,7 @@ from cyclebound.golden.simd.machine import MACHINES, Grid, as_built, machine_nam
 from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tools.simd.assembler import assemble
+from cyclebound.tools.simd.wcet import access_costs
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.held import HeldAnalysis
 
@@ -106,3 +107,22 @@ def test_a_tile_at_an_unknown_offset_may_be_empty():
     assert moved.least == 0 < moved.delay
     assert loaded.least == loaded.delay
     assert stored.least == stored.delay
+
+
+def test_tiles_anywhere_cost_the_same_however_they_are_told_apart(monkeypatch):
+    """Each by its address, or by its place in a row of all banks."""
+    program = kernel("sldg s0, 1, 2\nldglin v0, 0, s0, s1\nldg2sptile 0, 0, s0\nldsplin v0, 0, s1\n"
+                     "stglin v0, 1, s1\nexit\n", "0 0x4 40 17\n1 0x10000 64 9\n")
+    found = []
+    for few in (1 << 40, 0):
+        monkeypatch.setattr(access_costs, "_FEW", few)
+        found.append(Analysis(program, Grid(40, 17, BUILT, 8), PART).costs_of)
+    assert list(found[0].values()) == list(found[1].values())
+
+
+def test_two_counters_of_many_rounds():
+    """16 million pairs of offsets, of which all in a row of all banks have one delay."""
+    program = kernel("smov s0, 4000\nsmov s1, 0\nagain:\nldglin v0, 0, s0, s1\nsiadd s1, s1, 1\n"
+                     "sisub s0, s0, 1\nsicj.g again, s0\nexit\n", "0 0 4096 4096\n")
+    (moved,) = Analysis(program, Grid(64, 1, BUILT), PART).costs.values()
+    assert moved.least < moved.delay
