@@ -125,4 +125,4 @@ def test_two_counters_of_many_rounds():
     program = kernel("smov s0, 4000\nsmov s1, 0\nagain:\nldglin v0, 0, s0, s1\nsiadd s1, s1, 1\n"
                      "sisub s0, s0, 1\nsicj.g again, s0\nexit\n", "0 0 4096 4096\n")
     (moved,) = Analysis(program, Grid(64, 1, BUILT), PART).costs.values()
-    assert moved.least < moved.delay
+    assert 0 < moved.least <= moved.delay

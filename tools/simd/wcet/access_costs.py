@@ -257,9 +257,9 @@ class AccessCosts:
         first = 0 if scratchpad else buffer.address // WORD_BYTES
         if x is None or y is None:  # it may lie beyond the buffer, and is empty then
             yield first, 0, buffer.x, 0
-        for lefts, tops, lines in asked:
-            across = _by_size((max(left, 0), min(left + width, buffer.x)) for left in lefts)
-            down = _by_size((max(top, 0), min(top + lines, buffer.y)) for top in tops)
+        for at_x, at_y, lines in asked:
+            across = _by_size((max(left, 0), min(left + width, buffer.x)) for left in at_x)
+            down = _by_size((max(top, 0), min(top + lines, buffer.y)) for top in at_y)
             for words, columns in across.items():
                 for count, rows in down.items():
                     for start in self._starts(columns, [row * buffer.x for row in rows]):
