@@ -59,8 +59,8 @@ def wcet(
     timing: Timing = "rtl",
     start: Annotated[str, typer.Option(
         "--start", metavar="STATE", help="What is known of DRAM refreshes when the kernel starts: "
-        "reset (the timer starts as well), idle (nothing, but no transfer is under way), busy "
-        "(eight refreshes are owed besides).")] = "idle",
+        "reset (the timer starts as well), idle (nothing, but no transfer is under way and "
+        "no refresh owed), busy (eight are owed besides, as after another kernel).")] = "idle",
     most_words: MostWords = MOST_WORDS,
     listing: Annotated[bool, typer.Option(
         "--listing", help="The route of the greatest sum, line by line, with cycles.")] = False,

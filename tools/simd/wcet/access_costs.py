@@ -10,13 +10,16 @@ Scratchpads take a clock for each line of their bus.
 Ref: Sim-D, sections 3.2 and 3.3; docs/simd_wcet.md.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from cyclebound.golden.dram.controller import INDEX_LEAD, LOOKUP, TILE_LEAD
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay, rows_of
-from cyclebound.golden.dram.request import WORD_BYTES
+from cyclebound.golden.dram.request import BURST_WORDS, WORD_BYTES
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind, Unit
 from cyclebound.golden.simd.machine import SCALARS, Grid, Place
@@ -32,6 +35,7 @@ from cyclebound.tools.simd.wcet.tile_delays import MOST_SHAPES, Asked, Tile, Til
 __all__ = ["AccessCost", "AccessCosts"]
 
 _LOOKUP = LOOKUP - 1
+_FEW = 256         # tiles that are told apart by their addresses
 _NO_INDEX = 6      # clocks of an indexed request besides its lanes, if no index is legal
 _SD = tuple(SCALAR_SPECIAL.index(name) for name in ("sd_words", "sd_period", "sd_period_cnt"))
 
@@ -118,7 +122,8 @@ class AccessCosts:
         if node not in self._asked:
             self.ask(node)
         least, most = self._delays.ends(self._asked[node])
-        return AccessCost("dram", most, _LOOKUP + TILE_LEAD, least)
+        # One that moves nothing is over a clock after the request before it at the earliest.
+        return AccessCost("dram", max(most, 1), _LOOKUP + TILE_LEAD, least)
 
     # -- registers -------------------------------------------------------------------------------
 
@@ -175,7 +180,8 @@ class AccessCosts:
             target = instruction.operand("D")
             assert target is not None
             words = self._values(node, ("sc", _SD[0]))
-            most = max(words(self._places[0])) if words else self._annotated(_SD[0])
+            most = (max(value for place in self._places for value in words(place)) if words
+                    else self._annotated(_SD[0]))
             return {self._whole(buffer, max(1, min(most, SCALARS - target.value)))}
         if "cidx" in name:
             return self._custom(node, buffer)
@@ -249,13 +255,26 @@ class AccessCosts:
                 {beside[1] + value for value in y(place)}
             asked.add((frozenset(lefts), frozenset(tops), lines))
         first = 0 if scratchpad else buffer.address // WORD_BYTES
-        for lefts, tops, lines in asked:
-            across = {(max(left, 0), min(left + width, buffer.x)) for left in lefts}
-            down = {(max(top, 0), min(top + lines, buffer.y)) for top in tops}
-            for left, right in across:
-                for top, bottom in down:
-                    yield (first + top * buffer.x + left, max(right - left, 0), buffer.x,
-                           max(bottom - top, 0))
+        if x is None or y is None:  # it may lie beyond the buffer, and is empty then
+            yield first, 0, buffer.x, 0
+        for at_x, at_y, lines in asked:
+            across = _by_size((max(left, 0), min(left + width, buffer.x)) for left in at_x)
+            down = _by_size((max(top, 0), min(top + lines, buffer.y)) for top in at_y)
+            for words, columns in across.items():
+                for count, rows in down.items():
+                    for start in self._starts(columns, [row * buffer.x for row in rows]):
+                        yield first + start, words, buffer.x, count
+
+    def _starts(self, columns: Sequence[int], rows: Sequence[int]) -> Iterable[int]:
+        """Sums of a column and a row's first word; of many, their places in a row of all banks,
+        upon which alone a delay depends."""
+        if len(columns) * len(rows) <= _FEW:
+            return {row + column for row in rows for column in columns}
+        sweep = BURST_WORDS * self._part.bursts_per_sweep
+        found, across = np.zeros(sweep, bool), np.unique(np.array(columns) % sweep)
+        for row in {row % sweep for row in rows}:
+            found[(across + row) % sweep] = True
+        return np.flatnonzero(found).tolist()
 
     # -- costs -----------------------------------------------------------------------------------
 
@@ -299,6 +318,15 @@ def _longest_indexed(part: Part, rows: int, write: bool, items: int, lanes: int)
     return max(items - active + indexed_issue_delay(part=part, bursts=active, rows=rows,
                                                     write=int(write))
                for active in range(1, lanes + 1))
+
+
+def _by_size(ranges: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
+    """First columns, or lines, of ranges from the first to the last one excluded, by how many they
+    have; 0 for empty ones."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for first, last in set(ranges):
+        found[max(last - first, 0)].append(first)
+    return found
 
 
 def _anywhere(size: int, room: int, unit: int) -> set[int]:

@@ -154,8 +154,9 @@ class Analysis:
                             "of one work-group after the other; ask for access or compute")
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
-            longest = max((setup + cost.lead + cost.delay for cost in self.costs.values()
-                           if cost.resource == "dram"), default=0)
+            longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),
+                          *(setup + cost.lead + cost.delay for cost in self.costs.values()
+                            if cost.resource == "dram"), 0)
             pairs = Chain(self.kinds, lambda before, pair: self.pair_graphs(policy, before, pair),
                           self.load * self.clocks.compute, self.grid.across)
             self._chained[policy] = chain(pairs, self.clocks, self.part, start=self.start,

@@ -26,8 +26,8 @@ __all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
 
 STARTS = {"reset": 0, "idle": 1, "busy": MOST_OWED + 1}
 """What is known of refreshes when the kernel starts, and how many more than T / nREFI there may
-be: the timer starts as well; it is anywhere, and no transfer is under way; eight are owed
-besides."""
+be: the timer starts as well; it is anywhere, no transfer is under way, and no refresh is owed, so
+that one which is under way began when it fell due; eight are owed besides, as after a transfer."""
 
 _SHARES = (4, 3, 2, 1, 0)  # quarters of nRFC that are charged for each refresh that falls due
 
@@ -127,8 +127,8 @@ class Chain:
 
 
 def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_access: int) -> Chained:
-    """The bound of all pairs. ``longest_access`` clocks of the longest DRAM access, with its lead;
-    ``start`` is one of `STARTS`."""
+    """The bound of all pairs. ``longest_access`` clocks of the longest DRAM access, with its lead,
+    or of the program's load; ``start`` is one of `STARTS`."""
     more = STARTS[start]
     found: list[Chained] = []
     # A second refresh within one wait needs a request that lasts until it falls due.

@@ -81,6 +81,8 @@ class PhaseGraph:
         still = [loop for loop in loops.loops if loop not in self.moving]
         self._headers = {loop.header for loop in self.moving}
         self._back = {edge for loop in loops.loops for edge in loop.back}
+        # of loops whose rounds are part of a segment, whose header may be another loop's, too
+        self._still_back = {edge for loop in still for edge in loop.back}
         # cycles of held accesses, and, by header, of loops without accesses
         self.rounds: dict[Node, int] = dict(self._held)
         self.round_routes: dict[Loop, tuple[Edge, ...]] = {}
@@ -179,7 +181,8 @@ class PhaseGraph:
                               (*route, edge)))
                 continue
             for edge in self.graph.after[node]:
-                if edge.target is None or edge.target in self._headers:
+                if edge.target is None or (edge.target in self._headers
+                                           and edge not in self._still_back):
                     ended(self._ending(place, edge, cycles + self._costs.cost(edge),
                                        (*route, edge)))
         return list(ends.values())

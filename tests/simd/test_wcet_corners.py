@@ -1,0 +1,128 @@
+"""Bounds of kernels that random ones do not draw: each of these once took longer than its bound, or
+had none."""
+
+import dataclasses
+
+import pytest
+
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.accelerator import CycleModel, Policy
+from cyclebound.golden.simd.machine import MACHINES, Grid, as_built, machine_named
+from cyclebound.golden.simd.memory_timing import DramTimeline
+from cyclebound.golden.simd.work_group import memory_of
+from cyclebound.tools.simd.assembler import assemble
+from cyclebound.tools.simd.wcet import access_costs
+from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.held import HeldAnalysis
+
+pytestmark = pytest.mark.unit
+
+BUILT = as_built(MACHINES["small"])
+PART = part_named("ddr4-3200aa-x16")
+POLICIES = (Policy.ACCESS, Policy.COMPUTE, Policy.HOLD)
+
+
+def kernel(text, buffers="0 0 640 4\n1 0x10000 640 4\n"):
+    return assemble(f".data\n{buffers}.sp_data\n0 0 64 4\n.text\n{text}", "k.sas")
+
+
+def bound_of(program, grid, policy, part=PART, start="reset"):
+    made = HeldAnalysis if policy is Policy.HOLD else Analysis
+    return made(program, grid, part, start).wcet(policy).cycles
+
+
+def measured(program, grid, policy, part=PART, memory=None, due=None, rest=0):
+    timeline = DramTimeline(part, due=due)
+    timeline.rest = rest
+    return CycleModel(program, grid, memory or memory_of(program), policy=policy, part=part,
+                      timeline=timeline).run(keep=False).cycles
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_words_that_grow_with_a_work_groups_place(policy):
+    """The second work-group reads 17 words of the scratchpad, the first one 1."""
+    program = kernel("smov s1, sc.wg_off_x\nsshr s1, s1, 2\nsiadd s1, s1, 1\n"
+                     "smovssp sc.sd_words, s1\n" + "sldsp s2, 0\n" * 20 + "exit\n")
+    grid = Grid(2 * 64, 1, BUILT)
+    assert measured(program, grid, policy) <= bound_of(program, grid, policy)
+
+
+TWO_BRANCHES_TO_ONE_LABEL = """smov s0, 4
+smov s1, 3
+again:
+sisub s0, s0, 1
+#bound branchcycle 3 1
+sicj.g again, s0
+ldglin v0, 0
+smov s0, 4
+sisub s1, s1, 1
+#bound branchcycle 2 1
+sicj.g again, s1
+stglin v0, 1
+exit
+"""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_loop_without_accesses_that_begins_where_one_with_them_does(policy):
+    """The inner loop's rounds are part of a segment of the outer one.
+
+    With annotated loops, the two work-groups of a pair may be in different rounds: hence 0.85."""
+    program, grid = kernel(TWO_BRANCHES_TO_ONE_LABEL), Grid(3 * 64, 1, BUILT)
+    assert 0.85 < measured(program, grid, policy) / bound_of(program, grid, policy) <= 1
+
+
+@pytest.mark.parametrize("due", [0, 10, 50])
+def test_more_than_one_refresh_falls_due_while_the_program_is_read(due):
+    """With few clocks from a refresh to the next, the first request waits for several of them."""
+    part = dataclasses.replace(PART, nREFI=450, nRFC=100)
+    program = kernel("j end\n" + "mov v0, vc.zero\n" * 2040 + "end:\nstglin v0, 1\nexit\n")
+    grid = Grid(64, 1, BUILT)
+    assert measured(program, grid, Policy.ACCESS, part, due=due) <= bound_of(
+        program, grid, Policy.ACCESS, part, "idle")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_empty_tile_after_a_request_that_lasts(policy):
+    """It is over a clock after the store of the pair before; no time is lost between two equal
+    clocks."""
+    grid = Grid(129, 1, machine_named("small compute_ps=625"))
+    program = kernel("ldglin v0, 0\nstglin.vec4 v0, 1\nexit\n", "0 0 128 1\n1 0x10000 640 1\n")
+    assert 0.99 < measured(program, grid, policy) / bound_of(program, grid, policy) <= 1
+
+
+def test_a_kernel_right_after_a_transfer():
+    """A refresh that waited for it is under way, and the next one is due at once: that is ``busy``,
+    and more than ``idle`` promises."""
+    program, grid = kernel("stglin v0, 1\nexit\n"), Grid(64, 1, BUILT)
+    idle, busy = (bound_of(program, grid, Policy.ACCESS, start=start) for start in ("idle", "busy"))
+    owed = measured(program, grid, Policy.ACCESS, due=1, rest=PART.nRFC - 1)
+    assert measured(program, grid, Policy.ACCESS, due=0) <= idle < owed <= busy
+
+
+def test_a_tile_at_an_unknown_offset_may_be_empty():
+    """Under policy ``compute``, the other work-group's access may be over at once then."""
+    program = kernel("sldg s0, 1\nldglin v0, 0, s0\nstglin v0, 1\nexit\n")
+    loaded, moved, stored = Analysis(program, Grid(64, 1, BUILT), PART).costs.values()
+    assert moved.least == 0 < moved.delay
+    assert loaded.least == loaded.delay
+    assert stored.least == stored.delay
+
+
+def test_tiles_anywhere_cost_the_same_however_they_are_told_apart(monkeypatch):
+    """Each by its address, or by its place in a row of all banks."""
+    program = kernel("sldg s0, 1, 2\nldglin v0, 0, s0, s1\nldg2sptile 0, 0, s0\nldsplin v0, 0, s1\n"
+                     "stglin v0, 1, s1\nexit\n", "0 0x4 40 17\n1 0x10000 64 9\n")
+    found = []
+    for few in (1 << 40, 0):
+        monkeypatch.setattr(access_costs, "_FEW", few)
+        found.append(Analysis(program, Grid(40, 17, BUILT, 8), PART).costs_of)
+    assert list(found[0].values()) == list(found[1].values())
+
+
+def test_two_counters_of_many_rounds():
+    """16 million pairs of offsets, of which all in a row of all banks have one delay."""
+    program = kernel("smov s0, 4000\nsmov s1, 0\nagain:\nldglin v0, 0, s0, s1\nsiadd s1, s1, 1\n"
+                     "sisub s0, s0, 1\nsicj.g again, s0\nexit\n", "0 0 4096 4096\n")
+    (moved,) = Analysis(program, Grid(64, 1, BUILT), PART).costs.values()
+    assert 0 < moved.least <= moved.delay
