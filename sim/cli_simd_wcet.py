@@ -60,8 +60,8 @@ def wcet(
     timing: Timing = "rtl",
     start: Annotated[str, typer.Option(
         "--start", metavar="STATE", help="State of DRAM refreshes when the kernel starts: reset "
-        "(the timer starts, too), idle (unknown, with no transfer under way), busy (unknown, with eight "
-        "refreshes owed).")] = "idle",
+        "(the timer starts, too), idle (unknown, with no transfer under way), busy (unknown, "
+        "with eight refreshes owed).")] = "idle",
     most_words: MostWords = MOST_WORDS,
     listing: Annotated[bool, typer.Option(
         "--listing", help="The route of the greatest sum, line by line, with cycles.")] = False,
