@@ -17,7 +17,7 @@ _WRITABLE = {Register.PROGRAM: 30, Register.INSTRUCTIONS: 32, Register.GRID_X: 3
 
 @dataclass
 class HostModel:
-    """Registers, and what leaves for the ``machine``.
+    """The host's registers, and the commands that they give to the ``machine``.
 
     ``kept`` is what was written. A start without a grid, a program or in the middle of a burst is
     refused, and so is one with a width that the machine does not have or a policy that there is

@@ -108,9 +108,9 @@ class AccessSetup(wiring.Component):
         The scratchpad buffer that it names: ``buffer`` of an access to the scratchpad, ``target``
         of a tile.
     job : Out(Strobe(JobLayout))
-        The same access, clipped.
+        The access, clipped to its buffer.
     slot : Out(1)
-        With ``job``: whose.
+        Slot of ``job``.
     """
 
     def __init__(self, *, machine):

@@ -87,9 +87,9 @@ def _either(values):
 class ComputeUnit(wiring.Component):
     """Runs kernels, one instruction per cycle in order.
 
-    Which work-group: the one that computes goes on until its access is committed or it ends; then
-    the other one, if it is ready, else the first that is. With ``hold`` it is the same one first if
-    that access was to its scratchpad.
+    A work-group computes until its access is committed or it ends; then the other one follows, if
+    it is ready, else the first that becomes ready. With ``hold``, after an access to its
+    scratchpad the same work-group has precedence.
 
     Latency, with *D* decode and execute stages and *W* warps: an instruction issues in the cycle
     after its fetch and commits *D* cycles later. A jump that is taken costs *D + 1* cycles, a

@@ -142,7 +142,7 @@ class ArrayHarness(wiring.Component, ABC):
         Products, their least and greatest latency, and those in the bin addressed in the cycle
         before. Measured from the first operands accepted to the last row taken.
     macs_count, macs_minimum, macs_maximum, macs_histogram_count : Out(32)
-        The same to the last MAC of a product.
+        As the four above, measured to the last MAC of a product.
     failed : Out(len(SYSTOLIC_ARRAY))
         Sticky: faults that occurred.
     checked : Out(32)
