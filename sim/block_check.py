@@ -138,7 +138,7 @@ def _references(block: Block) -> Iterator[str]:
     for where, thing, names, known in named:
         for name in names:
             if name not in known:
-                yield f"{where} names the {thing} {shown(name)}, which there is not"
+                yield f"{where} names the {thing} {shown(name)}, which does not exist"
     for binding in block.bounds:
         for text in binding.probe.texts() if binding.probe else ():
             try:

@@ -16,7 +16,7 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan", "proved": "green",
 
 
 def line_of(found: Verdict | Proof | Outcome) -> Text:
-    """One line: the verdict first, then what it is about, then the numbers behind it."""
+    """One line: the verdict, the claim, and the numbers."""
     if isinstance(found, Outcome):
         word, rest = "FAILED", f"{found.name}: {found.reason}"
     elif isinstance(found, Proof):

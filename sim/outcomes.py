@@ -77,7 +77,7 @@ def outcome_of_job(job: Job, fresh: bool = False) -> Outcome:
 
 
 class _Places:
-    """Where the cache has what there is to know of a job."""
+    """The files of the cache that belong to a job."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._folder = job, Path(job.folder)

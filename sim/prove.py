@@ -391,7 +391,7 @@ def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, 
 
 def run_tool(command: list[str], folder: Path, environment: Mapping[str, str],
              timeout: float) -> tuple[int | None, str]:
-    """Run in a session of its own, and leave nothing of it behind, whatever happens.
+    """Run a tool in a session of its own, and stop all its processes afterwards.
 
     Returns the status, or None if the time was up; and all that was printed.
     """

@@ -172,7 +172,7 @@ def _end(number: int | None) -> str:
 
 
 def constant(value: object, length: int) -> Lane:
-    """A number in so many cycles; a `Lane` as it is."""
+    """A number as a `Lane` of that many equal cycles; a `Lane` unchanged."""
     if isinstance(value, Lane):
         return value
     like = Value.cast(int(value))

@@ -108,7 +108,7 @@ def test_every_block_has_something_quick():
 def test_a_level_names_configurations_that_there_are(block):
     wrong = dataclasses.replace(block, testbenches=(Testbench("cycle", "m", quick=("tini",)),))
     with pytest.raises(UserError, match=r"^noc\.arbiter: testbench cycle names the configuration "
-                                        r"'tini', which there is not$"):
+                                        r"'tini', which does not exist$"):
         catalogue.Catalogue([wrong])
 
 
