@@ -144,7 +144,7 @@ def progress_bars() -> Iterator[Progress]:
 
 def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.monotonic
                    ) -> Callable[[str, int, int], None]:
-    """What reports ``(step, done, total)`` as lines on standard error, ``every`` so many seconds.
+    """A function that prints ``(step, done, total)`` on standard error, every ``every`` seconds.
 
     A run that is over sooner says nothing.
     """
@@ -383,7 +383,7 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
 
 
 def _symbols(claim: Bound) -> dict[str, str]:
-    """What the arguments of a claim are, and which values they may have."""
+    """Meaning and range of each argument of a claim."""
     ranges = claim.ranges
     return {name: f"{ranges[name].says or name}: {ranges[name]}" if name in ranges else ""
             for name in claim.parameters}

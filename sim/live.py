@@ -41,5 +41,5 @@ def line_of(found: Verdict | Proof | Outcome) -> Text:
 
 
 def teller(console: Console) -> Callable[[Verdict | Proof | Outcome], None]:
-    """What prints each finding on ``console``, without folding its line."""
+    """A function that prints a finding on ``console``, on one line."""
     return lambda found: console.print(line_of(found), soft_wrap=True, highlight=False)

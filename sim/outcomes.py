@@ -53,7 +53,7 @@ _NO_MATTER = {"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTH
 
 
 class _NotKeptError(Exception):
-    """Leaves the cache without an entry; holds what became of the job."""
+    """Raised to keep an outcome out of the cache; holds the outcome."""
 
     def __init__(self, found: Outcome | OSError) -> None:
         super().__init__(found)
@@ -184,7 +184,7 @@ def _stands_for(path: Path, files: frozenset[Path], folder: Path) -> bool:
 
 @functools.cache
 def _installed() -> tuple[Path, ...]:
-    """Where Python is, installed packages are, and what the system says of itself."""
+    """Paths of Python, of installed packages, and of the system's own files."""
     found = {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, sys.exec_prefix,
              *site.getsitepackages(), site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc",
              "/usr"}

@@ -275,7 +275,7 @@ class Tally:
                           f"{said} {allowed:,}: cycles {worst[1]:,} to {worst[2]:,}")
 
     def _show_longest(self, row: Finding) -> None:
-        """Of a claim that holds, the row shows the request that took longest."""
+        """For a claim that holds, show the longest request."""
         kinds = {key: kind for key, kind in self._kinds.items() if kind.worst}
         if not kinds:  # none has ended, and the one shown had waited longest
             return

@@ -94,7 +94,7 @@ _SAYS = {"ADDRESS": "an address such as /*0010*/", "SEMICOLON": "';'", "NAME": "
 
 
 class SassError(ValueError):
-    """What is wrong with a listing, with line and column."""
+    """An error in a listing, with line and column."""
 
 
 class _Builder(Transformer):
