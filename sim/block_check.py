@@ -63,7 +63,7 @@ def _names(block: Block) -> Iterator[str]:
             if not _NAME.fullmatch(name):
                 yield f"the name of {thing} {_RULE} not {shown(name)}"
             if name in names[:number]:
-                yield f"the name of {thing} must be unique, and {name!r} is there twice"
+                yield f"the name of {thing} must be unique, and {name!r} occurs twice"
     for picture in block.pictures:
         if picture.kept and not _NAME.fullmatch(picture.kept):
             yield f"the file that picture {picture.name} keeps {_RULE} not {shown(picture.kept)}"

@@ -221,7 +221,7 @@ def blocks_with(names: list[str] | None, settings: list[str] | None, part: str |
         if configuration is not None:
             found.append((block, configuration))
         elif block.family not in names or (block is chosen[-1] and not found):
-            changes_of(block, None, settings, part)  # says what it has not
+            changes_of(block, None, settings, part)  # names the missing parameter
             raise UserError(f"no configuration of {block.name} has {', '.join(wanted)}")
     block, configuration = found[0]
     return [block for block, _ in found], changes_of(block, configuration, settings, part)

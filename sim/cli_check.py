@@ -185,7 +185,7 @@ def _probe(**fields: object) -> "probes.Probe":
 
 
 def _finite(row: dict[str, object]) -> dict[str, object]:
-    """Without infinite ratios, which JSON has not."""
+    """Without infinite ratios, which JSON does not have."""
     return {**row, "ratios": [ratio if math.isfinite(ratio) else None for ratio in row["ratios"]]}
 
 

@@ -135,7 +135,7 @@ def run(
     if picture is not None and picture.suffix not in FORMATS:
         raise UserError(f"--picture takes a file that ends in {', '.join(FORMATS)}, not {picture}")
     if picture is not None and on == "interpreter":
-        raise UserError("--picture shows a mapped grid, which the interpreter has not; take "
+        raise UserError("--picture shows a mapped grid, which the interpreter lacks; take "
                         "--on golden")
     found = load_kernel(file, kernel)
     fabric = hardware(grid, depth=depth, tid_width=tid_width, address_width=address_width)

@@ -20,8 +20,8 @@ class HostModel:
     """The host's registers, and the commands that they give to the ``machine``.
 
     ``kept`` is what was written. A start without a grid, a program or in the middle of a burst is
-    refused, and so is one with a width that the machine does not have or a policy that there is
-    not, and whatever comes while a kernel runs.
+    refused, and so is one with a width that the machine does not have or an unknown policy, and
+    whatever comes while a kernel runs.
     """
 
     machine: Machine

@@ -163,7 +163,7 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
     (("tile", "--buffer", "64"), "--buffer takes words and lines, as in 64x32, not '64'"),
-    (("tile", "--line", "1"), "--column and --line are places in a --buffer, and there is none"),
+    (("tile", "--line", "1"), "--column and --line need a --buffer"),
     (("tile", "--buffer", "64x2", "--column=-1"), "--column must be at least 0, not -1"),
     (("tile", "--buffer", "64x2", "--period", "65"),
      "the period of a buffer's tile must be its line (64), not 65"),

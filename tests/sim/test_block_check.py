@@ -99,7 +99,7 @@ def test_a_name_that_is_no_page(name):
      "the domain of configuration c: KeyError: 'y'"),
     ("testbenches", (), "it must have a testbench"),
     ("testbenches", (Bench("a", "m"), Bench("a", "n")),
-     "the name of a testbench must be unique, and 'a' is there twice"),
+     "the name of a testbench must be unique, and 'a' occurs twice"),
     ("testbenches", (Bench("a", "m", configurations="c"),),
      "configurations of a Testbench in testbenches of the block must be a tuple or nothing, not"),
     ("testbenches", (Bench("a", "m", configurations=("d",)),),

@@ -283,7 +283,7 @@ def _kernel(parts: list, architecture: str, header: bool, ends: Mapping[str, str
         elif part.type == "LABEL":
             label = str(part)[:-1]
             if label in labels:
-                raise SassError(f"line {part.line}: label {label} is there twice")
+                raise SassError(f"line {part.line}: label {label} is defined twice")
             labels[label] = len(instructions) * BYTES
     if not instructions:
         raise SassError(f"line {first.line}: function {name} has no instruction")
