@@ -601,7 +601,7 @@ def show_streams(
     tries: Annotated[int, typer.Option(
         "--search", metavar="N", min=0, max=1_000_000, help="Try N scenarios of launches, "
         "durations and places for one that exceeds a bound.")] = 0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the search.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
     trace: Annotated[Path | None, typer.Option(
         "--trace", metavar="FILE", help="Write the run for Perfetto (ui.perfetto.dev): .json.")]
     = None,

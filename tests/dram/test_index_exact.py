@@ -98,8 +98,8 @@ def test_what_is_written_takes_as_much_longer_as_it_recovers():
         for _ in range(30):
             places = rng.sample(range(part.banks), rng.randint(1, part.banks))
             order = Order(0, tuple(rng.choices(places, k=rng.randint(1, 50))))
-            read, write = (schedule(part, bursts_in(part, order), write=bool(each), indexed=True)
-                           for each in (0, 1))
+            read, write = (schedule(part, bursts_in(part, order), write=writes, indexed=True)
+                           for writes in (False, True))
             times = [[(command.cycle, command.bank)
                       for command in way.commands if command.op != Command.PRE]
                      for way in (read, write)]
