@@ -4,7 +4,7 @@ Three kinds, never mixed:
 
 - a `bound`: no request of this class takes longer, whatever else happens within the environment
   that it names. The requester knows its parameters before the request;
-- a `prediction`: this input takes exactly so many cycles. The whole input may be in it;
+- a `prediction`: the exact number of cycles of this input. The whole input may be in it;
 - a `rate`: a share or a throughput over an interval, which is a floor.
 
 Each is a plain function of keyword arguments. The decorator keeps formula and source beside it, so

@@ -20,7 +20,7 @@ class Strobe(wiring.Signature):
     valid : Out(1)
         A payload is there in this cycle.
     payload : Out(shape)
-        What it is.
+        The payload.
     """
 
     def __init__(self, shape):

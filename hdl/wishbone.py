@@ -43,11 +43,11 @@ class WishboneSignature(wiring.Signature):
     adr : Out(address_width)
         The word.
     sel : Out(data_width // 8)
-        Which of its bytes.
+        Select: its bytes that are accessed.
     dat_w : Out(data_width)
-        What is written (DAT_O of the master).
+        Data to write (DAT_O of the master).
     dat_r : In(data_width)
-        What was read, with ``ack`` (DAT_I of the master).
+        Data read, with ``ack`` (DAT_I of the master).
     ack, err : In(1)
         The access is carried out; it is refused.
     stall : In(1)

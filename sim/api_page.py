@@ -23,7 +23,7 @@ _PARTS = (
     ("A bound in any testbench", "cyclebound.tb.monitor", ("BoundMonitor",)),
 )
 _ABOUT = ("Made from docstrings by `python -m cyclebound.sim.api_page > docs/api.md`; a test keeps "
-          "it current. [A block of your own](your-own-block.md) shows these things in use, and "
+          "it current. [A block of your own](your-own-block.md) shows these classes in use, and "
           "[bounds on any waveform](check.md) those at the end.")
 _HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""What a block is: one object from which every command works."""
+"""Blocks of the catalogue: one object has all that the commands need."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -35,20 +35,20 @@ Domain = Mapping[str, range | tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Configuration:
-    """Values for the component's parameters, under a name.
+    """Named values of the component's parameters.
 
     Attributes
     ----------
     parameters : mapping
         Keyword arguments of the component.
     domain : mapping or callable
-        Parameters of a request, and what else decides how long it takes (the state in which it
-        finds the block, its alignment), as testbenches declare them; with the values that an
-        exhaustive testbench covers. Each combination is a case, and the verdict says "exhaustive"
-        only if every case was in fact observed. Where it depends on the component's parameters, it
-        is a function of them, and other parameters have another domain.
+        The values that an exhaustive testbench covers, for parameters of a request and other
+        influences on its latency (the state in which it finds the block, its alignment), as
+        testbenches declare them. Each combination is a case, and the verdict says "exhaustive"
+        only if every case was observed. A domain that depends on the component's parameters is a
+        function of them.
     possible : callable or None
-        From the values of a combination, by name, whether it is a case; None: each is.
+        Takes the values of a combination, by name; whether it is a case. None: all are.
     """
 
     parameters: Mapping[str, object]
@@ -63,7 +63,7 @@ class Configuration:
 
 @dataclass(frozen=True)
 class Testbench:
-    """A cocotb module, and what it runs on.
+    """A cocotb module, and the configurations in which it runs.
 
     Attributes
     ----------
@@ -87,24 +87,24 @@ class Testbench:
         Configurations in which the quick level runs it; None: all that it runs on, unless it is
         ``thorough``. The full level runs every testbench in every configuration.
     thorough : bool
-        It takes minutes: a regression runs it in the full level only, or if it is named.
+        A regression runs it in the full level only, or if it is named: it takes minutes.
     checker : callable or None
         Makes the bound checker that watches ``top``. The block's own checker watches the block
         itself only.
     observes : bool
-        It makes requests that are measured: a run without any has failed. Else it only compares:
-        a run that has compared nothing has failed.
+        It makes requests that are measured: a run without any fails. Else it only compares: a run
+        that compares nothing fails.
     searches : bool
         Its tests search for the request that comes closest to the bound, and a test shows that they
         find planted looseness.
     probed : callable or None
-        From ``top``, the block's component inside it, at which its probes look; None: with a
-        ``top`` there are no probes.
+        Returns, from ``top``, the block's component inside it, to which its probes are attached;
+        None: with a ``top`` there are no probes.
     least : mapping
-        The smallest values with which it can run of those parameters that users may change, where
-        the component itself takes smaller ones.
+        The smallest values with which the testbench can run, of parameters for which the component
+        itself takes smaller ones.
     fixed : tuple[str, ...]
-        Parameters of which its models know the configuration's own values only.
+        Parameters that its models support with the configuration's own values only.
     """
 
     __test__: ClassVar[bool] = False  # for pytest, which takes any class called Test... for one
@@ -141,21 +141,21 @@ class BoundBinding:
     Attributes
     ----------
     what : str
-        What these requests are called.
+        Name of these requests.
     bound : Bound
         Its formula.
     probe : Probe or None
-        Where such a request begins and ends, at the block's ports.
+        Defines where such a request begins and ends, at the block's ports.
     proved_by : tuple[str, ...]
-        Names of the properties whose proofs claim this bound too: that what its probe counts never
+        Names of the properties whose proofs cover this bound too: that the probe's count never
         exceeds it, for the kinds of requests that the property declares.
     exhaustive : bool
-        Whether the configuration's domain is a domain of these requests.
+        Whether the configuration's domain applies to these requests.
     configurations : tuple[str, ...]
-        Those whose testbenches make such requests; the default is all. In these, a run in which
-        none was observed has failed.
+        Those whose testbenches make such requests; the default is all. In these, a run fails if
+        none was observed.
     signals : callable or None
-        From the block's and a request's parameters, the signals worth a look in that request's
+        Returns, from the block's and a request's parameters, the signals to show in that request's
         waveform, as `Block.signals`; None: the block's.
     """
 
@@ -170,14 +170,14 @@ class BoundBinding:
 
 @dataclass(frozen=True)
 class Property:
-    """Something to prove about the block.
+    """A property of the block that is proved.
 
     Attributes
     ----------
     name : str
         Unique within the block.
     says : str
-        What is proved, in a sentence.
+        The property in a sentence.
     checker : callable
         Makes the component with the `Assert`s and `Assume`s from the component under proof.
     instances : tuple of mappings
@@ -187,23 +187,23 @@ class Property:
         configurations with other values of these, and of no others. Its instances have two values
         of each, at least.
     declares : mapping
-        For each bound that it proves (`BoundBinding.what`), from an instance's parameters the kinds
-        of requests that the proof is about, as requesters declare them (`cyclebound.tb.probe.ANY`:
-        as they like); one proof of all of them.
+        For each bound that it proves (`BoundBinding.what`), a function from an instance's
+        parameters to the kinds of requests that the proof covers, as requesters declare them
+        (`cyclebound.tb.probe.ANY`: any value); one proof for all of them.
     depth : int or callable
-        Cycles of the bounded check, in which each of the checker's `Cover`s is reached; or what
-        gives them, from an instance.
+        Cycles of the bounded check, in which each of the checker's `Cover`s is reached; or a
+        function of an instance that returns them.
     induction : int or None
         Greatest depth of the induction step; None: the property is only checked to ``depth``.
     top : callable or None
-        Makes what the proof is about from an instance's parameters; None: the block itself.
+        Makes the component under proof from an instance's parameters; None: the block itself.
     anywhere : bool
         Begin in every state of the component that the checker's assumptions allow in the first
-        cycle, instead of after reset. A checker that asserts whenever something ends what it
-        assumes where it begins, so proves it for any number of them.
+        cycle, instead of after reset. If a checker asserts at the end of each request what it
+        assumes at the beginning of one, this proves the property for any number of requests.
     any_product : bool
-        Every multiplier, of the component and of the checker, may give anything in every cycle:
-        for widths that no solver multiplies. The checker assumes what it needs to know of products.
+        The result of every multiplier, of the component and of the checker, is free in every cycle:
+        for widths that are too large for solvers. The checker assumes what it needs of products.
     quick : int or None
         How many of the instances, from the first, the quick level proves; None: all of them.
     covered : mapping or None
@@ -233,7 +233,7 @@ class Property:
 
 @dataclass(frozen=True)
 class FpgaTarget:
-    """What the clock rate and area are quoted for."""
+    """The configuration and device for which clock rate and area are quoted."""
 
     configuration: str
     device: str = "ecp5-85k"
@@ -248,7 +248,7 @@ class Picture:
     name : str
         Unique within the block.
     caption : str
-        What is to be seen, in a sentence.
+        Describes the picture in a sentence.
     draw : str
         ``module:function`` that returns a matplotlib figure; imported only when it is drawn.
     arguments : mapping
@@ -257,9 +257,9 @@ class Picture:
         The JSON file that testbenches leave in their job's folder, handed to the function as its
         first argument; empty: it needs no simulation.
     testbenches : tuple[str, ...]
-        Those that leave it; `cyclebound picture` runs the first of them that it can.
+        Those that leave the file; `cyclebound picture` runs the first of them that it can.
     thorough : bool
-        It takes minutes: a regression draws it in the full level only.
+        A regression draws it in the full level only: it takes minutes.
     """
 
     name: str
@@ -284,23 +284,23 @@ class Block:
     component : callable
         The component's class; or left out, with ``sources`` and ``top`` instead.
     sources, top : tuple[str, ...], str
-        Files in Verilog, SystemVerilog or VHDL, and the module of them that the block is
+        Files in Verilog, SystemVerilog or VHDL, and the name of the module that is the block
         (`cyclebound.sim.verilog_module`). Its ports, without clock and reset, are the block's.
     configurations : mapping
         Named values of its parameters.
     testbenches, bounds, properties : tuples
-        How it is driven, what it keeps, what is proved.
+        Its testbenches, the bounds that it keeps, and the properties that are proved.
     checker : callable or None
         Makes the bound checker that watches simulations, from the component.
     fpga : FpgaTarget or None
         What the clock rate and area are quoted for.
     signals : tuple[str, ...]
-        The signals of the simulated component worth a look in a waveform, as dotted paths
-        below the top.
+        The signals of the simulated component to show in waveforms, as dotted paths below the
+        top.
     unused_inputs : tuple[str, ...]
-        Input ports that it has for the sake of its interface only, and does not read.
+        Input ports that belong to its interface, but that it does not read.
     pictures : tuple[Picture, ...]
-        What the report shows beside worst requests.
+        Pictures in the report besides those of worst requests.
     """
 
     name: str
@@ -359,15 +359,15 @@ class Block:
         return found[name] if name else self.pictures[0]
 
     def default_of(self, parameter: str) -> object:
-        """What the component takes a parameter to be that it is not given.
+        """The component's default for a parameter.
 
-        Where it has no default, or no such parameter: `inspect.Parameter.empty`.
+        `inspect.Parameter.empty` if it has no default, or no such parameter.
         """
         found = inspect.signature(self.component).parameters.get(parameter)
         return inspect.Parameter.empty if found is None else found.default
 
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
-        """The component with these parameters. Raises `UserError` in the component's words."""
+        """The component with these parameters. Raises `UserError` with the component's message."""
         try:
             known = inspect.signature(self.component).parameters
             for name in parameters:

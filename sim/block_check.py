@@ -63,7 +63,7 @@ def _names(block: Block) -> Iterator[str]:
             if not _NAME.fullmatch(name):
                 yield f"the name of {thing} {_RULE} not {shown(name)}"
             if name in names[:number]:
-                yield f"the name of {thing} must be unique, and {name!r} is there twice"
+                yield f"the name of {thing} must be unique, and {name!r} occurs twice"
     for picture in block.pictures:
         if picture.kept and not _NAME.fullmatch(picture.kept):
             yield f"the file that picture {picture.name} keeps {_RULE} not {shown(picture.kept)}"
@@ -138,7 +138,7 @@ def _references(block: Block) -> Iterator[str]:
     for where, thing, names, known in named:
         for name in names:
             if name not in known:
-                yield f"{where} names the {thing} {shown(name)}, which there is not"
+                yield f"{where} names the {thing} {shown(name)}, which does not exist"
     for binding in block.bounds:
         for text in binding.probe.texts() if binding.probe else ():
             try:

@@ -28,7 +28,7 @@ _BESIDE = 100  # cycles from each end of a long request that a picture may show
 
 @dataclass(frozen=True)
 class Check:
-    """What to check in a trace: a probe, its bound, and the numbers in both.
+    """A check of a trace: a probe, its bound, and the numbers in both.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def _module(source: str) -> object:
 
 
 def _tally(wanted: Check) -> Tally:
-    """The tally for it. Raises `UserError` for parameters that the bound lacks or has not."""
+    """The tally for it. Raises `UserError` for missing or unknown parameters of the bound."""
     given = {*wanted.fixed, *wanted.probe.request}
     if missing := sorted(wanted.bound.required() - given):
         raise UserError(f"bound {wanted.bound.name} needs {', '.join(missing)}: give each with "

@@ -62,7 +62,7 @@ PartFile = Annotated[str | None, typer.Option(
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for a program, on standard output.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
 Workers = Annotated[int | None, typer.Option(
-    "-j", metavar="N", min=1, help="Jobs at a time; the default is one a core.")]
+    "-j", metavar="N", min=1, help="Jobs at a time; the default is one per core.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -100,10 +100,10 @@ class _Plain(Console):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """The only place that makes one.
+    """A console for standard output or ``stderr``; the only function that makes one.
 
-    A table needs room: where there is no terminal and no ``COLUMNS`` in the environment, it is not
-    folded at 80 columns.
+    Without a terminal and without ``COLUMNS`` in the environment it is 200 columns wide, so that
+    tables are not folded at 80.
     """
     terminal = _Plain(stderr=stderr)
     if terminal.is_terminal or os.environ.get("COLUMNS", "").isdecimal():
@@ -112,8 +112,8 @@ def console(*, stderr: bool = False) -> Console:
 
 
 class Progress:
-    """Reports ``(step, done, total)`` on standard error. What is found meanwhile is printed on
-    ``console``: above the bars, or on standard output where there are none."""
+    """Reports ``(step, done, total)`` on standard error. Results that are found meanwhile are
+    printed on ``console``: above the bars, or on standard output where there are none."""
 
     def __init__(self, console: Console, report: Callable[[str, int, int], None]) -> None:
         self.console, self._report = console, report
@@ -124,7 +124,7 @@ class Progress:
 
 @contextlib.contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Progress on standard error: bars on a terminal, else a line a minute, for a log to have."""
+    """Progress on standard error: bars on a terminal, else one line per minute, for logs."""
     screen = console(stderr=True)
     if not screen.is_terminal:
         yield Progress(console(), progress_lines())
@@ -144,7 +144,7 @@ def progress_bars() -> Iterator[Progress]:
 
 def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.monotonic
                    ) -> Callable[[str, int, int], None]:
-    """What reports ``(step, done, total)`` as lines on standard error, ``every`` so many seconds.
+    """A function that prints ``(step, done, total)`` on standard error, every ``every`` seconds.
 
     A run that is over sooner says nothing.
     """
@@ -209,7 +209,8 @@ def changes_of(block: "blocks.Block", configuration: str | None, settings: list[
 def blocks_with(names: list[str] | None, settings: list[str] | None, part: str | None
                 ) -> tuple[list["blocks.Block"], dict[str, object]]:
     """The blocks of these names that have all parameters of ``--set`` and ``--part``, with their
-    values. Of a family, those that have them; a block that is named must. Raises `UserError`."""
+    values. Blocks of a family that lack one are left out; a block that is named must have all.
+    Raises `UserError`."""
     if not names:
         raise UserError("--set and --part take blocks or a family, named before them")
     wanted = [*(option.partition("=")[0] for option in settings or ()), *(["part"] if part else [])]
@@ -220,7 +221,7 @@ def blocks_with(names: list[str] | None, settings: list[str] | None, part: str |
         if configuration is not None:
             found.append((block, configuration))
         elif block.family not in names or (block is chosen[-1] and not found):
-            changes_of(block, None, settings, part)  # says what it has not
+            changes_of(block, None, settings, part)  # names the missing parameter
             raise UserError(f"no configuration of {block.name} has {', '.join(wanted)}")
     block, configuration = found[0]
     return [block for block, _ in found], changes_of(block, configuration, settings, part)
@@ -284,12 +285,12 @@ def bound(name: Annotated[str, typer.Argument(
               metavar="BLOCK", help="A block or a family, as `list` names it.")],
           configuration: ConfigurationName = None, settings: Settings = None,
           derivation: Annotated[bool, typer.Option(
-              "--derivation", help="Quote how each claim is derived.")] = False,
+              "--derivation", help="Quote each claim's derivation.")] = False,
           as_json: AsJson = False) -> None:
-    """What is claimed of latencies: values, formulas and sources, with no simulation.
+    """Claims about latencies: values, formulas and sources, without a simulation.
 
-    Of a block, or of all blocks of a family that have what --configuration and --set name. A claim
-    may need parameters of a request besides those of the block: name them with --set, e.g.
+    For a block, or for all blocks of a family that have what --configuration and --set name. A
+    claim may need parameters of a request besides those of the block: name them with --set, e.g.
     `cyclebound bound noc.arbiter --set requesters=11`.
     """
     chosen = the_catalogue().select([name])
@@ -315,7 +316,7 @@ def bound(name: Annotated[str, typer.Argument(
 
 
 def _has(block: "blocks.Block", configuration: str | None, settings: list[str] | None) -> bool:
-    """Whether a block of a family has this configuration, and what is set."""
+    """Whether a block has this configuration and all parameters that ``--set`` names."""
     if configuration is not None and configuration not in block.configurations:
         return False
     known = {*block.configuration(configuration)[1].parameters,
@@ -325,7 +326,7 @@ def _has(block: "blocks.Block", configuration: str | None, settings: list[str] |
 
 def _claims(block: "blocks.Block", configuration: str | None,
             settings: list[str] | None) -> list[dict[str, object]]:
-    """All that is claimed of a block, as rows for `bound`. Raises `UserError`."""
+    """All claims of a block, as rows for `bound`. Raises `UserError`."""
     more = tuple(dict.fromkeys(p for o in block.bounds for p in o.bound.parameters))
     parameters = parameters_of(block, configuration, settings, more=more)
     own = block.configuration(configuration)[1].parameters
@@ -357,8 +358,9 @@ def _claims(block: "blocks.Block", configuration: str | None,
 
 
 def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict]:
-    """A claim's values in the block's configurations: for all requests where that decides it, else
-    for the kinds that proofs declare and for the largest of the exhausted domain."""
+    """A claim's values in the block's configurations: for all requests if the configuration alone
+    decides the value, else for the kinds of request that proofs declare and for the largest of
+    the exhaustive domain."""
     found = []
     for name, configuration in block.configurations.items():
         kinds = [{}, *(declares(configuration.parameters) for claim in block.properties
@@ -381,20 +383,21 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
 
 
 def _symbols(claim: Bound) -> dict[str, str]:
-    """What the arguments of a claim are, and which values they may have."""
+    """Meaning and range of each argument of a claim."""
     ranges = claim.ranges
     return {name: f"{ranges[name].says or name}: {ranges[name]}" if name in ranges else ""
             for name in claim.parameters}
 
 
 def _print_claim(row: Mapping, derivation: bool) -> None:
-    """One claim as a paragraph: its value or what it lacks, and all that has to be known of it."""
+    """One claim as a paragraph: its value, or which parameter is missing, then its formula, source,
+    environment, events and parameters."""
     value = (row["problem"] if row["problem"] is not None
              else f"{row['cycles']:,} {row['unit']}" if row["claim"] != "rate"
              else str(row["cycles"]))
     lines = [("formula", row["formula"]), ("source", row["source"])]
     if row["environment"]:
-        lines.append(("whatever", row["environment"]))
+        lines.append(("environment", row["environment"]))
     if row["first"]:
         lines += [("from", row["first"]), ("to", f"{row['last']}, both included")]
     if row["ticks"]:

@@ -1,4 +1,4 @@
-"""Commands for hardware of one's own: recorded waveforms, new blocks."""
+"""Commands for the user's own hardware: recorded waveforms, new blocks."""
 
 import json
 import math
@@ -38,10 +38,10 @@ def check(
         metavar="SIGNAL", help="The clock; the default is the outermost signal called clk or the "
         "like. In a .csv file the default is that each line is a cycle.")] = "",
     reset: Annotated[str, typer.Option(
-        metavar="EXPR", help="True in cycles of reset: nothing is under way after one.")] = "",
+        metavar="EXPR", help="True in cycles of reset, which end all requests under way.")] = "",
     settings: Annotated[list[str] | None, typer.Option(
         "--set", metavar="NAME=VALUE", help="A parameter of the bound that is the same for all "
-        "requests; expressions know it, too. May be repeated.")] = None,
+        "requests; expressions may use it, too. May be repeated.")] = None,
     request: Annotated[list[str] | None, typer.Option(
         metavar="NAME=EXPR", help="A parameter of the bound that signals show when a request "
         "begins. May be repeated.")] = None,
@@ -49,46 +49,47 @@ def check(
         metavar="N", min=1, help="How many requests may be under way; they end in the order in "
         "which they began, unless there is an --id.")] = 1,
     identity: Annotated[str, typer.Option(
-        "--id", metavar="EXPR", help="What tells requests apart that are under way together.")
+        "--id", metavar="EXPR", help="Identifier of a request, for requests that end out of order.")
     ] = "",
     end_identity: Annotated[str, typer.Option(
-        "--end-id", metavar="EXPR", help="The same where they end; the default is as --id.")] = "",
+        "--end-id", metavar="EXPR", help="Identifier of the request that ends; the default is "
+        "--id.")] = "",
     starts: Annotated[str, typer.Option(
         metavar="EXPR", help="How many starts a request has, read at the first.")] = "1",
     ends: Annotated[str, typer.Option(
         metavar="EXPR", help="How many ends a request has, read when it begins: a burst of four "
         "words ends with the fourth.")] = "1",
     over: Annotated[list[str] | None, typer.Option(
-        metavar="LETTER=N", help="As many probes, with LETTER from 0 to N - 1 in all expressions: "
-        "--over r=4 --start 'req[r]'. N is a number, or a signal with so many bits.")] = None,
+        metavar="LETTER=N", help="N probes, with LETTER from 0 to N - 1 in all expressions: "
+        "--over r=4 --start 'req[r]'. N is a number, or a signal of N bits.")] = None,
     ticks: Annotated[str, typer.Option(
-        metavar="EXPR", help="Count the cycles in which this is true, instead of all.")] = "",
+        metavar="EXPR", help="Count only the cycles in which this is true.")] = "",
     in_turn: Annotated[bool, typer.Option(
         "--in-turn", help="Requests are served one after the other; each counts from the cycle "
         "after the end of the one before, if that is later than its start.")] = False,
     ahead: Annotated[str, typer.Option(
-        metavar="EXPR", help="With --in-turn: so many cycles earlier.")] = "0",
+        metavar="EXPR", help="With --in-turn: count from this many cycles earlier.")] = "0",
     midway: Annotated[bool, typer.Option(
         "--midway", help="The trace begins while requests are under way: ends before the first "
         "start are theirs.")] = False,
     names: Annotated[list[str] | None, typer.Option(
-        "--name", metavar="NAME=SIGNAL", help="A name for a signal whose own no expression can "
-        "hold. May be repeated.")] = None,
+        "--name", metavar="NAME=SIGNAL", help="A name for a signal whose own name cannot be used "
+        "in expressions. May be repeated.")] = None,
     scope: Annotated[str, typer.Option(
         metavar="PATH", help="Look for signals below this path first, e.g. top.dut.")] = "",
     picture: Annotated[Path | None, typer.Option(
         metavar="FILE", help="Draw the worst request, as .svg.")] = None,
     signals: Annotated[list[str] | None, typer.Option(
-        "--signal", metavar="SIGNAL", help="Show this one in the picture, too.")] = None,
+        "--signal", metavar="SIGNAL", help="Show this signal in the picture, too.")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Latencies of any recorded trace against a bound.
 
     A request begins in the cycle in which --start is true and ends in that in which --end is;
-    both count. What a signal is in a cycle is its value just before the rising edge that ends the
-    cycle, as a flip-flop would take it.
+    both count. The value of a signal in a cycle is the one just before the rising edge that ends
+    the cycle, as a flip-flop samples it.
 
-    Expressions have signals by path (the beginning may be left out where that is clear), bits
+    Expressions have signals by path (its beginning may be left out if that is unambiguous), bits
     (data[4:8] is what Verilog calls data[7:4]), whole numbers, & | ^ ~ + -, one comparison,
     past(x), any(x), count(x), first(x, y), held(x, y), nth(x, n), every(n), and
     any(port[p].valid for p in 4).
@@ -140,10 +141,10 @@ def new(
     output: Annotated[Path, typer.Option(
         "--output", "-o", metavar="DIR", help="Where its files go.")] = Path("."),
 ) -> None:
-    """Write the four files of a block of your own: a small one that passes, to be changed.
+    """Write the four files of a small block that passes, as a start for a block of your own.
 
     NAME.py is the hardware, NAME_model.py its golden model and bound, NAME_tb.py the testbench and
-    NAME_page.py the catalogue page. docs/your-own-block.md goes through such files one by one.
+    NAME_page.py the catalogue page. docs/your-own-block.md explains such files one by one.
     """
     for path in new_blocks.new_block(name, output):
         print(path)
@@ -161,7 +162,7 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
             raise UserError(f"{option} takes NAME=VALUE with a name of letters, digits and _, "
                             f"not {setting!r}")
         if name in found:
-            raise UserError(f"{option} {name} is there twice")
+            raise UserError(f"{option} {name} is given twice")
         found[name] = text
     return list(found.items())
 
@@ -184,7 +185,7 @@ def _probe(**fields: object) -> "probes.Probe":
 
 
 def _finite(row: dict[str, object]) -> dict[str, object]:
-    """Without infinite ratios, which JSON has not."""
+    """Without infinite ratios, which JSON does not have."""
     return {**row, "ratios": [ratio if math.isfinite(ratio) else None for ratio in row["ratios"]]}
 
 

@@ -1,4 +1,4 @@
-"""Commands about kernels of one's own on the fabric of units."""
+"""Commands about the user's own kernels on the fabric of units."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ app.add_typer(dataflow, name="dataflow")
 
 @dataflow.callback()
 def _group() -> None:
-    """One command today; this keeps its name."""
+    """Keeps ``run`` a word of its own while it is the only command."""
 
 
 def _numbers(kernel: Kernel, settings: list[str] | None) -> dict[str, float]:
@@ -91,30 +91,30 @@ def run(
     settings: Annotated[list[str] | None, typer.Option(
         "--set", "-s", metavar="NAME=VALUE", help="A constant of the kernel.")] = None,
     threads: Annotated[int | None, typer.Option(
-        "--threads", "-t", metavar="N", help="How many; the default is as many as the first array "
-        "has elements.")] = None,
+        "--threads", "-t", metavar="N", help="Number of threads; the default is the number of "
+        "elements of the first array.")] = None,
     grid: Annotated[str, typer.Option(
         "--grid", "-g", metavar="GRID", help="A configuration of dataflow.fabric (`cyclebound list "
         "dataflow.fabric`), or rows of units, as in SLLL/SCKL/LLLT.")] = "five_by_five",
     depth: Annotated[int | None, typer.Option(
         "--depth", metavar="N", help="Entries of all buffers: 2, 4, 8 or 16.")] = None,
     tid_width: Annotated[int | None, typer.Option(
-        "--tid-width", metavar="BITS", help="Of a thread's identifier: 2**BITS threads at most."
-        )] = None,
+        "--tid-width", metavar="BITS", help="Width of a thread's identifier: 2**BITS threads at "
+        "most.")] = None,
     address_width: Annotated[int | None, typer.Option(
-        "--address-width", metavar="BITS", help="Of an address: 2**BITS words for all arrays."
+        "--address-width", metavar="BITS", help="Width of an address: 2**BITS words for all arrays."
         )] = None,
     on: Annotated[str, typer.Option(
-        "--on", metavar="ENGINE", help="interpreter: what the kernel does, at once. golden: the "
+        "--on", metavar="ENGINE", help="interpreter: results only, without timing. golden: the "
         "fabric's model, cycle by cycle. rtl: the hardware, on Verilator.")] = "golden",
     kernel: Annotated[str | None, typer.Option(
-        "--kernel", "-k", metavar="NAME", help="Which one, if the file has several.")] = None,
-    hit: Annotated[int, typer.Option(metavar="CYCLES", help="Of an access that hits.")] = 4,
-    miss: Annotated[int, typer.Option(metavar="CYCLES", help="Of one that misses.")] = 40,
+        "--kernel", "-k", metavar="NAME", help="The kernel, if the file has several.")] = None,
+    hit: Annotated[int, typer.Option(metavar="CYCLES", help="Latency of a hit.")] = 4,
+    miss: Annotated[int, typer.Option(metavar="CYCLES", help="Latency of a miss.")] = 40,
     miss_rate: Annotated[float, typer.Option(
-        "--miss-rate", metavar="SHARE", help="Of accesses that miss: 0 to 1.")] = 0.1,
+        "--miss-rate", metavar="SHARE", help="Share of accesses that miss: 0 to 1.")] = 0.1,
     banks: Annotated[int, typer.Option(
-        metavar="N", help="Of memory; 0: each load/store unit has a path of its own.")] = 32,
+        metavar="N", help="Banks of memory; 0: each load/store unit has a port of its own.")] = 32,
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="DIR", help="Write every array afterwards, as DIR/NAME.npy."
         )] = None,
@@ -123,11 +123,11 @@ def run(
         "configurations FILE-1, FILE-2 and so on.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a kernel of your own: its result, its cycles, and the bound that they keep.
+    """Run a kernel of your own: its result, its cycles, and their bound.
 
     cyclebound dataflow run saxpy.py --data x=x.csv --data y=y.csv --set a=2.5 --on rtl -o out
 
-    The bound is worked out before anything runs. Memory afterwards is compared with the
+    The bound is computed before anything runs. The final memory is compared with the
     interpreter's. Exit status 1: they differ, or the bound is exceeded; 2: it cannot be run.
     """
     if on not in ENGINES:
@@ -135,7 +135,7 @@ def run(
     if picture is not None and picture.suffix not in FORMATS:
         raise UserError(f"--picture takes a file that ends in {', '.join(FORMATS)}, not {picture}")
     if picture is not None and on == "interpreter":
-        raise UserError("--picture shows a mapped grid, which the interpreter has not; take "
+        raise UserError("--picture shows a mapped grid, which the interpreter lacks; take "
                         "--on golden")
     found = load_kernel(file, kernel)
     fabric = hardware(grid, depth=depth, tid_width=tid_width, address_width=address_width)

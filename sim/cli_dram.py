@@ -42,9 +42,9 @@ app.add_typer(dram, name="dram")
 
 PartName = Annotated[str, typer.Option(
     "--part", "-p", metavar="PART", help="A part, as `dram parts` names it, or a .toml file.")]
-Write = Annotated[bool, typer.Option("--write", help="To DRAM; the default is to read.")]
+Write = Annotated[bool, typer.Option("--write", help="A write; the default is a read.")]
 Carry = Annotated[int, typer.Option(
-    "--after-bank", metavar="B", help="Let the request begin as its authors' model does after one "
+    "--after-bank", metavar="B", help="Begin the request as Sim-D's own model does after a request "
     "that ended in this bank (docs/dram.md, errata).")]
 Picture = Annotated[Path | None, typer.Option(
     "--picture", metavar="FILE", help="Draw banks and data bus over time: .svg, .png or .pdf.")]
@@ -63,7 +63,7 @@ def _part(name: str) -> Part:
 def parts(name: Annotated[str | None, typer.Argument(
         metavar="[PART]", help="One part, or a .toml file: its numbers and their sources.")] = None
           ) -> None:
-    """The known DRAM parts; or one part's timing numbers, each with unit, direction and source."""
+    """The DRAM parts; or one part's timing numbers, each with unit, direction and source."""
     table = Table()
     if name is None:
         for column in ("name", "part", "clock", "banks", "bank groups"):
@@ -87,19 +87,19 @@ def parts(name: Annotated[str | None, typer.Argument(
 @dram.command()
 def tile(part: PartName = _DEFAULT,
          address: Annotated[str, typer.Option(
-             metavar="BYTES", help="Of the first word; 0x for hexadecimal.")] = "0",
+             metavar="BYTES", help="Address of the first word; 0x for hexadecimal.")] = "0",
          words: Annotated[int, typer.Option(metavar="N", help="32-bit words in a line.")] = 1024,
          period: Annotated[int, typer.Option(
              metavar="N", help="Words from line to line; the default is those of a line.")] = 0,
          count: Annotated[int, typer.Option(metavar="N", help="Lines.")] = 1,
          buffer: Annotated[str | None, typer.Option(
-             metavar="XxY", help="A buffer of Y lines of X words from --address on. The tile is of "
-             "this buffer then, and its period X.")] = None,
-         column: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
-         line: Annotated[int, typer.Option(metavar="N", help="First one in the buffer.")] = 0,
+             metavar="XxY", help="A buffer of Y lines of X words at --address. The tile is then "
+             "part of this buffer, and its period is X.")] = None,
+         column: Annotated[int, typer.Option(metavar="N", help="First column in the buffer.")] = 0,
+         line: Annotated[int, typer.Option(metavar="N", help="First line in the buffer.")] = 0,
          write: Write = False, after_bank: Carry = 0,
          bound: Annotated[bool, typer.Option(
-             "--bound", help="The bound of a 2D tile too, where that takes more than seconds.")
+             "--bound", help="Print the bound of a 2D tile even if it takes more than seconds.")
              ] = False,
          picture: Picture = None, as_json: AsJson = False) -> None:
     """A tile's commands and issue delay: ``cyclebound dram tile --address 0x3f00 --words 128``."""
@@ -115,7 +115,7 @@ def tile(part: PartName = _DEFAULT,
         first, period = _of_buffer(found, buffer, period, BufferRequest(
             0, x=column, y=line, words=words, count=count), first)
     elif column or line:
-        raise UserError("--column and --line are places in a --buffer, and there is none")
+        raise UserError("--column and --line need a --buffer")
     try:
         request = TileRequest(address=first, words=words, period=period, count=count, write=write)
     except ValueError as error:
@@ -142,14 +142,14 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
                 metavar="WORD...", help="Word offsets in the buffer, in order.")],
             part: PartName = _DEFAULT,
             address: Annotated[str, typer.Option(
-                metavar="BYTES", help="Of the buffer.")] = "0",
+                metavar="BYTES", help="Address of the buffer.")] = "0",
             limit: Annotated[int, typer.Option(
                 metavar="N", min=1, max=1 << COUNT_BITS, help="Words in the buffer.")
                 ] = 1 << COUNT_BITS,
             write: Write = False, picture: Picture = None, as_json: AsJson = False) -> None:
     """Commands and issue delay of an indexed request: one burst for each word.
 
-    Its bounds are those of the rows that its buffer covers: of --limit words.
+    The bounds are for the DRAM rows that its buffer of --limit words covers.
     """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay, rows_of
     found = _part(part)
@@ -172,12 +172,12 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
 def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
           part: PartName = _DEFAULT, write: Write = False,
           mean: Annotated[bool, typer.Option(
-              "--mean", help="The mean of all alignments too, which takes longer.")] = False
+              "--mean", help="Print the mean of all alignments too, which takes longer.")] = False
           ) -> None:
-    """The longest issue delay of a tile of so many bursts, by simulating every alignment.
+    """The longest issue delay of a tile of BURSTS bursts, by simulating every alignment.
 
-    Beyond 512 bursts all alignments are followed at once, and the worst is simulated. And how much
-    of the time the data bus is in use.
+    Prints the utilisation of the data bus, too. Beyond 512 bursts all alignments are computed at
+    once, and only the worst is simulated.
     """
     from cyclebound.golden.dram.worst_case import mean_issue_delay, worst_issue_delay
     found = _part(part)
@@ -204,10 +204,11 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
 def use(words: Annotated[int, typer.Argument(
             metavar="WORDS", min=1, max=1 << COUNT_BITS, help="32-bit words: 1024 are 4 KiB.")],
         part: PartName = _DEFAULT) -> None:
-    """What transfers of so many words use of the data bus at the worst alignment, one by one.
+    """Utilisation of the data bus by transfers of WORDS words, one after the other.
 
-    For transfers that begin with a burst, and at any word; refreshes aside, and with them. The last
-    column is the most for any controller that closes all banks between transfers.
+    At the worst alignment of those that begin with a burst, and of all words; without refreshes and
+    with them. The last column is the maximum of any controller that closes all banks between
+    transfers.
     """
     found = _part(part)
     table = Table(title=f"{found.name}: {words} words", title_justify="left")
@@ -228,7 +229,7 @@ def use(words: Annotated[int, typer.Argument(
 
 @dram.command()
 def bins(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)]) -> None:
-    """The longest issue delays of a tile of so many bursts, for all speed bins of JEDEC."""
+    """The longest issue delays of a tile of BURSTS bursts, for all speed bins of JEDEC."""
     table = Table(title=f"longest issue delay of {bursts} bursts, read / write, in clocks",
                   title_justify="left")
     table.add_column("speed bin")
@@ -251,9 +252,9 @@ def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
               part: PartName = _DEFAULT, write: Write = False,
               steps: Annotated[int, typer.Option(metavar="N", min=1)] = 2000,
               seed: Annotated[int, typer.Option(metavar="N")] = 1) -> int:
-    """Search for the longest indexed request of so many words, in a buffer of so many rows.
+    """Search for the longest indexed request of WORDS words in a buffer of ROWS rows.
 
-    Exit status 1 if one takes longer than the bound.
+    By simulated annealing. Exit status 1 if a request takes longer than the bound.
     """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay
     from cyclebound.tools.dram.index_search import longest_order
@@ -278,9 +279,9 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
             rows: Annotated[int, typer.Argument(metavar="ROWS", min=1)],
             part: PartName = _DEFAULT, write: Write = False,
             least: Annotated[int, typer.Option(
-                "--least", metavar="CLOCKS", help="Look only for requests that take so long: the "
-                "more, the sooner it is done.")] = 0) -> None:
-    """The longest indexed request of so many words over so many rows, exactly, by searching all."""
+                "--least", metavar="CLOCKS", help="Look only for requests that take at least this "
+                "long; greater values finish sooner.")] = 0) -> None:
+    """The longest indexed request of WORDS words over ROWS rows, by an exhaustive search."""
     from cyclebound.tools.dram.index_exact import longest_request
     found = _part(part)
     try:
@@ -307,18 +308,18 @@ def searched_table(
         part: Annotated[str | None, typer.Option(
             "--part", "-p", metavar="PART", help="Only entries of this part.")] = None,
         rows: Annotated[int | None, typer.Option(
-            metavar="ROWS", help="Only entries of up to so many rows.")] = None,
+            metavar="ROWS", help="Only entries of up to ROWS rows.")] = None,
         words: Annotated[int | None, typer.Option(
-            metavar="WORDS", help="Only entries of up to so many words.")] = None,
+            metavar="WORDS", help="Only entries of up to WORDS words.")] = None,
         file: Annotated[Path | None, typer.Option(
-            "--write", metavar="FILE", help="Write the table with what was found.")] = None,
+            "--write", metavar="FILE", help="Write a table of the results.")] = None,
         check: Annotated[bool, typer.Option(
-            "--check", help="Compare with the table, which is the default.")] = True) -> int:
-    """Derive the searched table behind `indexed_issue_delay` anew: all requests of each kind.
+            "--check", help="Compare with the table (the default).")] = True) -> int:
+    """Compute the table of `indexed_issue_delay` anew, by a search of all requests of each kind.
 
-    Hours in all; what is done is kept in the cache, so that the same command goes on where it
-    was stopped. Exit status 1 if a request takes longer than the table says, or no known one so
-    long.
+    Takes hours in all; finished entries are kept in the cache, so that the same command continues
+    where it was stopped. Exit status 1 if a request takes longer than the table says, or if no
+    known request takes that long.
     """
     from cyclebound.golden.dram.index_table import known_delays
     from cyclebound.sim.dram_table import search_all, write_table
@@ -381,7 +382,7 @@ def _inside(part: Part, end: int) -> None:
 
 
 def _refreshed(part: Part, bursts: int) -> None:
-    """Refuse at once what would be refused once it is simulated, which may take hours."""
+    """Refuse a request that delays refreshes too long, before a simulation that may take hours."""
     if bursts * part.nBURST > MOST_OWED * part.nREFI:
         raise UserError(f"a request must take {MOST_OWED} nREFI ({MOST_OWED * part.nREFI} cycles) "
                         f"at most, or a refresh is late, and {bursts} bursts take "

@@ -69,7 +69,7 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             ] = False) -> int:
     """Verilog for other designs: a port for each field, claims in the head, an instance to copy.
 
-    It is checked with `verilator --lint-only -Wall`. Exit status 1 if that says anything.
+    The result is checked with `verilator --lint-only -Wall`. Exit status 1 if that warns.
     """
     found = the_catalogue().find(block)
     settings = [*(settings or ()), *([f"part={part}"] if part else ())]
@@ -113,11 +113,10 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
           part: PartFile = None, as_json: AsJson = False) -> int:
     """Prove the block's properties with SymbiYosys: bounded, then by induction.
 
-    --set and --part prove those that depend on such a parameter for another value of it, one after
-    the other.
+    --set and --part give parameters other values; properties that depend on them are proved for
+    these.
 
-    Exit status 1 if one has a counterexample, or holds no further than its bounded check although
-    induction was asked for.
+    Exit status 1 if a property has a counterexample, or if its induction does not close.
     """
     found = the_catalogue().find(block)
     if not found.properties:
@@ -163,14 +162,14 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
              "block's own.")
          ] = None,
          settings: Settings = None, seed: Annotated[int, typer.Option(
-             "--seed", metavar="S", help="Of the placement.")] = 1,
+             "--seed", metavar="S", help="Seed of the placement.")] = 1,
          area: Annotated[bool, typer.Option(
-             "--area", help="Synthesis only, each of the block's equal parts once.")] = False,
+             "--area", help="Synthesis only; equal parts are synthesized once.")] = False,
          as_json: AsJson = False) -> None:
     """Synthesis, place and route: clock rate and area; with the clock rate, bounds in ns.
 
-    --set names parameters of a request, for bounds that need some. Takes a minute or more, the
-    first time some more.
+    --set names parameters of a request, for bounds that need some. Takes a minute or more; longer
+    the first time.
     """
     found = the_catalogue().find(block)
     own = found.fpga
@@ -198,7 +197,7 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
 
 
 def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> None:
-    """The areas of a block's parts, and their sum."""
+    """Print the areas of a block's parts, and their sum."""
     with cli.status(block.name) as tell:
         parts = fpgas.area_of_parts(block, configuration, progress=tell)
     if as_json:
@@ -216,7 +215,7 @@ def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> N
 
 def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",
                   settings: list[str] | None) -> list[dict]:
-    """Every bound at the clock rate reached; where it needs more of a request, which."""
+    """Every bound at the clock rate reached, in ns; or which parameters of a request it lacks."""
     more = tuple(name for observed in block.bounds for name in observed.bound.parameters)
     parameters = parameters_of(block, figures.configuration, settings, more=more)
     rows = []

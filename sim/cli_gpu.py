@@ -87,7 +87,7 @@ CarveOut = Annotated[int | None, typer.Option(
 Listing = Annotated[Path, typer.Argument(
     metavar="FILE", help="The output of `cuobjdump -sass` or `nvdisasm`, sm_70 to sm_90.")]
 KernelName = Annotated[str | None, typer.Option(
-    "--kernel", "-k", metavar="NAME", help="Which function, if the listing has several.")]
+    "--kernel", "-k", metavar="NAME", help="The function, if the listing has several.")]
 GridSize = Annotated[str, typer.Option(
     "--grid", "-g", metavar="XxYxZ", help="Blocks of the grid, as 216 or 8x1x2.")]
 BlockSize = Annotated[str, typer.Option(
@@ -97,7 +97,7 @@ UsageFile = Annotated[Path | None, typer.Option(
     "--res-usage", metavar="FILE", help="The output of `cuobjdump -res-usage` or `nvcc "
     "-res-usage`: registers and shared memory.")]
 Registers = Annotated[int | None, typer.Option(
-    "--registers", "-r", metavar="N", help="Of a thread, where there is no such file.")]
+    "--registers", "-r", metavar="N", help="Registers of a thread, without such a file.")]
 DynamicShared = Annotated[int, typer.Option(
     "--shared", "-s", metavar="BYTES", help="Shared memory of a block, besides what --res-usage "
     "says: the launch's dynamic part.")]
@@ -127,7 +127,7 @@ Branch = Annotated[str | None, typer.Option(
 
 
 def _fraction(option: str, text: str) -> Fraction:
-    """A number or a fraction; one with an exponent could be as long as a disk."""
+    """A number or a fraction; no exponents, whose numbers could exceed all memory."""
     try:
         if len(text) > 20 or "e" in text.lower():
             raise ValueError
@@ -153,7 +153,7 @@ def options_of(base: Options, *, constants: str | None, alpha: str | None, warps
 
 
 def checked(function: Callable, *arguments: object, **named: object) -> object:
-    """What a model says; what it refuses is the user's mistake."""
+    """The result of a model; its `ValueError` becomes a `UserError`."""
     try:
         return function(*arguments, **named)
     except NotSafe:
@@ -163,7 +163,7 @@ def checked(function: Callable, *arguments: object, **named: object) -> object:
 
 
 def check_files(html: Path | None, picture: Path | None = None) -> None:
-    """Refuse a format or a folder that is none before anything is computed."""
+    """Refuse a wrong format or a missing folder before anything is computed."""
     if picture is not None and picture.suffix not in FORMATS:
         raise UserError(f"--picture takes a file that ends in {', '.join(FORMATS)}, not {picture}")
     for path in (html, picture):
@@ -186,9 +186,11 @@ def deliver(page: Page, data: object, *, as_json: bool, html: Path | None,
 
 @gpu.command("occupancy")
 def show_occupancy(
-    threads: Annotated[int, typer.Option("--threads", "-t", metavar="N", help="Of a block.")],
+    threads: Annotated[int, typer.Option(
+        "--threads", "-t", metavar="N", help="Threads of a block.")],
     registers: Annotated[int, typer.Option(
-        "--registers", "-r", metavar="N", help="Of a thread: REG of `cuobjdump -res-usage`.")] = 32,
+        "--registers", "-r", metavar="N", help="Registers of a thread: REG of `cuobjdump "
+        "-res-usage`.")] = 32,
     shared: Annotated[int, typer.Option(
         "--shared", "-s", metavar="BYTES", help="Shared memory of a block, static and dynamic; "
         "what the runtime adds is added here.")] = 0,
@@ -257,7 +259,7 @@ def thesis(
     With no kernel: each one by the preset that reproduces its published number, and strictly by the
     algorithms as printed. With one: the preset beside the strict reading, or the one that the
     options name, instruction by instruction. Of the matrix product and the convolution the thesis
-    prints counts only in part; docs/gpu.md says what was derived.
+    prints only part of the counts; docs/gpu.md says which were derived.
     """
     check_files(html)
     given = {"constants": constants, "alpha": alpha, "warps": warps,
@@ -336,7 +338,7 @@ def _resources(usage_file: Path | None, kernel: Kernel, registers: int | None, s
 @gpu.command()
 def kernels(listing: Listing, latencies: Latencies = None, html: Html = None,
             as_json: AsJson = False) -> None:
-    """The kernels of a SASS listing: instructions by kind, and what is not known of them.
+    """The kernels of a SASS listing: instructions by kind, and unknown ones.
 
     cuobjdump -sass program > program.sass; cyclebound gpu kernels program.sass
     """
@@ -429,8 +431,8 @@ def make_listing(
 ) -> None:
     """Write a SASS listing with the instruction counts of one of the thesis's kernels.
 
-    The registers mean nothing; opcodes, pipelines, memory accesses and the number of new constants
-    by each rule are the thesis's, so that `cyclebound gpu estimate` finds its totals again.
+    Opcodes, pipelines, memory accesses and the number of new constants by each rule are the
+    thesis's, so that `cyclebound gpu estimate` reproduces its totals; the registers are arbitrary.
     """
     found = thesis_kernel(kernel)
     text = checked(listing_of_steps, kernel, found.steps, architecture)
@@ -448,10 +450,10 @@ def make_listing(
 @gpu.command("latencies")
 def show_latencies(latencies: Latencies = None, as_json: AsJson = False,
                    html: Html = None) -> None:
-    """The opcodes that are known, with pipeline, kind, and the thesis's delay where it has one.
+    """The known opcodes with pipeline, kind, and the thesis's delay if it has one.
 
-    A file for --latencies has tables such as [opcode.LOP3] with delay = 4, and for an opcode that
-    is not known kind and pipeline too; [memory] has global, shared_read, shared_write and l1, in
+    A file for --latencies has tables such as [opcode.LOP3] with delay = 4, and for an unknown
+    opcode kind and pipeline too; [memory] has global, shared_read, shared_write and l1, in
     cycles. "LDG.CONSTANT" is more specific than "LDG".
     """
     check_files(html)
@@ -537,9 +539,9 @@ def show_bound(
     cyclebound gpu listing add -o add.sass
     cyclebound gpu bound add.sass --grid 216 --block 1024 --registers 16 --coalesced
 
-    Loops come from the control flow and need their greatest number of executions. Every access
-    misses every cache. Where no safe number can be given, all reasons are listed instead, and the
-    exit status is 1.
+    Loops are found in the control flow and need a greatest number of executions (--loop). Every
+    access is assumed to miss every cache. If no safe bound exists, all reasons are listed instead,
+    and the exit status is 1.
     """
     check_files(html)
     (kernel, limits), own = _read_kernel(listing, name, cc), read_latencies(latencies)
@@ -595,11 +597,11 @@ def show_streams(
     file: Annotated[str, typer.Argument(
         metavar="FILE", help=f"Streams in TOML, or an example: {', '.join(EXAMPLES)}.")],
     show: Annotated[bool, typer.Option(
-        "--show", help="Print an example's file, to begin with.")] = False,
+        "--show", help="Print an example's file, as a start for your own.")] = False,
     tries: Annotated[int, typer.Option(
         "--search", metavar="N", min=0, max=1_000_000, help="Try N scenarios of launches, "
         "durations and places for one that exceeds a bound.")] = 0,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the search.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the search.")] = 0,
     trace: Annotated[Path | None, typer.Option(
         "--trace", metavar="FILE", help="Write the run for Perfetto (ui.perfetto.dev): .json.")]
     = None,
@@ -674,16 +676,17 @@ def _cell(cell: Cell, chosen: bool) -> str:
 def show_mapping(
     file: Annotated[str, typer.Argument(
         metavar="FILE", help="Layers and resources in TOML, or `example`.")],
-    show: Annotated[bool, typer.Option("--show", help="Print the example, to begin with.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the example, as a start.")] = False,
     html: Html = None, as_json: AsJson = False,
 ) -> None:
     """One bound for layers across systolic array, GPU, CPU tile and others, and the best mapping.
 
     cyclebound gpu mapping example --show > mine.toml; cyclebound gpu mapping mine.toml
 
-    Layers run one after the other. A layer whose resource is not the one before's gets its input
-    through DRAM. The table says which numbers hardware of this project keeps (RTL), which are a
-    model's alone, and which were given. Exit status 1: a layer has no bound on any resource.
+    Layers run one after the other. A layer on another resource than its predecessor gets its input
+    through DRAM. The table says which bounds this project's hardware keeps (RTL), which come from a
+    model alone (model), and which the file gives (given). Exit status 1: a layer has no bound on
+    any resource.
     """
     check_files(html)
     if show:

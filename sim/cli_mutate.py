@@ -1,4 +1,4 @@
-"""The command that mutates a block, to see what its testbenches and proofs find."""
+"""The command that mutates a block, to measure which faults its testbenches and proofs find."""
 
 import datetime
 import json
@@ -41,13 +41,13 @@ def mutate(
         "-n", metavar="N", min=1, max=_MOST, help="How many mutants; the RTL may have fewer.")
     ] = 100,
     seed: Annotated[int, typer.Option(
-        "--seed", metavar="S", min=0, max=(1 << 31) - 1, help="Which of them.")] = 1,
+        "--seed", metavar="S", min=0, max=(1 << 31) - 1, help="Seed of their choice.")] = 1,
     testbenches: Annotated[list[str] | None, typer.Option(
         "--testbench", metavar="T", help="Only this testbench; may be repeated. The default is "
         "all that simulate the block itself within seconds.")] = None,
     patience: Annotated[float, typer.Option(
         "--patience", metavar="SECONDS", min=1, max=100_000,
-        help="For the bounded check of a property; one that takes longer is left out, and named.")
+        help="Time limit of a property's bounded check; one that takes longer is left out.")
     ] = 300,
     at_least: Annotated[float | None, typer.Option(
         "--at-least", metavar="PERCENT", min=0, max=100,
@@ -55,16 +55,16 @@ def mutate(
     workers: Workers = None,
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="DIR", help="The run's folder; the default is runs/<time>. "
-        "Of the same mutants in it, those that are settled are not run again.")] = None,
+        "Mutants that are settled in it already are not run again.")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Change the block's RTL in many small ways: does anything fail?
+    """Change the block's RTL in many small ways, and count which changes its checks detect.
 
     Each mutant runs on the block's testbenches with its bound checker, then against its bounds and
-    properties, until the first failure. What none of these finds is either proved equivalent to
-    the block, or has survived. The score is the percentage killed of all not proved equivalent, by
-    what the run names; it also names what was left out, and why.
-    docs/mutation.md says how to read it.
+    properties, until the first failure. A mutant that none of these detects is either proved
+    equivalent to the block, or has survived. The score is the percentage killed of all mutants not
+    proved equivalent. The run names the checks that were used, and those left out, with reasons.
+    docs/mutation.md explains how to read the result.
     """
     found = the_catalogue().find(block)
     name, _ = found.configuration(configuration)
@@ -123,7 +123,7 @@ def _note(folder: Path) -> None:
 
 
 def _tell(screen, row) -> None:
-    """What needs a look, as soon as it is known."""
+    """Print a mutant that needs attention as soon as its fate is known."""
     if isinstance(row, rows.Judge):
         if row.left_out:
             screen.print(_left_out(row), soft_wrap=True, highlight=False)

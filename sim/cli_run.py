@@ -75,9 +75,9 @@ def new_folder() -> Path:
 
 
 def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
-    """What a run began with, for all options that are not named now.
+    """The options with which a run began, for all options that are not named now.
 
-    Its folder is data, and names no code: pages of the user's own have to be named again.
+    A run's folder is data and names no code: catalogue pages of the user's have to be named again.
     """
     with contextlib.closing(run_results.Results(folder)) as results:
         before = results.meta.get("options", {})
@@ -87,12 +87,12 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
         wrong = (f"no option is called {shown(name)}" if name not in kinds else
                  misfit(value, kinds[name], f"option {name}") if name != "changes" else None)
         if wrong:
-            raise UserError(f"{folder} began with options that there are not: {wrong}")
+            raise UserError(f"{folder} began with options that do not exist: {wrong}")
     if "changes" in before:
         try:
             changes = variants.Changes.kept(before.pop("changes"))
         except UserError as error:
-            raise UserError(f"{folder} began with options that there are not: {error}") from None
+            raise UserError(f"{folder} began with options that do not exist: {error}") from None
     missing = [page for page in before.get("pages", ()) if page not in cli.pages]
     if missing:
         raise UserError(f"{folder} was run with the catalogue page {missing[0]}, whose code a "
@@ -141,8 +141,8 @@ def regress(
         "`cyclebound merge` puts the parts together.")] = "1/1",
     seed: Seed = 1,
     seeds: Annotated[int | None, typer.Option(
-        metavar="N", min=1, help="Every testbench with N seeds, from that one on, instead of its "
-        "own number.")] = None,
+        metavar="N", min=1, help="Every testbench with N seeds, from --seed on, instead of its own "
+        "number of seeds.")] = None,
     waves: Waves = False,
     proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
     pictures: Annotated[bool | None, typer.Option(
@@ -150,18 +150,18 @@ def regress(
         help="Draw worst requests' waveforms and the blocks' own pictures. The default: in the "
         "full level; in the quick one only requests that violate a bound.")] = None,
     fresh: Annotated[bool, typer.Option(
-        "--fresh", help="Simulate all anew. The default takes over what an earlier run has shown "
+        "--fresh", help="Simulate everything anew. The default reuses outcomes of earlier runs "
         "with the same RTL, testbench, models, seeds and tools.")] = False,
     fpga: Annotated[bool, typer.Option(
-        "--fpga", help="Place and route the blocks too; a minute or more each, the first time.")
+        "--fpga", help="Place and route the blocks too; the first time a minute or more each.")
     ] = False,
     page: Annotated[bool, typer.Option(
         "--report/--no-report", help="Write the HTML report into the run's folder.")] = True,
     scheduler: Annotated[str | None, typer.Option(
         metavar="ADDRESS", help="Run the jobs on the Dask cluster of this scheduler.")] = None,
     resume: Annotated[Path | None, typer.Option(
-        metavar="DIR", help="Continue a run: what has finished there is not run again. With BLOCK, "
-        "only of these blocks; the others stay as they are.")] = None,
+        metavar="DIR", help="Continue a run: jobs that have finished there are not run again. With "
+        "BLOCK, only those of these blocks; the others stay as they are.")] = None,
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="DIR", help="The run's folder; the default is runs/<time>.")
     ] = None,
@@ -171,11 +171,11 @@ def regress(
 ) -> int:
     """Build, simulate, check and prove; print measured against bound.
 
-    The quick level, the default, has every block in its smallest telling configuration and the
-    proofs that close within seconds. A configuration or testbench that is named runs in any case.
-    With --set and --part, all that runs and is proved has these parameters: of a family, every
-    block that has them.
-    Findings appear as they are made; a run that was interrupted goes on with --resume.
+    The quick level, the default, runs every block in its smallest significant configuration and
+    the proofs that close within seconds. A configuration or testbench that is named always runs.
+    With --set and --part, simulations and proofs use these parameters; blocks of a family that
+    lack them are left out.
+    Verdicts appear as soon as they are known; --resume continues an interrupted run.
 
     Exit status 0: all bounds held. 1: a mismatch, a violated bound, a request without a bound, or
     a failed proof. 2: a mistake in the call.
@@ -220,7 +220,7 @@ def regress(
 
 
 def _vary(options: dict[str, object]) -> None:
-    """Blocks and configurations as they are with the changed parameters; say what cannot be."""
+    """Blocks and configurations with the changed parameters; print which ones refuse them."""
     if not options.get("changes"):
         return
     chosen = options["configurations"]
@@ -255,7 +255,7 @@ def _show(folder: Path, *, as_json: bool, page: bool) -> int:
 
 
 def _what_is_left(plan: "plans.Plan") -> None:
-    """Say what the full level would add."""
+    """Print how much the full level would add."""
     simulations, configurations, proved = plans.left_to_full(plan)
     if simulations or proved:
         console().print(f"quick level; `cyclebound regress --full` adds {simulations} simulations "
@@ -279,7 +279,7 @@ def merge(folders: Annotated[list[Path], typer.Argument(
           page: Annotated[bool, typer.Option(
               "--report/--no-report", help="Write the HTML report into the run's folder.")] = True,
           as_json: AsJson = False) -> int:
-    """Put the shards of a regression together: one table, one report, verdicts found anew."""
+    """Merge the shards of a regression: one table, one report, verdicts computed anew."""
     merging.merge(folders, output)
     return _show(output, as_json=as_json, page=page)
 
@@ -288,17 +288,17 @@ def merge(folders: Annotated[list[Path], typer.Argument(
 def run(block: BlockName, configuration: ConfigurationName = None,
         testbench: Annotated[str | None, typer.Option(
             metavar="T", help="The testbench; the default is the first.")] = None,
-        test: Annotated[str, typer.Option(metavar="NAME", help="Only this test of it.")] = "",
+        test: Annotated[str, typer.Option(metavar="NAME", help="Only this one of its tests.")] = "",
         settings: Settings = None, part: PartFile = None, seed: Seed = 1, waves: Waves = False,
         simulator: Simulator = "verilator", wall_limit: WallLimit = WALL_LIMIT,
         output: Annotated[Path | None, typer.Option(
             "--output", "-o", metavar="DIR", help="The folder; the default is runs/<time>.")
         ] = None) -> int:
-    """One block, one configuration, one testbench, with its log on the terminal.
+    """Simulate one configuration of a block with one testbench, with its log on the terminal.
 
-    After it, for each bound, the longest request against what the bound allows. --set and --part
-    take other parameters than the configuration's. Exit status 1: a mismatch, a violated bound, or
-    a request without a bound.
+    Then prints, for each bound, the longest request against what the bound allows. --set and --part
+    override parameters of the configuration. Exit status 1: a mismatch, a violated bound, or a
+    request without a bound.
     """
     found = the_catalogue().find(block)
     changes = changes_of(found, configuration, settings, part)
@@ -331,7 +331,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
 
 
 def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":
-    """What becomes of a job whose configuration no catalogue knows."""
+    """The outcome of a job whose configuration was made by ``--set`` or ``--part``."""
     try:
         return jobs.simulate(block, job)
     except (TypeError, ValueError) as error:  # what is around the block refuses its parameters
@@ -341,7 +341,7 @@ def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":
 
 
 def _judged(block: "blocks_of.Block", name: str, outcome: "jobs.Outcome") -> bool:
-    """Print what was observed against the bounds; whether each request has kept one."""
+    """Print the observed latencies against the bounds; whether no bound failed."""
     observed = [(outcome.name, group) for group in outcome.groups]
     rows = [row for row in verdicts.judge(block, name, observed) if row.requests]
     for row in rows:
@@ -360,7 +360,7 @@ def compare(folder: Folder,
                 "--markdown", help="Verdicts, proofs and FPGA figures as tables for a document, "
                 "unless there are two runs.")] = False,
             as_json: AsJson = False) -> int:
-    """The verdict table of a finished run; of two runs, what changed."""
+    """The verdict table of a finished run; with two runs, the differences."""
     first = run_table.read(folder)
     if other is None:
         if as_json:
@@ -386,11 +386,12 @@ def picture(block: BlockName,
             configuration: ConfigurationName = None, seed: Seed = 1,
             kept: Annotated[Path | None, typer.Option(
                 "--from", metavar="FILE",
-                help="Draw what a run's job kept in this file, instead of simulating.")] = None,
+                help="Draw the data that a job of a run has kept in this file, instead of "
+                "simulating.")] = None,
             output: Annotated[Path, typer.Option(
                 "--output", "-o", metavar="FILE", help="A file that ends in .svg, .png or .pdf.")
             ] = Path("picture.svg"), wall_limit: WallLimit = WALL_LIMIT) -> None:
-    """Draw a picture of a block, as its report has it; where it shows a run, simulate first."""
+    """Draw a picture of a block, as in its report; a picture of a run is simulated first."""
     found = the_catalogue().find(block)
     wanted = found.picture(name)
     if wanted.kept and kept is None:

@@ -54,7 +54,7 @@ def asm(
 ) -> None:
     """Assemble a kernel: address, bits and text of each instruction.
 
-    Every line that does not assemble is named, with file, line, column and rule. Exit status 2.
+    Each line in error is reported with file, line, column and rule; the exit status is then 2.
     """
     program = load_program(kernel)
     words = [encode(instruction) for instruction in program.instructions]
@@ -73,7 +73,7 @@ def disasm(
     file: Annotated[Path, typer.Argument(
         metavar="FILE", help="Instructions as `asm -o` writes them, or a .sas file.")],
 ) -> None:
-    """Disassemble: instructions as the assembler reads them."""
+    """Disassemble a binary file into instructions that the assembler reads."""
     if file.suffix == ".sas":
         print(disassembler.source(load_program(str(file))), end="")
         return
@@ -161,19 +161,20 @@ def run(
     sizes: Sizes = None,
     policy: Annotated[str, typer.Option(
         "--policy", "-p", metavar="POLICY", help="What may run at the same time: unconstrained, "
-        "pairwise, access (scratchpads count as DRAM), compute (as compute), hold (compute, and "
-        "whose scratchpad transferred goes on).")] = "unconstrained",
+        "pairwise, access (scratchpads count as DRAM), compute (scratchpads count as compute), "
+        "hold (compute, and after a scratchpad transfer its work-group continues before the "
+        "other one).")] = "unconstrained",
     model: Annotated[str, typer.Option(
         "--model", "-m", metavar="MODEL", help="golden: the result. cycle: the result, and the "
         "cycles of each phase. rtl: the same from the hardware, simulated.")] = "golden",
     machine: MachineName = "paper",
     part: PartName = "ddr4-3200aa-x16",
     seed: Annotated[int | None, typer.Option(
-        "--random", metavar="SEED", help="Random content that suits an installed kernel.")] = None,
+        "--random", metavar="SEED", help="Random buffer content, for an installed kernel.")] = None,
     check: Annotated[bool, typer.Option(
         "--check", help="Compare with the kernel's mathematics, bit by bit.")] = False,
     limit: Annotated[int, typer.Option(
-        "--limit", metavar="N", min=1, help="Instructions that a work-group may run.")] = 1 << 40,
+        "--limit", metavar="N", min=1, help="Instructions of a work-group, at most.")] = 1 << 40,
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="DIR", help="Write every buffer that the kernel stores to, as "
         "DIR/buffer-N.npy: floats.")] = None,

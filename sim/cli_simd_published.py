@@ -45,8 +45,8 @@ def published(
     machine: MachineName = "paper",
     part: PartName = "ddr4-3200aa-x16",
     unchecked: Annotated[bool, typer.Option(
-        "--unchecked", help="Print what the authors' tool would for a kernel outside the paper's "
-        "scope. That is no bound.")] = False,
+        "--unchecked", help="Print what the authors' tool would print for a kernel outside the "
+        "paper's scope. That is no bound.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """The WCET of a kernel by Sim-D's published analysis, for its authors' machine.
@@ -54,7 +54,7 @@ def published(
     cyclebound simd published compute_phi_mag
 
     Refuses kernels outside the paper's scope, with line and reason (exit status 1), which the
-    authors' tool does not. docs/simd_wcet_published.md has what of it is unsafe even in scope.
+    authors' tool does not. docs/simd_wcet_published.md lists what is unsafe even in scope.
     """
     program = load_program(kernel)
     items = grid_of(program, grid, width, machine)
@@ -82,9 +82,9 @@ def published(
 
 
 def errata(as_json: AsJson = False) -> None:
-    """What is wrong in Sim-D's published WCET analysis, each with its smallest kernel, run anew.
+    """Errata of Sim-D's published WCET analysis, each with its smallest kernel, run anew.
 
-    Exit status 1: a witness does not exceed the analysis any more, or a point that holds fails.
+    Exit status 1: a witness no longer exceeds the analysis, or a claim listed as safe fails.
     """
     found = [witnesses.find(point) for point in witnesses.WITNESSES]
     with progress_bars() as tell:
@@ -127,7 +127,7 @@ def table_5(
     chart: Annotated[Path | None, typer.Option(
         "--chart", metavar="FILE", help="Draw Figure 8: .svg, .png or .pdf.")] = None,
 ) -> None:
-    """Sim-D's Table 5 and Figure 8 anew: the paper's numbers, by its formula, and ours.
+    """Sim-D's Table 5 and Figure 8: the paper's numbers, its formula recomputed, and our bounds.
 
     cyclebound simd table5 --chart figure8.svg
     """
@@ -162,10 +162,10 @@ def table_5(
 
 def adversary(
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="Random kernels.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The first one's.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first one.")] = 0,
     analysis: Annotated[str, typer.Option(
-        "--analysis", metavar="NAME", help="own; hold: ours of the scheduler that holds the "
-        "compute unit; or published: in its scope only.")] = "own",
+        "--analysis", metavar="NAME", help="own: this project's; hold: the same with policy hold; "
+        "published: Sim-D's, only in its scope.")] = "own",
     machine: MachineName = "small",
     part: PartName = "ddr4-3200aa-x16",
     timing: Timing = "rtl",
@@ -180,7 +180,7 @@ def adversary(
 
     cyclebound simd adversary --count 10000 --keep kernels.jsonl
 
-    Exit status 1: a kernel takes longer on the cycle model than the analysis says. It is printed.
+    Exit status 1: a kernel, which is printed, takes longer on the cycle model than its bound.
     """
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")

@@ -52,15 +52,16 @@ def wcet(
     sizes: Sizes = None,
     policies: Annotated[list[str] | None, typer.Option(
         "--policy", "-p", metavar="POLICY", help="access (scratchpads count as DRAM), compute (as "
-        "compute), hold (and whose scratchpad transferred goes on), pairwise (kernels without "
-        "scratchpad accesses). The default is the first three.")] = None,
+        "compute), hold (compute, and after a scratchpad transfer its work-group continues "
+        "before the other one), pairwise (kernels without scratchpad accesses). The default is the "
+        "first three.")] = None,
     machine: MachineName = "paper",
     part: PartName = "ddr4-3200aa-x16",
     timing: Timing = "rtl",
     start: Annotated[str, typer.Option(
-        "--start", metavar="STATE", help="What is known of DRAM refreshes when the kernel starts: "
-        "reset (the timer starts as well), idle (nothing, but no transfer is under way and "
-        "no refresh owed), busy (eight are owed besides, as after another kernel).")] = "idle",
+        "--start", metavar="STATE", help="State of DRAM refreshes when the kernel starts: reset "
+        "(the timer starts, too), idle (unknown, with no transfer under way and no refresh owed), "
+        "busy (unknown, with eight refreshes owed, as after another kernel).")] = "idle",
     most_words: MostWords = MOST_WORDS,
     listing: Annotated[bool, typer.Option(
         "--listing", help="The route of the greatest sum, line by line, with cycles.")] = False,
@@ -78,13 +79,13 @@ def wcet(
         "greater.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bound a kernel's time: no content of its buffers makes it run longer.
+    """Bound a kernel's execution time for any content of its buffers.
 
     cyclebound simd wcet saxpy --listing
 
     Loops need a bound: a counter that follows from immediates and dimensions, or #bound
     branchcycle. --timing published is `simd published`, for Sim-D's authors' machine. Exit status
-    1: over --fail-over; 2: there is no bound, and why.
+    1: over --fail-over; 2: there is no bound; the message says why.
     """
     if timing == "published":
         return published(kernel, grid, width, machine, part, as_json=as_json)
@@ -128,7 +129,7 @@ def _microseconds(found: Analysis, cycles: int) -> float:
 
 
 def _shares(found: Analysis, bound: Chained) -> dict[str, float]:
-    """The part of the time in which each resource is occupied on worst routes, and refreshes."""
+    """The share of time in which each resource, and refreshing, is busy on the worst routes."""
     refreshing = bound.refreshes * found.part.nRFC * found.part.tck_ps
     cycles = {**found.sums, "refresh": refreshing / found.grid.machine.compute_ps}
     return {name: taken / bound.cycles for name, taken in cycles.items()}
@@ -180,7 +181,7 @@ def _record(found: Analysis, bounds: dict[str, Chained], better: str, timing: st
 
 
 def _line_costs(found: Analysis):
-    """Of a work-group of the first kind, which is a whole one."""
+    """The costs of a kernel's lines in a work-group of the first kind, which is a full one."""
     return found.routes[found.kinds[0]].lines(found.edge_costs)
 
 
@@ -226,14 +227,14 @@ def tightness(
         "--machine", metavar="NAME", help="paper: at full size, which takes minutes to hours. "
         "small: a reduced case of each.")] = "paper",
     start: Annotated[str, typer.Option(
-        "--start", metavar="STATE", help="As of `wcet`.")] = "idle",
+        "--start", metavar="STATE", help="As in `simd wcet`.")] = "idle",
     timing: Timing = "rtl",
     most_words: MostWords = MOST_WORDS,
     worst: Annotated[bool, typer.Option(
-        "--worst", help="Content that drives a kernel to its worst path where data decide.")
+        "--worst", help="Use content that drives data-dependent kernels to their worst path.")
         ] = False,
 ) -> None:
-    """Bounds of installed kernels beside their cycles on the cycle model, on random content."""
+    """Bounds of installed kernels, and their cycles on the cycle model with random content."""
     if machine not in MACHINES:
         raise unknown("machine", machine, MACHINES)
     device = part_named("ddr4-3200aa-x16")

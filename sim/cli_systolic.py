@@ -32,8 +32,8 @@ def run(
     model: Annotated[Path, typer.Argument(
         metavar="MODEL", help="Weights in a .npz file, or a quantised network in a .onnx file.")],
     x: Annotated[Path | None, typer.Option(
-        "--input", metavar="X.npy", help="The input; `--engine plan` does without where the model "
-        "has its size.")] = None,
+        "--input", metavar="X.npy", help="The input; not needed by `--engine plan` if the model "
+        "states its size.")] = None,
     engine: Annotated[str, typer.Option(
         metavar="plan|model|rtl", help="plan: cycles only; model: results too, from the golden "
         "model; rtl: both from the Verilog, simulated cycle by cycle, and compared.")] = "model",
@@ -57,15 +57,15 @@ def run(
 
     MODEL.npz holds arrays of one layer: weights (int8: filters x channels x height x width, or
     filters x elements), and if needed bias (int32), multiplier, shift (one, or one a filter), low,
-    high, zero, pad, stride, padding, dilation, groups, window; of several layers, NAME.weights and
-    so on, in their order. X.npy is an image (int8: channels x height x width), or rows x elements.
+    high, zero, pad, stride, padding, dilation, groups, window; for several layers NAME.weights and
+    so on, in order. X.npy is an image (int8: channels x height x width), or rows x elements.
 
     MODEL.onnx holds a chain of QLinearConv, QLinearMatMul, QGemm, MaxPool, Relu, Flatten, Reshape,
-    between a QuantizeLinear and a DequantizeLinear or not. What is not supported is refused by its
-    node's name.
+    optionally between a QuantizeLinear and a DequantizeLinear. A node that is not supported is
+    refused by name.
 
     Cycles count from the first command to the last result in memory. The prediction is exact for a
-    memory as slow as --delay and --interval say, and a bound for any that is faster.
+    memory with exactly --delay and --interval, and a bound for any faster one.
 
         cyclebound systolic run layer.npz --input x.npy --output y.npy --engine rtl
 

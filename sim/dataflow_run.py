@@ -61,7 +61,7 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Timing:
-    """The memory behind a fabric.
+    """The memory of a fabric.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ _SEARCH = (index_exact, index_latest, index_steps, index_worlds)
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search says of an entry.
+    """The result of the search for one entry.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Searched:
 
     @property
     def problem(self) -> str:
-        """What is wrong with the entry; empty if nothing is."""
+        """The error in the entry; empty if there is none."""
         known = self.known
         if self.longest is not None:
             return f"a request takes {self.longest} cycles, the table says {known.delay}"

@@ -48,7 +48,7 @@ class Drawing:
 
     @property
     def command(self) -> str:
-        """What a person types to draw it again."""
+        """The command that draws it again."""
         configuration = f" --configuration {self.configuration}" if self.configuration else ""
         return f"cyclebound picture {self.block} {self.name}{configuration} -o {self.name}.svg"
 

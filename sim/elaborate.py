@@ -83,7 +83,7 @@ def _parts(name: str, shape: object, offset: int) -> Iterator[Field]:
 
 
 def port_fields(component: wiring.Component, flow: wiring.Flow) -> list[Field]:
-    """Where each port lies on the packed bus of its direction; structs with their fields."""
+    """Position of each port on the packed bus of its direction; structs with their fields."""
     fields: list[Field] = []
     offset = 0
     for path, value in ports_of(component, flow):

@@ -31,7 +31,7 @@ from cyclebound.sim.yosys import NATIVE
 __all__ = ["Comparison", "Miter"]
 
 _GLANCE = 2, 13     # seconds, cycles: most of what differs does so soon after reset
-_PROOF = 20         # seconds for a proof that there is no difference
+_PROOF = 20         # seconds for a proof of equivalence
 _SEARCH = 10, 200   # seconds, cycles: for a difference, where there is no proof
 _FLAT = """hierarchy -top top
 proc
@@ -212,7 +212,7 @@ class Miter:
 
 
 def _search(seconds: int, cycles: int) -> str:
-    """What has ABC look for a difference."""
+    """The script with which ABC searches for a difference."""
     return f"bmc3 -T {seconds} -F {cycles}; print_status"
 
 

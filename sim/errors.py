@@ -7,7 +7,7 @@ __all__ = ["UserError", "unknown"]
 
 
 class UserError(Exception):
-    """What is wrong, and what to do about it, in one line."""
+    """A message of one line: what is wrong, and what to do about it."""
 
 
 def unknown(thing: str, name: str, known: Iterable[str]) -> UserError:

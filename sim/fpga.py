@@ -31,7 +31,7 @@ __all__ = ["TARGETS", "Figures", "Harness", "Part", "area_of_parts", "place_and_
 
 @dataclass(frozen=True)
 class _Family:
-    """How yosys and nextpnr are told of a family of devices, and what its cells are called.
+    """Options of yosys and nextpnr for a family of devices, and the names of its cells.
 
     ``cells``: patterns of cells' names, each with the figure that it counts for, and how much.
     ``pin``: how a file of constraints gives a port's bit a pin. ``no_pads``: where
@@ -252,7 +252,7 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     Parameters
     ----------
     seed : int
-        Of the placement. Another one gives a clock rate some per cent away.
+        Seed of the placement. Clock rates of different seeds differ by some per cent.
     timeout : float
         Seconds for each tool.
     only_cached : bool
@@ -373,7 +373,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
     modules = json.loads((found / "stat.json").read_text())["modules"]
 
     def count(module: str) -> int:
-        """How many of them the top holds."""
+        """Number of these parts in the top."""
         return 1 if module == "top" else sum(
             count(outer.removeprefix("\\")) * stat["num_cells_by_type"][module]
             for outer, stat in modules.items() if module in stat["num_cells_by_type"])

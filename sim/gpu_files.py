@@ -19,7 +19,7 @@ _LARGEST = 1 << 26
 
 
 def reading(path: Path, parse: Callable[[str], object]) -> object:
-    """What ``parse`` makes of a text file. Raises `UserError` with the file's name."""
+    """The result of ``parse`` on a text file. Raises `UserError` with the file's name."""
     try:
         if path.stat().st_size > _LARGEST:
             raise UserError(f"{path}: a file has at most {_LARGEST} bytes, "
@@ -66,7 +66,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def read_usage(path: Path | None, name: str, architecture: str) -> Usage | None:
-    """What a kernel takes, if there is a file that says so: for its architecture, if it tells."""
+    """A kernel's resources from a file, if given: for its architecture, if the kernel names it."""
     if path is None:
         return None
     usages = reading(path, parse_usage)

@@ -56,7 +56,7 @@ class Grid:
 
 @dataclass
 class Page:
-    """What a command found."""
+    """The result of a command: sentences, tables and figures."""
 
     title: str
     sentences: list[str] = field(default_factory=list)

@@ -46,7 +46,7 @@ class StreamRow:
 
 @dataclass(frozen=True)
 class GpuReport:
-    """What a report shows: rows of kernels, and of the worst operation of each stream example."""
+    """Tables of a report: kernels, and the worst operation of each stream example."""
 
     kernels: tuple[KernelRow, ...]
     streams: tuple[StreamRow, ...]

@@ -41,7 +41,7 @@ Keep = Callable[[str, Mapping[str, object], Callable[[], Outcome]], Outcome]
 
 @dataclass(frozen=True)
 class Job:
-    """What to run. Plain data: it travels to other processes and machines.
+    """A simulation to run. Plain data: it travels to other processes and machines.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def run_job(job: Job, keep: Keep | None = None) -> Outcome:
 
 
 def identity_of(job: Job) -> str:
-    """What stands for all that a job of this project's own blocks is made from."""
+    """A hash of all sources from which a job of this project's own blocks is made."""
     return key_of(closure(*made_from(job)), job.block, job.configuration, job.testbench,
                   *([asdict(job.changes)] if job.changes else []))
 
@@ -102,7 +102,7 @@ def made_from(job: Job) -> tuple[str, ...]:
 
 
 def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
-    """What the job simulates: the component, and the top that it is in, with its checker."""
+    """The simulated design: the component, and its top with the checker."""
     testbench = block.testbench(job.testbench)
     parameters = dict(block.configuration(job.configuration)[1].parameters)
     component = (testbench.top or block.component)(**parameters)
@@ -178,7 +178,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None,
 
 def asked_of(block: Block, job: Job, testbench: Testbench, component: wiring.Component,
              top: FlatTop) -> dict[str, object]:
-    """What `cyclebound.tb.bench.Bench` and `cyclebound.sim.simulator` are told of a job.
+    """The settings of a job for `cyclebound.tb.bench.Bench` and `cyclebound.sim.simulator`.
 
     With the simulator and the testbench's code, all that decides what comes out.
     """

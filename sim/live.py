@@ -16,7 +16,7 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan", "proved": "green",
 
 
 def line_of(found: Verdict | Proof | Outcome) -> Text:
-    """One line: the verdict first, then what it is about, then the numbers behind it."""
+    """One line: the verdict, the claim, and the numbers."""
     if isinstance(found, Outcome):
         word, rest = "FAILED", f"{found.name}: {found.reason}"
     elif isinstance(found, Proof):
@@ -41,5 +41,5 @@ def line_of(found: Verdict | Proof | Outcome) -> Text:
 
 
 def teller(console: Console) -> Callable[[Verdict | Proof | Outcome], None]:
-    """What prints each finding on ``console``, without folding its line."""
+    """A function that prints a finding on ``console``, on one line."""
     return lambda found: console.print(line_of(found), soft_wrap=True, highlight=False)

@@ -50,7 +50,7 @@ def _fpga(run: Run) -> list[str]:
 
 
 def _run(run: Run) -> str:
-    """When the run was made, by what and of what; and all that went wrong in it."""
+    """Date, command and scope of the run; and all its failures."""
     meta = run.meta
     words = [f"Run of {str(meta.get('created', '-')).replace('T', ' ')}",
              f"commit {meta.get('commit', '-')}", f"level {meta.get('level', '-')}",

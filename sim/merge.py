@@ -21,7 +21,7 @@ def merge(folders: Sequence[Path], output: Path) -> list[Verdict]:
 
     Proofs of one shard may be about the simulations of another, so that verdicts are found again.
     Raises `UserError` if the folders are not the shards of one regression: other code, another
-    level or seed, a shard that is missing or there twice.
+    level or seed, a shard that is missing or given twice.
     """
     if (output / FILE).exists():
         raise UserError(f"{output} holds a run already; name a new folder")
@@ -69,7 +69,7 @@ def _complete(folders: Sequence[Path], shards: Sequence[tuple[int, int]]) -> Non
         if of != parts:
             raise UserError(f"{folder} is shard {part}/{of}, but {folders[0]} is one of {parts}")
         if shards.count((part, of)) > 1:
-            raise UserError(f"shard {part}/{of} is there twice")
+            raise UserError(f"shard {part}/{of} is given twice")
     missing = sorted(set(range(1, parts + 1)) - {part for part, _ in shards})
     if missing:
         raise UserError("missing: shard " + ", ".join(f"{part}/{parts}" for part in missing))

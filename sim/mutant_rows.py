@@ -139,18 +139,18 @@ class Campaign:
 
     @property
     def tally(self) -> dict[str, int]:
-        """How many there are of each fate."""
+        """Number of mutants by fate."""
         found = Counter(row.fate for row in self.rows.values())
         return {fate: found[fate] for fate in FATES}
 
     @property
     def judged(self) -> list[str]:
-        """What the mutants were held against."""
+        """The checks by which mutants were judged."""
         return [judge.judge for judge in self.judges.values() if not judge.left_out]
 
     @property
     def left_out(self) -> list[Judge]:
-        """What the block has, and no mutant was held against."""
+        """The block's checks by which no mutant was judged."""
         return [judge for judge in self.judges.values() if judge.left_out]
 
     @property

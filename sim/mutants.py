@@ -122,7 +122,7 @@ class Netlist:
             itertools.islice(chosen, count), 1)]
 
     def _all(self) -> list[Mutation]:
-        """Every mutation that there is, in the netlist's order, without numbers.
+        """All possible mutations, in the netlist's order, without numbers.
 
         yosys would choose as well, and takes hours to choose half of some ten thousand.
         """

@@ -129,7 +129,7 @@ class _Run:
 
 
 class _Work:
-    """What all mutants of a campaign share."""
+    """Data shared by all mutants of a campaign."""
 
     def __init__(self, block: Block, configuration: str, folder: Path,
                  benches: Sequence[Testbench], seed: int, count: int, workers: int,

@@ -49,7 +49,7 @@ class Seen:
 
 
 def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], list[str]]:
-    """What probes printed to that file; and the lines in it that are not theirs.
+    """The lines that probes printed to that file; and the other lines in it.
 
     ``printed`` describes the probes, as `cyclebound.sim.elaborate.FlatTop.printed` does.
     """
@@ -84,7 +84,7 @@ def _table(rows: Sequence[str], columns: int) -> np.ndarray:
 
 
 def grouped(seen: Sequence[Seen], meta: Mapping) -> Iterator[tuple]:
-    """What a test saw: (what, parameters, latency, count, first, last) for each kind and latency.
+    """A test's requests: (what, parameters, latency, count, first, last) by kind and latency.
 
     Cycles count from the test's start. A request that is still under way when its test ends, or
     when a reset cuts it off, has a count of 0, and as its latency the cycles that it has taken so

@@ -53,7 +53,7 @@ _NO_MATTER = {"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTH
 
 
 class _NotKeptError(Exception):
-    """Leaves the cache without an entry; holds what became of the job."""
+    """Raised to keep an outcome out of the cache; holds the outcome."""
 
     def __init__(self, outcome: Outcome | OSError) -> None:
         super().__init__(outcome)
@@ -77,7 +77,7 @@ def outcome_of_job(job: Job, fresh: bool = False) -> Outcome:
 
 
 class _Places:
-    """Where the cache has what there is to know of a job."""
+    """The files of the cache that belong to a job."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._folder = job, Path(job.folder)
@@ -184,7 +184,7 @@ def _stands_for(path: Path, files: frozenset[Path], folder: Path) -> bool:
 
 @functools.cache
 def _installed() -> tuple[Path, ...]:
-    """Where Python is, installed packages are, and what the system says of itself."""
+    """Paths of Python, of installed packages, and of the system's own files."""
     found = {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, sys.exec_prefix,
              *site.getsitepackages(), site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc",
              "/usr"}

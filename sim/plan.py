@@ -1,4 +1,4 @@
-"""What a regression runs: its blocks, level and shard as a list of jobs and of proofs."""
+"""The plan of a regression: jobs and proofs of its blocks, level and shard."""
 
 import dataclasses
 import os
@@ -20,7 +20,7 @@ LEVELS = ("quick", "full")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a regression runs.
+    """The scope of a regression.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Plan:
 
     @property
     def options(self) -> dict[str, object]:
-        """What a resumed run repeats, unless it is told otherwise."""
+        """The options that a resumed run repeats, unless the command line names others."""
         kept = ("seed", "seeds", "configurations", "testbenches", "level", "shard", "waves",
                 "proofs", "pictures", "fpga", "simulator", "wall_limit", "pages")
         return {"blocks": [block.name for block in self.blocks],
@@ -131,8 +131,8 @@ def _chosen(plan: Plan, block: Block) -> Iterator[tuple[str, Testbench]]:
 def jobs_of(plan: Plan) -> list[Job]:
     """All simulations of the plan. Raises `UserError` if there are none.
 
-    A shard has every so many'th configuration, with all of its testbenches: they share
-    simulators, and their verdicts.
+    Shard I of N has every N-th configuration, with all of its testbenches: they share simulators
+    and verdicts.
     """
     part, parts = plan.shard
     jobs, units = [], 0
@@ -184,7 +184,7 @@ def proofs_of(plan: Plan) -> list[Claim]:
 
 
 def left_to_full(plan: Plan) -> tuple[int, int, int]:
-    """What the full level adds to the plan: simulations, configurations, proofs."""
+    """Numbers of simulations, configurations and proofs that the full level adds."""
     if plan.level == "full" or plan.testbenches or plan.configurations:
         return 0, 0, 0
     whole = dataclasses.replace(plan, level="full")

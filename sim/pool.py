@@ -140,7 +140,7 @@ def _cluster(address: str) -> Iterator[concurrent.futures.Executor]:
 
 def completed(futures: dict[concurrent.futures.Future, object], step: str | Callable[[object], str],
               report: Report) -> Iterator[tuple[object, object]]:
-    """What was asked and what came of it, in the order of completion, reporting progress.
+    """Pairs of argument and result, in the order of completion, reporting progress.
 
     ``step`` names the kind of work; a function, where there are several kinds, of what was asked.
     """

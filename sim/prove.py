@@ -52,7 +52,7 @@ _ANY_PRODUCT = "cutpoint t:$mul\n"
 
 @dataclass
 class Proof:
-    """What became of one property for one set of parameters.
+    """The result of one proof: a property for one set of parameters.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Proof:
 
 
 class _NotKeptError(Exception):
-    """Leaves the cache without an entry; holds the fields of its `Proof`."""
+    """Raised to keep a result out of the cache; holds the fields of its `Proof`."""
 
     def __init__(self, **result: object) -> None:
         super().__init__(result)
@@ -202,7 +202,7 @@ def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -
 
 def counterexample(block: Block, claim: Property, parameters: Mapping[str, object], *,
                    edit: Callable[[str], str], timeout: float = 600.0) -> str:
-    """What a bounded check of ``claim`` finds in a design that was edited; empty: nothing.
+    """The counterexample of a bounded check of ``claim`` in an edited design; empty: none.
 
     ``edit`` gets the RTLIL of the component with its checker, cells with their lines, and returns
     what is checked. Raises `UserError` as `prove` does.
@@ -225,7 +225,7 @@ def _design(block: Block, claim: Property, parameters: Mapping[str, object], *,
 
 
 def _script(claim: Property) -> str:
-    """What yosys makes of the design before it is proved."""
+    """The yosys script that prepares the design."""
     return _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
 
 
@@ -287,7 +287,7 @@ class _Solver:
         self._environment = yosys_environment(self._progress)
 
     def bounded(self, work: Path, depth: int) -> str:
-        """What is violated in the first ``depth`` cycles, and when; or nothing."""
+        """The assertion violated in the first ``depth`` cycles, and when; or nothing."""
         status, text = self._run(work, "bmc", depth)
         if "Assumptions are unsatisfiable" in text:
             raise UserError(f"{self.where}: its assumptions contradict each other in cycle "
@@ -313,7 +313,7 @@ class _Solver:
         self._expect(status == 0, text)
 
     def induction(self, work: Path, depth: int) -> tuple[int | None, str, bool]:
-        """Where induction closed, or else why it did not; and whether it ran out of time."""
+        """The depth at which induction closed, or else why not; and whether it ran out of time."""
         status, text = self._run(work, "prove", depth)
         if status is None:
             return None, f"induction was stopped after {self._timeout:g} s", True
@@ -391,7 +391,7 @@ def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, 
 
 def run_tool(command: list[str], folder: Path, environment: Mapping[str, str],
              timeout: float) -> tuple[int | None, str]:
-    """Run in a session of its own, and leave nothing of it behind, whatever happens.
+    """Run a tool in a session of its own, and stop all its processes afterwards.
 
     Returns the status, or None if the time was up; and all that was printed.
     """

@@ -106,7 +106,7 @@ def write_report(folder: Path, output: Path | None = None, since: Path | None = 
 
 
 def _said(values: Mapping | None, other: Mapping | None) -> str:
-    """What a claim or a job was, as far as it differs from what it is in the other run."""
+    """The fields of a claim or a job that differ from those in the other run."""
     if values is None:
         return "absent"
     return ", ".join(f"{name} {value}" for name, value in values.items()
@@ -153,14 +153,14 @@ def _gathered(results: Results) -> dict[str, object]:
 
 
 def _gpu() -> object:
-    """What the models of CUDA kernels say; a run of one family needs no parser of listings."""
+    """Results of the models of CUDA kernels; imported only when the report has them."""
     from cyclebound.sim.gpu_report import gpu_report
 
     return gpu_report()
 
 
 def _headline(rows: list[Mapping], failed_jobs: list[JobRow]) -> str:
-    """What became of the run, in a line."""
+    """The outcome of the run, in one line."""
     if not rows:
         return "No verdicts in this run"
     failed = [row for row in rows if row["failed"]]

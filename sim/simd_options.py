@@ -20,8 +20,8 @@ GridText = Annotated[str | None, typer.Option(
     "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own.")]
 
 Width = Annotated[int | None, typer.Option(
-    "--width", metavar="W", help="Of a work-group, in items; the default is the widest that is no "
-    "wider than the grid.")]
+    "--width", metavar="W", help="Width of a work-group in items; the default is the widest "
+    "that is no wider than the grid.")]
 
 Sizes = Annotated[list[str] | None, typer.Option(
     "--size", metavar="BUFFER=X,Y", help="Another size than the source's; all buffers are then "

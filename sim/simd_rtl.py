@@ -134,7 +134,7 @@ def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, polic
 
 
 def _stopped(program: Program, grid: Grid, fault: dict[str, int]) -> str:
-    """What stopped a kernel, as the models say it."""
+    """The fault that stopped a kernel, in the models' words."""
     cause, index = Cause(fault["cause"]), fault["index"]
     if cause is Cause.LOAD:
         return f"{program.name}: its instructions lie beyond the device"

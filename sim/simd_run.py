@@ -85,7 +85,7 @@ def check_covers(program: Program, grid: Grid) -> None:
 
 
 def _annotations(program: Program) -> Callable[[list[int]], None] | None:
-    """What checks a work-group's trace against ``#bound``, if there is something to check."""
+    """A checker of a work-group's trace against ``#bound``; None without such lines."""
     if not program.branches:
         return None
     try:

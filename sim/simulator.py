@@ -32,7 +32,7 @@ __all__ = ["Group", "Outcome", "Task", "die_with_parent", "job_environment", "ou
 
 
 class Task(Protocol):
-    """What the simulator needs of a job; see `cyclebound.sim.job.Job`."""
+    """The fields of a job that the simulator needs; see `cyclebound.sim.job.Job`."""
 
     name: str
     test: str
@@ -60,7 +60,7 @@ class Group:
 
 @dataclass
 class Outcome:
-    """What became of a job.
+    """The outcome of a job.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ def run(job: Task, command: Sequence[str], folder: Path, module: str) -> Outcome
 
 
 def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
-    """What a simulator left in ``folder``, and whether the job has passed.
+    """The results that a simulator left in ``folder``, and whether the job has passed.
 
     ``status`` is that of its process, None if it was stopped after the job's limit.
     """
@@ -245,7 +245,7 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
 
 
 def reason_of(said: str) -> str:
-    """What a failed test said, in a line.
+    """The message of a failed test, in one line.
 
     Of an ``assert`` its message, which stands before the comparison that pytest writes out; of
     anything else the last line.

@@ -138,7 +138,7 @@ def print_run(run: Run, console: Console) -> None:
 
 
 def differences(old: Run, new: Run) -> list[dict[str, object]]:
-    """What changed between two runs: verdicts, worst cases, bounds, jobs that pass or fail."""
+    """Differences between two runs: verdicts, worst cases, bounds, jobs that pass or fail."""
     def keyed(run: Run) -> dict[tuple[str, ...], Verdict]:
         return {(v.block, v.configuration, v.bound, v.what): v for v in run.verdicts}
 
@@ -166,7 +166,7 @@ def _outcome(job: JobRow) -> dict[str, str]:
 
 
 def print_differences(changed: list[dict[str, object]], console: Console) -> None:
-    """What changed, a row each."""
+    """Print the differences, one row each."""
     if not changed:
         console.print("nothing changed")
         return

@@ -35,7 +35,7 @@ class Verilator:
 
 
 def cache_root() -> Path:
-    """Where builds, proofs and FPGA results are: ``$CYCLEBOUND_CACHE``, or the user's cache."""
+    """Folder of builds, proofs and FPGA results: ``$CYCLEBOUND_CACHE``, or the user's cache."""
     own = os.environ.get("CYCLEBOUND_CACHE")
     if own:
         return Path(own)
@@ -55,7 +55,7 @@ def compiler() -> str:
 
 @functools.cache
 def compiler_version() -> str:
-    """What the compiler calls itself."""
+    """The compiler's name and version."""
     done = subprocess.run([compiler(), "--version"], capture_output=True, text=True)
     if done.returncode or not done.stdout:
         raise UserError(f"the C++ compiler {compiler()} does not work: `--version` gives "

@@ -150,7 +150,7 @@ class Trace(ABC):
         raise LookupError(str(self._unknown(wanted)))
 
     def count(self, name: str) -> int:
-        """How many bits, or elements, are called so."""
+        """Number of bits or elements of that name."""
         if found := self._ending(_steps(name)):
             return self.widths[found]
         steps = _steps(name)

@@ -137,7 +137,7 @@ class _Pieces:
         return str(found)
 
     def steps(self, number: int) -> int:
-        """How many times this piece has."""
+        """Number of times in this piece."""
         if not self._values:
             return self._size  # a step takes a byte at least
         _, begin, size = self._values[number]
@@ -272,7 +272,7 @@ class _Stream:
         self._stopped.release()
 
     def _only(self) -> Callable:
-        """What is called for each change of the one signal."""
+        """Callback for each change of the one signal."""
         (times, values), last = next(iter(self._columns.values())), -1
         add_time, add_value = times.append, values.append
 
@@ -290,7 +290,7 @@ class _Stream:
         return change
 
     def _any(self) -> Callable:
-        """What is called for each change of any of several signals."""
+        """Callback for each change of any of several signals."""
         last, changes = -1, 0
         add = {key: (times.append, values.append)
                for key, (times, values) in self._columns.items()}

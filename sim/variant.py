@@ -25,7 +25,7 @@ _LONGEST = 100  # characters of a configuration's name, which becomes a folder
 
 @dataclass(frozen=True)
 class Changes:
-    """What ``--set`` and ``--part`` change. Plain data: it travels to other machines.
+    """The changes of ``--set`` and ``--part``. Plain data: it travels to other machines.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Changes:
 
     @classmethod
     def kept(cls, value: object) -> "Changes":
-        """What `as_options` has made, from a run's folder. Raises `UserError`."""
+        """The changes that `as_options` wrote into a run's folder. Raises `UserError`."""
         wrong = row_misfit(value, cls, "changes")
         found = cls() if wrong else cls(tuple(map(tuple, value["settings"])), value["part_file"])
         name = dict(found.settings).get("part")

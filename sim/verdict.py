@@ -20,7 +20,7 @@ FAILURES = ("violated", "wrong", "refuted", "not covered", "unobserved", "void")
 """Verdicts that make a run fail."""
 
 VERDICTS = ("exact", "held", "right", *FAILURES)
-"""All that a verdict may say."""
+"""All verdicts."""
 
 _MOST_POINTS = 500  # kinds of requests in a picture
 _FEW = 16  # values of a parameter of which each should be drawn

@@ -169,7 +169,7 @@ def _top_first(text: str, module: str) -> str:
 
 
 def _claims(block: Block, parameters: Mapping[str, object]) -> list[dict]:
-    """What is claimed of each latency, in cycles or with the parameters that it needs."""
+    """The claims, in cycles or with the parameters that they need."""
     rows = []
     for observed in block.bounds:
         row = {"claim": observed.bound.kind, "name": observed.bound.name, "of": observed.what,
@@ -195,7 +195,7 @@ def _comment(text: str, indent: str = "") -> str:
 
 def _header(block: Block, parameters: Mapping[str, object], claims: list[dict], name: str,
             core: str, ports: list[Port], clocks: Iterable[str]) -> str:
-    """What a reader of the file has to know."""
+    """The comment at the head of the file."""
     values = ", ".join(f"{key}={value!r}" for key, value in parameters.items()) or "none"
     lines = [_comment(f"{block.name}: {block.summary}"), _comment(f"parameters: {values}"),
              (f"// made by cyclebound {importlib.metadata.version('cyclebound')} with amaranth "
@@ -218,7 +218,7 @@ def _header(block: Block, parameters: Mapping[str, object], claims: list[dict], 
 
 
 def lint(made: Export, unused_inputs: Iterable[str] = ()) -> list[str]:
-    """What Verilator has to say against this Verilog; one line each.
+    """Verilator's warnings about this Verilog, one line each.
 
     Everything that it says of the text as it stands; and input ports of the block that nothing
     reads, of which the text tells it to be silent.

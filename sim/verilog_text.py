@@ -105,7 +105,7 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
 
 
 def _named(line: str, bodies: dict[str, str]) -> str:
-    """What a line declares or assigns, if it is one of ``bodies``; else nothing."""
+    """The name that a line declares or assigns, if it is one of ``bodies``; else nothing."""
     assigned, declared = _ASSIGN.match(line), _DECLARED.match(line)
     name = assigned[1] if assigned else declared[3] if declared else ""
     return name if name in bodies else ""

@@ -106,7 +106,7 @@ class _Trace:
         return found
 
     def value(self, name: str, cycle: int) -> Value:
-        """What a flip-flop would take at the end of the cycle."""
+        """The value that a flip-flop samples at the end of the cycle."""
         with _reading(self._path):
             return self.variables[name].signal.value_at((cycle + 1) * self.period - 1)
 

@@ -25,7 +25,7 @@ _VALUE = re.compile(r"[0-9a-f]{1,20000}|\?[^<>&\x00-\x1f]{0,20000}")
 
 @dataclass(frozen=True)
 class Lanes:
-    """What a picture of a request shows.
+    """The content of a picture of a request.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class Witness:
 
     @property
     def command(self) -> str:
-        """What a person types to see it again."""
+        """The command that shows it again."""
         own = self.configuration
         if self.changes:
             names = varied(catalogue.load(self.pages).find(self.block), self.changes).names
@@ -74,7 +74,7 @@ def _code(block: str) -> str:
 
 
 def signals_for(witness: Witness, block: Block) -> Sequence[str]:
-    """What to look at in the request's waveform."""
+    """The signals to show in the request's waveform."""
     asked = witness.bound, witness.what
     binding = next((binding for binding in block.bounds
                     if (binding.bound.name, binding.what) == asked), None)

@@ -1,4 +1,4 @@
-"""The bench on which a block is tested: clock, reset, packed buses, what requesters declare.
+"""A block's test bench: clock, reset, packed buses, and declarations of requesters.
 
 A testbench is a coroutine that takes a `Bench`::
 
@@ -8,7 +8,7 @@ A testbench is a coroutine that takes a `Bench`::
         seen = await bench.step(bench.inputs.pack({"requests": 3}))
         bench.check(seen, expected)
 
-What a request takes is counted by the block's probes (`cyclebound.tb.probe`), never by a testbench.
+Latencies are counted by the block's probes (`cyclebound.tb.probe`), never by a testbench.
 """
 
 import functools
@@ -32,7 +32,7 @@ _RESET_CYCLES = 2  # with the inputs at 0
 
 
 class Bench:
-    """One block in simulation, in the hands of one test.
+    """One block in simulation, as one test drives it.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Bench:
         For each parameter of a request, the least and the greatest value that an exhaustive test
         has to cover; empty if this configuration states no domain.
     seed : int
-        Of the job.
+        The job's seed.
     rng : random.Random
         Seeded by the job's seed and the test's name.
     cycle : int
@@ -118,7 +118,7 @@ class Bench:
             self._shift = int(self.dut.now.value) + 1 - self._time()
 
     def shorten_resets(self, idle: int) -> None:
-        """From now on, have resets so many cycles with idle inputs, if they do not say how many."""
+        """Set the number of cycles with idle inputs of resets that do not name one themselves."""
         self._idle = idle
 
     @staticmethod
@@ -131,11 +131,11 @@ class Bench:
 
     @property
     def edge(self) -> RisingEdge:
-        """The end of this cycle, for what waits beside a test."""
+        """A trigger for the end of this cycle, for coroutines that run beside a test."""
         return self._edge
 
     def forget(self) -> None:
-        """Say that what begins from now on is of no class, of any probe."""
+        """Declare that requests that begin from now on are of no class, for all probes."""
         for what in self._probes:
             self.undeclare(what)
 
@@ -158,7 +158,7 @@ class Bench:
         self._in.value = inputs
 
     async def wait(self, cycles: int) -> int:
-        """Let ``cycles`` cycles pass with no Python on the way; return the outputs seen then."""
+        """Let ``cycles`` cycles pass without running Python; return the outputs seen at the end."""
         if cycles > 1:
             # into the last cycle: a timer that ended at an edge would still see that one come
             await Timer((cycles - 1) * PERIOD_NS + PERIOD_NS // 4, "ns")
@@ -167,7 +167,7 @@ class Bench:
         return int(self._out.value)
 
     async def run_until(self, name: str, *, poll: int = 10_000) -> int:
-        """Let time pass until the one-bit output ``name`` is set; return the outputs seen then."""
+        """Wait until the one-bit output ``name`` is set; return the outputs seen then."""
         field = self.outputs[name]
         while not field.of(seen := await self.wait(poll)):
             pass
@@ -182,17 +182,17 @@ class Bench:
 
     def declare(self, what: str, /, *, at: Mapping[str, int] | None = None,
                 **parameters: int) -> None:
-        """Say what requests ``what`` are that begin in this cycle or later, until said otherwise.
+        """Declare the parameters of requests ``what`` that begin in this cycle or later.
 
-        A request is of the class that was declared when it began: what happens to it afterwards
-        cannot change its parameters.
+        They hold until the next declaration. A request keeps those that were declared when it
+        began: events after that cannot change its parameters.
 
         Parameters
         ----------
         at : mapping or None
-            Index letters of the probe for which it is said; None: for all of them.
+            Indexes of the probe, by letter, for which they are declared; None: for all of them.
         parameters : int
-            Parameters of the bound that the requester knows and ports do not show.
+            Parameters of the bound that the requester knows and that ports do not show.
         """
         if what not in self._probes:
             raise ValueError(f"no probe is called {what!r}; there are {', '.join(self._probes)}")
@@ -200,7 +200,7 @@ class Bench:
         self._said.append((what, self._start + self.cycle, at, parameters))
 
     def undeclare(self, what: str, /, *, at: Mapping[str, int] | None = None) -> None:
-        """From this cycle on, what begins is no request ``what`` of any class of the bound's."""
+        """Declare that requests ``what`` from this cycle on are not of the bound's class."""
         self._tell(what, at, {})
         self._said.append((what, self._start + self.cycle, at, None))
 
@@ -223,7 +223,7 @@ class Bench:
             self._declaring = self.dut.declared.value = word
 
     def close(self) -> None:
-        """Write what is to be known of this test, beside what the probes have printed."""
+        """Write the test's results to a file; the probes have printed theirs."""
         meta = {"test": self.name, "start": self._start, "said": self._said,
                 "resets": self._resets, "shift": self._shift, "end": self._time(),
                 "compared": self.compared, "cycles": self._now()}

@@ -1,15 +1,15 @@
 """Expressions over named signals, such as ``ports[0].request.valid & ~past(done)``.
 
-One text says when something happens, in every place that has to know: in hardware beside a block
-(`cyclebound.tb.probe`), and over a recorded waveform. It is parsed and never evaluated as Python:
+One text defines an event for all its uses: in hardware beside a block (`cyclebound.tb.probe`), and
+over a recorded waveform. It is parsed and never evaluated as Python:
 names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, side by side, and
 ``x[:]`` all of them), whole numbers, ``& | ^ ~ + -``, one comparison, and these functions:
 
 - ``past(x)``: the value one cycle ago, 0 after reset;
-- ``any(x)``: a bit of it is set; ``count(x)``: how many are;
-- ``any(ports[p].valid for p in lanes)``: one of several like things does, and ``count(...)``: how
-  many do; ``lanes`` is a number, a name of one, or ports, as many as there are;
-- ``first(x, y)``: x, for the first time since a cycle before this one in which y was, or reset;
+- ``any(x)``: whether a bit of x is set; ``count(x)``: the number of set bits;
+- ``any(ports[p].valid for p in lanes)``: whether it is true for an index p, and ``count(...)``: for
+  how many; ``lanes`` is a number, the name of one, or an array of ports;
+- ``first(x, y)``: x, for the first time since an earlier cycle in which y was true, or since reset;
 - ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
 - ``nth(x, n)``: true where the sum of x since reset reaches n, 2n, 3n and so on; x is at most n;
 - ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0.
@@ -32,13 +32,13 @@ _BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: opera
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
              ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 _CUT_OFF = re.compile(r"([&|^~+=<>(,-]|\b(for|in))$")
-_MOST = 1 << 16  # things that a ``for`` goes through
+_MOST = 1 << 16  # indexes that a ``for`` goes through
 # by the number of their arguments
 _FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "nth": 2, "every": 1}
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read, with the column where it goes wrong.
+    """An expression that cannot be parsed, with the column of the error.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ExpressionError(ValueError):
 
     @property
     def pointed(self) -> str:
-        """What is wrong, and below it the expression with a caret at the column."""
+        """The message, and below it the expression with a caret at the column."""
         return (f"{self.what}\n    {self.text}\n    {' ' * (self.column - 1)}^" if self.column
                 else self.what)
 
@@ -78,7 +78,7 @@ class Expression:
               functions: Mapping[str, Callable[..., object]],
               numbers: Mapping[str, int] | None = None,
               counts: Callable[[str], int] | None = None) -> object:
-        """What the expression is, given what its names are.
+        """The value of the expression, for given values of its names.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Expression:
         return of(self.tree, numbers or {})
 
     def _many(self, node: ast.Name | ast.Constant, counts: Callable[[str], int] | None) -> int:
-        """How many there are of what is called so; at least one."""
+        """The count for a ``for``, from a number or a name; at least 1."""
         try:
             many = (node.value if isinstance(node, ast.Constant)
                     else counts(node.id) if counts else 0)
@@ -176,7 +176,7 @@ def _number(node: ast.expr | None) -> int | None:
 
 @functools.cache
 def parse(text: str) -> Expression:
-    """Read an expression. Raises `ExpressionError` with the column of what is wrong."""
+    """Parse an expression. Raises `ExpressionError` with the column of the error."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:

@@ -1,4 +1,4 @@
-"""A bound watched in any cocotb testbench, with nothing else of Cyclebound's flow.
+"""A bound watched in any cocotb testbench, without the rest of Cyclebound's flow.
 
 In an existing test::
 
@@ -60,25 +60,25 @@ class BoundMonitor:
     Parameters
     ----------
     dut : cocotb handle
-        Where names begin.
+        The scope of signal names.
     start, end : str
         Expressions that are true in the first and in the last cycle of a request.
     bound : Bound, function, str or int
         The claim: of ``@bound`` or ``@prediction``, a function of the parameters, a formula, or a
         number of cycles.
     fixed : mapping
-        Parameters of the bound that are the same for all requests; expressions know them, too.
+        Parameters of the bound that are the same for all requests; expressions may use them, too.
     clock : cocotb handle or str
         The clock.
     reset : str
         An expression that is true in cycles of reset, such as ``~rst_n``.
     name : str
-        What the requests are called.
+        Name of the requests in the table.
     request, in_flight, id, end_id, starts, ends, ticks, over, in_turn, ahead
         As in `cyclebound.tb.probe.Probe`.
 
-    Raises `ExpressionError` with the column for a name that is not there; ValueError for a bound
-    that needs more parameters.
+    Raises `ExpressionError` with the column for an unknown name; ValueError for a bound that needs
+    more parameters.
     """
 
     def __init__(self, dut, *, start: str, end: str, bound: "Bound | Callable | str | int",
@@ -196,7 +196,7 @@ class BoundMonitor:
                                     for problem in probe.problems])
 
     def check(self) -> Finding:
-        """Print the verdict; it is also what is returned. Ends the watching.
+        """Print the verdict and return it; no further requests are watched.
 
         Raises AssertionError if the bound does not hold for all requests, if there was none, or if
         the signals are no sequence of requests.

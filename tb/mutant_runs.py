@@ -32,7 +32,7 @@ _ASLEEP = 3600.0, 100  # seconds by the clock, and as many times its own: for on
 
 
 def _become(folder: str, seconds: int) -> None:
-    """Let this process be the run in ``folder``, for so many seconds of processor time."""
+    """Make this process the run in ``folder``, limited to ``seconds`` of processor time."""
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: do not outlive the server

@@ -1,4 +1,4 @@
-"""What a pipeline of fixed latency keeps: one result for each operation, so many cycles later.
+"""Properties of a pipeline of fixed latency: one result per operation, ``stages`` cycles later.
 
 The blocks that are such a pipeline have ``valid`` and ``done``, and an attribute ``stages``. What
 the probe of single results counts follows from which stages are taken.

@@ -1,9 +1,9 @@
-"""Probes: from when to when a request lasts, said once, and counted by hardware.
+"""Probes: where a request begins and where it ends, defined once, and counted by hardware.
 
 A `Probe` names the events at a block's ports that begin and end a request. `ProbeCounter` is the
 hardware that counts between them: beside the block in simulation, where it prints each request, and
-beside it under proof, where its count is compared with the bound. No testbench and no model has a
-say in what is measured.
+beside it in a proof, where its count is compared with the bound. Neither testbenches nor models
+affect what is measured.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,20 +33,20 @@ __all__ = ["ANY", "MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter",
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
 ANY = None
-"""What a proof declares of a name that is no parameter of the bound, to be about every value.
+"""What a proof declares for a name that is no parameter of the bound, to cover every value.
 
-It is a free input; a checker's ``explain`` says what it is, of `FollowedCounter.declared`.
+It becomes a free input; a checker's ``explain`` constrains it in `FollowedCounter.declared`.
 """
 PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
 
 
 def taken(stream: str) -> str:
-    """The expression for the cycles in which an item of ``stream`` is taken."""
+    """An expression, true in the cycles in which an item of ``stream`` is taken."""
     return f"{stream}.valid & {stream}.ready"
 
 
 def offered(stream: str) -> str:
-    """The expression for the cycles in which an item of ``stream`` is offered first."""
+    """An expression, true in the first cycle of each offer of ``stream``."""
     return f"{stream}.valid & ~past({stream}.valid & ~{stream}.ready)"
 
 
@@ -55,8 +55,8 @@ class Probe:
     """Where a request begins and where it ends, as events at ports.
 
     All texts are expressions (`cyclebound.tb.expression`) over the members of the probed
-    component's signature, its attributes that are whole numbers, and ``declared.NAME``: what the
-    requester says of its request with `Bench.declare`.
+    component's signature, its attributes that are whole numbers, and ``declared.NAME``:
+    parameters that the requester gives with `Bench.declare`.
 
     A probe that only prints requests of a declared class begins to count with the first
     declaration after a reset, or with `Bench.follow`. Nothing may be under way then.
@@ -74,23 +74,23 @@ class Probe:
         How many requests may be under way: a number, or an attribute of the component. They
         end in the order in which they began, unless they have an ``id``.
     id, end_id : str
-        What tells requests apart, where they begin and where they end (default: alike).
+        Identifier of the request that begins, and of the one that ends (default: as ``id``).
     ticks : str
-        Where a latency does not count cycles: what is counted instead (accepted grants, say, or the
-        cycles of a slower clock).
+        For a latency that is not in cycles: counts the cycles in which this is true (those with an
+        accepted grant, say, or those of a slower clock).
     unit : str
-        What such a tick is called, in the plural: ``grants``. Without ticks, ``cycles``.
+        Name of such ticks, in the plural: ``grants``. Without ticks, ``cycles``.
     over : mapping
-        Index letters, each with how many there are (a number, an attribute of the component that
-        is one, or ports): as many probes, one for each index, e.g. ``{"r": "requesters"}``.
+        Index letters, each with a count (a number, an attribute of the component that is one, or
+        ports): one probe for each index, e.g. ``{"r": "requesters"}``.
     classed : bool
-        Only requests that are declared are of the bound's class, even where there is nothing to
-        declare of them.
+        Only requests that are declared are of the bound's class, even if they have no parameters
+        to declare.
     in_turn : bool
         Requests are served one after the other, and the latency of each counts from where it
         begins, or from the cycle after the end of the one before, whichever is later.
     ahead : str
-        With ``in_turn``, for how many of the last cycles of the one before it counts already.
+        With ``in_turn``, how many of the last cycles of the request before count as well.
     """
 
     start: str
@@ -118,12 +118,12 @@ class Probe:
 
     @property
     def counts(self) -> str:
-        """What a latency is a number of."""
+        """The unit of latencies: ``unit``, or ``cycles``."""
         return (self.unit or "ticks") if self.ticks else "cycles"
 
     @property
     def follows_one(self) -> bool:
-        """Whether a `FollowedCounter` can count for it."""
+        """Whether a `FollowedCounter` can count this probe's requests."""
         return not self.in_turn and (self.starts, self.ends) == ("1", "1")
 
     def texts(self) -> list[str]:
@@ -133,7 +133,7 @@ class Probe:
         return [text for text in (*named, *self.request.values()) if text]
 
     def declared(self) -> tuple[str, ...]:
-        """The names that hardware reads of what the requester declares."""
+        """The names NAME of all ``declared.NAME`` in its expressions."""
         return tuple(dict.fromkeys(name for text in self.texts()
                                    for name in parse(text).fields_of("declared")))
 
@@ -320,7 +320,7 @@ class ProbeCounter(Elaboratable):
 
 
 class FollowedCounter(Elaboratable):
-    """Counts for one request of several that are under way, of which a free input says which.
+    """Counts for one of several requests under way; a free input chooses which.
 
     For proofs, where a queue of all of them would have to be explained: what holds for the one
     holds for each. They end in the order in which they began, unless they have names.

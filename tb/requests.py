@@ -113,7 +113,7 @@ class SampledProbe:
         self.reset()
 
     def reset(self) -> None:
-        """What hardware's reset does: nothing is under way, and nothing was."""
+        """Reset, as in hardware: no request is under way, and the past is 0."""
         for each in (self._start, self._end, self._starts, self._ends, *self._ids, self._ticks,
                      self._ahead, *self._shows):
             if each is not None:

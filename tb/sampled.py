@@ -68,7 +68,7 @@ class Lane:
         return self._bit(self.events, self.doubtful)
 
     def ones(self) -> "Lane":
-        """How many bits are set."""
+        """The number of set bits."""
         like = sum(Value.cast(self.like)) if self.width else Value.cast(0)
         bits = self.values & (1 << self.width) - 1 if self.like.shape().signed else self.values
         counted = (np.bitwise_count(bits).astype(np.int64) if bits.dtype != object else
@@ -98,7 +98,7 @@ class Lane:
                     None if self.unknown is None else part(self.unknown))
 
     def _wholly(self, values: np.ndarray, like: Value, *of: "Lane | int") -> "Lane":
-        """Of these operands: any unknown bit in one makes all bits of the result unknown."""
+        """Unknown bits of the result: all, if any bit of an operand is unknown."""
         unknown = None
         for operand in of:
             if isinstance(operand, Lane) and operand.unknown is not None:
@@ -172,7 +172,7 @@ def _end(number: int | None) -> str:
 
 
 def constant(value: object, length: int) -> Lane:
-    """A number in so many cycles; a `Lane` as it is."""
+    """A number as a `Lane` of that many equal cycles; a `Lane` unchanged."""
     if isinstance(value, Lane):
         return value
     like = Value.cast(int(value))
@@ -230,7 +230,7 @@ class Chunk:
 
 @dataclass
 class _Kept:
-    """What one call of a function keeps from one chunk to the next."""
+    """State of one call of a function between two chunks."""
 
     values: dict = field(default_factory=dict)
 

@@ -1,7 +1,8 @@
-"""Latencies of requests against a bound: the verdict, how near it is reached, and by which request.
+"""Latencies of requests against a bound: the verdict, the ratios, and the tightest request.
 
-For what other tools have recorded (`cyclebound check`, `BoundMonitor`). A regression of the
-catalogue's blocks has `cyclebound.sim.verdict`, which knows of proofs and exhaustive runs besides.
+Used for recorded waveforms and foreign testbenches (`cyclebound check`, `BoundMonitor`). A
+regression of the catalogue's blocks uses `cyclebound.sim.verdict`, which also has proofs and
+exhaustive runs.
 """
 
 import math
@@ -31,15 +32,15 @@ class Finding:
     ----------
     verdict : str
         ``exact`` (for each kind of request the worst equals the bound), ``held``, ``violated``;
-        of a prediction ``right`` or ``wrong``; ``not covered`` (the bound does not speak of a
-        request that was seen), ``unobserved`` (there was no request), ``unclear`` (the signals
-        are no sequence of requests, so that nothing can be said).
+        of a prediction ``right`` or ``wrong``; ``not covered`` (a request was seen to which
+        the bound does not apply), ``unobserved`` (there was no request), ``unclear`` (the signals
+        do not form a sequence of requests).
     worst, allowed, parameters, first, last, times
-        The request that took longest, or breaks its bound most: latency, bound, what it was, its
+        The request that took longest, or breaks its bound most: latency, bound, parameters, its
         first and last cycle, and when they ended.
     tightest : dict
-        The same of the request that comes closest to its bound, with ``latency`` for ``worst``:
-        often, but not always, the same request.
+        These fields of the request that comes closest to its bound, with ``latency`` for ``worst``:
+        often, but not always, it is the same request.
     ratios : list of float
         Of the worst of each kind to its bound: loosest, median, tightest.
     histogram : list of (latency, count)
@@ -77,7 +78,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Standing(Generic[Key]):
-    """How the worst requests of some kinds stand to what their bound allows.
+    """The worst requests of some kinds, compared with their bounds.
 
     Attributes
     ----------
@@ -109,7 +110,7 @@ def standing(pairs: Mapping[Key, tuple[int, int]], claim: str, *,
     pairs : mapping
         Of each kind the worst latency, and what is allowed.
     claim : str
-        What the allowed value is: ``bound``, ``prediction`` or ``rate``.
+        Kind of the claim: ``bound``, ``prediction`` or ``rate``.
     tie : callable
         Whether a kind is to be preferred where two come equally close.
     """
@@ -138,7 +139,7 @@ def ratio(latency: int, allowed: int) -> float:
 
 @dataclass
 class _Kind:
-    """Requests with equal parameters: how many took how long, and one of the longest."""
+    """Requests with equal parameters: a histogram of latencies, and one of the longest."""
 
     counts: dict[int, int] = field(default_factory=dict)
     worst: tuple[int, int, int, list[int]] | None = None  # latency, first, last, times
@@ -158,7 +159,7 @@ class Tally:
     fixed : mapping
         Arguments of the bound that are the same for all requests.
     names : sequence of str
-        The arguments that each request has for itself, in the order of `Ended.parameters`.
+        The arguments that differ from request to request, in the order of `Ended.parameters`.
     """
 
     def __init__(self, name: str, bound: Bound, fixed: Mapping[str, int],
@@ -168,7 +169,7 @@ class Tally:
         self._unfinished = 0
 
     def add(self, seen: Ended) -> None:
-        """Count these requests."""
+        """Add these requests to the tally."""
         if not len(seen.latency):
             return
         if not seen.ended:
@@ -273,7 +274,7 @@ class Tally:
                           f"{said} {allowed:,}: cycles {worst[1]:,} to {worst[2]:,}")
 
     def _show_longest(self, row: Finding) -> None:
-        """Of a claim that holds, the row shows the request that took longest."""
+        """For a claim that holds, show the longest request."""
         kinds = {key: kind for key, kind in self._kinds.items() if kind.worst}
         if not kinds:  # none has ended, and the one shown had waited longest
             return

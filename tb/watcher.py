@@ -29,7 +29,7 @@ def _inputs(signature):
 
 
 def delayed(m, value, cycles):
-    """What ``value`` was that many cycles ago, 0 after reset."""
+    """``value`` of that many cycles ago; 0 after reset."""
     for number in range(cycles):
         later = Signal.like(value, name=f"inputs_{number + 1}")
         m.d.sync += later.eq(value)

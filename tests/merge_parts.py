@@ -71,7 +71,7 @@ def merge(parts: Sequence[Path], expected: Iterable[str]
                  if len(fate) > 1 + ("error" in fate)]
     problems += [f"{name} has no result in any part" for name in sorted(expected - set(fates))]
     problems += [f"{name} is no test here" for name in sorted(set(fates) - expected)]
-    tally = collections.Counter(fate for each in fates.values() for fate in each)
+    tally = collections.Counter(fate for of_one in fates.values() for fate in of_one)
     for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         whole.set(key, str(tally[tag]))
     whole.set("tests", str(sum(tally.values())))

@@ -163,8 +163,8 @@ def test_a_rule_names_what_is_against_it(tmp_path, monkeypatch, rule, folder, te
     path = tmp_path / folder / "made.py"
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    for each in set(HOUSE) - {folder.partition("/")[0]}:
-        (tmp_path / each).symlink_to(ROOT / each)
+    for other in set(HOUSE) - {folder.partition("/")[0]}:
+        (tmp_path / other).symlink_to(ROOT / other)
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     assert offenders(rule, [path]) == ({f"{folder}/made.py": says} if says else {})
 

@@ -24,7 +24,7 @@ Link = tuple[Node, int]  # a node, and the port at which a token leaves it
 
 
 def check_depth(depth: int) -> None:
-    """Raise `ValueError` unless buffers can be built with so many entries."""
+    """Raise `ValueError` unless buffers can be built with this number of entries."""
     if depth not in DEPTHS:
         raise ValueError(f"depth must be {', '.join(map(str, DEPTHS[:-1]))} or {DEPTHS[-1]}, not "
                          f"{depth}")

@@ -64,7 +64,7 @@ def token_stream(*, threads: Threads) -> int:
 def pipeline_latency(*, stages: Stages) -> int:
     """Cycles from taking operands to offering their result, both included.
 
-    With a consumer that takes every result. Derivation: a pipelined unit with so many registers
+    With a consumer that takes every result. Derivation: a pipelined unit with ``stages`` registers
     between operands and result; each holds an item for one cycle.
     """
     return stages + 1
@@ -72,7 +72,7 @@ def pipeline_latency(*, stages: Stages) -> int:
 
 @prediction(formula="threads + stages", source="this project, from SGMF, section 5.2")
 def pipeline_stream(*, threads: Threads, stages: Stages) -> int:
-    """Cycles from taking the first of so many operands to offering the last result.
+    """Cycles from taking the first of ``threads`` operands to offering the last result.
 
     Operands are always there, and results are taken at once. Derivation: units "do not block", so
     the last operands are taken ``threads - 1`` cycles after the first, and their result is offered
@@ -94,7 +94,7 @@ def compute_result(*, stages: Stages) -> int:
 
 @prediction(formula="threads + stages + 2", source="this project, from SGMF, sections 2.1 and 5.2")
 def compute_stream(*, threads: Threads, stages: Stages) -> int:
-    """Cycles in which so many threads pass, in order, from the first operands to the last result.
+    """Cycles in which ``threads`` threads pass, in order, from first operands to last result.
 
     Derivation: the buffer passes one thread in each cycle (`token_stream`), the pipeline takes it
     in the cycle in which it is offered, and the last result follows ``stages`` cycles later.
@@ -120,7 +120,7 @@ def access_latency(*, memory: AnyMemory) -> int:
                     "+ (threads - 1) mod depth + memory + 5",
             source="this project, from SGMF, sections 4.1 and 5.1")
 def access_stream(*, threads: Threads, depth: Depth, memory: AnyMemory) -> int:
-    """Cycles in which so many threads pass, in order, where every access takes ``memory`` cycles.
+    """Cycles in which ``threads`` threads pass, in order, if every access takes ``memory`` cycles.
 
     From taking the first token to offering the last result; a token is always there, and results
     are taken at once. Derivation: an entry of the reservation buffer is taken when its thread
@@ -234,7 +234,7 @@ def chain_completion(*, threads: Threads, depth: Depth, memory: Memory) -> int:
 @prediction(formula="threads + 1, or 2 * threads with a single slot",
             source="this project, from SGMF, section 4.4")
 def delay_stream(*, threads: Threads, slots: Slots) -> int:
-    """Cycles in which so many tokens pass a delay, from the first one taken to the last offer.
+    """Cycles in which ``threads`` tokens pass a delay, from the first one taken to the last offer.
 
     A token is always there, and is taken from the delay at once. Derivation: a slot is written in
     one cycle and offered in the next; it can be written again in the third. One slot alternates,
@@ -245,7 +245,7 @@ def delay_stream(*, threads: Threads, slots: Slots) -> int:
 
 @prediction(formula="threads + 3 * (stages + 2)", source="this project, from SGMF, section 4.4")
 def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
-    """Cycles in which so many threads pass Figure 6's graph when no branch waits for the other.
+    """Cycles in which ``threads`` threads pass Figure 6's graph if no branch waits for the other.
 
     From taking the first thread's token to offering the last result; a token is always there, and
     results are taken at once. Derivation: the longer path has three units, and each passes a token
@@ -261,7 +261,7 @@ def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
 def diamond_unbalanced(*, threads: Threads, stages: Stages) -> int:
     """`diamond_stream`, if a thread is completed "every other cycle", as the paper says.
 
-    It says so of units of a single cycle with a single token each: the shorter path holds one
+    The paper assumes units of a single cycle with a single token each: the shorter path holds one
     thread while the longer one holds two. Here, a path holds as many threads as its pipelines and
     buffers do, so that the interval is less, and can be 1.
     """

@@ -53,7 +53,7 @@ class CacheModel:
         self._asked: dict[tuple[int, int], int] = {}
 
     def responses(self) -> list[tuple[int, int] | None]:
-        """What each unit is answered in this cycle: tag and word. Call it first in a cycle."""
+        """The answer to each unit in this cycle: tag and word. Call it first in a cycle."""
         found: list[tuple[int, int] | None] = []
         for unit, queues in enumerate(self._due):
             # a miss is never late

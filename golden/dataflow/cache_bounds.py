@@ -41,7 +41,7 @@ def cache_access(*, ports: Ports, miss: Miss) -> int:
 
 @prediction(formula="ports * accesses + miss - 1", source="this project, from SGMF, section 5.2")
 def cache_crowd(*, ports: Ports, accesses: Accesses, miss: Miss) -> int:
-    """Cycles in which all ports make so many accesses to one bank, without a pause.
+    """Cycles in which all ports make ``accesses`` accesses each to one bank, without a pause.
 
     From the first offer to the last answer; a port has as many tags, and offers the next access
     when one is taken. Derivation: the bank takes one

@@ -120,13 +120,13 @@ class FabricModel:
                                     if unit.kind == Kind.SINK)
 
     def requests(self) -> tuple[Access | None, ...]:
-        """What load/store units ask for in this cycle."""
+        """Requests of the load/store units in this cycle."""
         return tuple(self.units[node].model.request if node in self.units else None
                      for node in self.loads)
 
     def step(self, *, start: bool, requests_taken: Sequence[bool],
              responses: Sequence[tuple[int, int] | None]) -> FabricResult:
-        """What the fabric shows in one cycle, in which memory answers so; end the cycle."""
+        """The fabric's outputs in one cycle with these answers of memory; ends the cycle."""
         requests, done = self.requests(), self.done
         offers: dict[tuple[Node, int], Token] = {}
         taken: dict[tuple[Node, int], bool] = {}

@@ -11,7 +11,7 @@ from cyclebound.golden.dataflow.kernel import Float, Floats, Int, Ints, Kernel, 
 __all__ = ["KERNELS", "LOOPS"]
 
 KERNELS: dict[str, Kernel] = {}
-LOOPS: dict[str, Kernel] = {}  # with loops, which the paper's Table 2 has not
+LOOPS: dict[str, Kernel] = {}  # with loops, unlike those of the paper's Table 2
 
 
 def _listed(kernel: Kernel) -> Kernel:

@@ -52,7 +52,7 @@ class Mapped:
 
     def configuration(self, threads: int,
                       buffers: Mapping[str, tuple[int, int]]) -> Configuration:
-        """For so many threads, and arrays with these first words and sizes."""
+        """For ``threads`` threads, and arrays with these first words and sizes."""
         values = {self.places[number]: _settings(task, threads, buffers)
                   for number, task in self.graph.tasks.items()}
         needed = sum(1 << path.operand for net in self.nets for path in net.routes

@@ -32,7 +32,7 @@ def special_result(*, block: Block) -> int:
                     "+ (threads - 1) mod n + block + 4, n = min(blocks, depth)",
             source="this project, from SGMF, section 4.2")
 def special_stream(*, threads: Threads, depth: Depth, blocks: Blocks, block: Block) -> int:
-    """Cycles in which so many threads pass, in order, where every operation takes as long.
+    """Cycles in which ``threads`` threads pass, in order, if all operations take equally long.
 
     From taking the first operands to offering the last result; operands are always there, and
     results are taken at once. Derivation: a thread fires in each cycle while a block and its entry

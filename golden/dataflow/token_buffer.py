@@ -18,7 +18,7 @@ class Firing:
 
 @dataclass(frozen=True)
 class TokenBufferResult:
-    """What the buffer shows in one cycle: which operands it takes, and what it offers."""
+    """The buffer's outputs in one cycle: operands that it takes, and the thread on offer."""
 
     taken: tuple[bool, ...]
     offered: Firing | None
@@ -63,7 +63,7 @@ class TokenBufferModel:
 
     @property
     def next_offer(self) -> Firing | None:
-        """What `step` will show."""
+        """The outputs that `step` will return."""
         return self._offered
 
     def takes(self, operand: int, tid: int) -> bool:

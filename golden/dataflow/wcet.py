@@ -248,7 +248,7 @@ class _Times:
         return last
 
     def complete(self, unit: _Unit, begin: int, count: int) -> list[int]:
-        """By number in the epoch: when so many threads are complete."""
+        """For each number of threads of the epoch: when that many are complete."""
         streams: dict[int | None, list[int]] = {}  # by order
         for operand in unit.takes:
             taken = operand.taken[begin:begin + count]

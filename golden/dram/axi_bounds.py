@@ -2,7 +2,7 @@
 
 What a client waits for while bursts of others are served, its own stalls, and what the words of a
 write take to arrive are not in it: one burst is under way at a time. `axi_read` and `axi_write`
-are bounds on any burst of so many transfers, whatever refreshes do; `axi_read_alone` and the others
+are bounds on any burst of this length, whatever refreshes do; `axi_read_alone` and the others
 say what exactly this burst takes if no refresh is under way or falls due.
 """
 
@@ -90,7 +90,7 @@ def axi_refresh(part: Part | str) -> int:
 
 
 def most_dram_bursts(transfers: int, size: int) -> int:
-    """Bursts of DRAM that so many transfers touch at most, wherever they lie.
+    """Bursts of DRAM that ``transfers`` transfers touch at most, wherever they lie.
 
     Incrementing ones cover the most, from a place that is a multiple of a transfer on (the first
     may have less than a transfer's bytes): at worst the first transfer is the last of a burst of
@@ -103,7 +103,7 @@ def most_dram_bursts(transfers: int, size: int) -> int:
 
 @functools.cache
 def _longest(part: Part, bursts: int, write: bool) -> int:
-    """The longest issue delay of so many bursts in a page, or of fewer."""
+    """The longest issue delay of up to ``bursts`` bursts in a page."""
     most = PAGE_BYTES // BURST_BYTES
     return max(_page_delay(part, count, sibling, write) for count in range(1, bursts + 1)
                for sibling in (0, 1) if count + sibling <= most)
@@ -114,7 +114,7 @@ def _longest(part: Part, bursts: int, write: bool) -> int:
 def axi_read(*, part: Part | str, transfers: Transfers, size: Size) -> int:
     """Cycles from taking an AXI read's address to its last word on R, both included.
 
-    Cycles in which the client is not ready do not count. No burst of so many transfers touches
+    Cycles in which the client is not ready do not count. No burst of this length touches
     more than `most_dram_bursts`, so this is the longest `axi_read_alone` of all, and what a refresh
     adds at most (`axi_refresh`). A read that is refused takes less.
     """

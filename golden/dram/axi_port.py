@@ -84,7 +84,7 @@ class AxiBurst:
         return self.transfers[-1][-1] // PAGE_BYTES == self.address // PAGE_BYTES
 
     def response(self, device_bytes: int) -> AxiResponse:
-        """What it is answered with by a device of so many bytes."""
+        """The response of a device of ``device_bytes`` bytes."""
         if not self.legal:
             return AxiResponse.SLVERR
         if max(transfer[-1] for transfer in self.transfers) >= device_bytes:

@@ -52,7 +52,7 @@ class DramDataModel:
     Parameters
     ----------
     window_bits : int
-        Words whose addresses agree in so many low bits are one word.
+        Words whose addresses agree in this number of low bits are one word.
     lanes : int
         Of the CAM.
 

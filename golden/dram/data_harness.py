@@ -32,7 +32,7 @@ def mixed(seed: int, numbers: np.ndarray) -> np.ndarray:
 
 
 def has_word(words: np.ndarray) -> np.ndarray:
-    """Which `mixed` words the chip has, if it has not all: those not below a quarter of all."""
+    """Which `mixed` words the chip has, if not all: those from a quarter of all on."""
     return words >> np.uint64(30) != 0
 
 

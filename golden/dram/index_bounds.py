@@ -106,11 +106,11 @@ def indexed_issue_delay(*, part: str | Part, bursts: Bursts, rows: Rows, write: 
 
     **Gaps.** ``refused`` is how many indexes beyond the buffer the request has, which are known
     before it: each takes a clock in which no word comes. ``starved`` is what its source promises:
-    in so many clocks at most, from the first legal index to the end, the iterator is ready and no
-    index is on offer. The issue delay counts from the request's first command to the first cycle
+    the clocks at most, from the first legal index to the end, in which the iterator is ready and
+    no index is on offer. The issue delay counts from the request's first command to the first cycle
     of the next request's, gaps included. Each gap costs a clock at most, wherever it lies. A
-    request with no promise has no bound, and needs none to be known of others: they count from
-    their own first commands.
+    request without such a promise has no bound; those of other requests do not depend on it, since
+    they count from their own first commands.
 
     **The parts of Sim-D's Table 1**: where an exact search of all requests without gaps
     (`tools.dram.index_exact`) says less than the derivation, its result is the bound, from

@@ -136,7 +136,7 @@ class _Request:
     # -- activates (2) -------------------------------------------------------------------------
 
     def _opens(self, count: int, *, single: bool) -> int:
-        """T(count): the last of so many activates, if a closed bank waits in each clock before."""
+        """T(count): the last of ``count`` activates, if closed banks wait in all clocks before."""
         kind = (single and self._orderly, self.gaps > 0 or self.bursts >= count + FIFO_DEPTH)
         if kind not in self._known:
             # all words have come by that activate, if no FIFO was ever full

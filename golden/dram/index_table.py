@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("indexed_longest.csv")
 
 
 class Known(NamedTuple):
-    """Exactly so long does the longest request of this kind take, in clocks."""
+    """The exact delay of the longest request of this kind, in clocks."""
 
     part: str
     write: int
@@ -43,11 +43,11 @@ def _part(name: str) -> str:
 
 
 def longest_known(part: Part, *, bursts: int, rows: int, write: int) -> int | None:
-    """No request of this kind takes longer; None if none was searched that says so.
+    """The longest delay of requests of this kind, in clocks; None if no search covers it.
 
-    A buffer of more rows has all requests of one with fewer. And what is written activates and
-    writes in the cycles in which the same request would activate and read, for that is decided
-    before a bank has to recover: it takes longer than its read by as much as the recovery.
+    A buffer of more rows has all requests of one with fewer. A write activates and writes in the
+    cycles in which the same read would activate and read, since these are decided before a bank
+    has to recover: it takes longer than the read by the difference of their recoveries.
     """
     def longer(row: Known) -> int:
         recovers = recovery(part, write) - recovery(part, row.write)

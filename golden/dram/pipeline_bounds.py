@@ -319,7 +319,7 @@ def with_refreshes(*, part: Part | str, cycles: int, owed: int = 0) -> int:
        environment="the tiles begin at any words; refreshes fall due in any cycle, and none is "
                    "owed when the first tile begins")
 def full_load(*, part: Part | str, requests: Requests, bursts: Bursts, write: Write) -> int:
-    """DRAM clocks for so many tiles of ``bursts`` bursts each, each waiting for the one before.
+    """DRAM clocks for ``requests`` tiles of ``bursts`` bursts, each waiting for the one before.
 
     From the first command of the first to the first command of what follows the last, which waits
     as well: each takes its issue delay, at most `tile_issue_delay`, and refreshes are among them.

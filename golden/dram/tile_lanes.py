@@ -44,7 +44,7 @@ def issue_delays(part: Part, lines: Lines, first: np.ndarray, *, write: bool,
                  ) -> np.ndarray:
     """Issue delays of the tiles that begin at each word of ``first``.
 
-    ``report`` hears of the lines that all of them have followed, of so many in all.
+    ``report`` is called with the number of lines that all of them have followed, and the total.
     """
     delays = np.zeros(len(first), dtype=np.int64)
     size = max(256, (1 << 17) // part.banks)

@@ -68,7 +68,7 @@ class Systolic:
     memory: Memory = field(default_factory=Memory)
     clock_ps: int = 10000
     kind: str = MEASURED
-    evidence: str = ("the plan's cycles; systolic.accelerator's RTL takes exactly so many with a "
+    evidence: str = ("the plan's cycles; systolic.accelerator's RTL takes exactly as many with a "
                      "memory as slow as was said, on the layers of its regression")
 
     def cycles(self, layer: Layer) -> int:

@@ -16,7 +16,7 @@ _SHARED_STEP = 512  # of the calculator's third table
 
 
 def warps_of(threads: int) -> int:
-    """Warps of a block with so many threads: the last one may be partly empty."""
+    """Warps of a block with ``threads`` threads: the last one may be partly empty."""
     return -(-threads // WARP_THREADS)
 
 

@@ -17,7 +17,7 @@ __all__ = ["THESIS_KERNELS", "CountRow", "ThesisKernel", "steps_of_counts", "str
 
 @dataclass(frozen=True)
 class CountRow:
-    """A row of a count table: so many instructions of one opcode, alike but for their constants.
+    """A row of a count table: a number of instructions of one opcode, alike but for constants.
 
     Attributes
     ----------

@@ -180,7 +180,7 @@ def window_wait(*, flits: Flits, period: Period, length: Length, crossing: Cross
     that a window has opened since reset when the packet could begin.
 
     Derivation: a packet takes ``crossing`` + ``flits`` cycles of a window of L. The last cycle in
-    which it may begin is the one with so many left, number L - crossing - flits of the period. The
+    which it may begin is the one with that many left, number L - crossing - flits of it. The
     worst is to be ready in the next one: T minus its number. The paper has data that are ready
     when the window shuts wait the longest, which is crossing + flits - 1 cycles too late. See
     `composition_corrected.wait_for_packet`, which is this for packets of full size that have to

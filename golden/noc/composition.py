@@ -157,7 +157,7 @@ class Transaction:
         _check_integers(self, {"nbytes": 1, "requesters": 1, "competitors": 1})
 
     def in_memory(self, nbytes: int) -> Duration:
-        """Eq. 1 for so many bytes, in memory cycles (the paper: in seconds)."""
+        """Eq. 1 for ``nbytes`` bytes, in memory cycles (the paper: in seconds)."""
         return self.path.memory(eq1(transaction_bytes=nbytes, word_bytes=self.path.word_bytes,
                                     requesters=self.requesters))
 

@@ -52,7 +52,7 @@ def transaction(*, requesters: int, competitors: int, nbytes: int = 4096, delta:
 
 
 def span(cycles: int, quarters: int) -> int:
-    """DDR cycles from the first to the last of so many cycles of the network, at most.
+    """DDR cycles from the first to the last of ``cycles`` cycles of the network, at most.
 
     After each ``quarters`` of them, the network stands still for the rest of four; at worst the
     first such rest comes after the first cycle.

@@ -12,6 +12,6 @@ MULTIPLIER = 0x9E3779B1
 
 
 def word(index: int, words: int) -> int:
-    """The core's word ``index`` of so many."""
+    """Word ``index`` of the core's data."""
     low = (words - 1).bit_length()
     return index | (index * MULTIPLIER & 0xFFFFFFFF) << low

@@ -19,7 +19,7 @@ def packet_sizes(words: int, payload: int) -> list[int]:
 
 
 def wait(at: int, takes: int, *, period: int, length: int) -> int:
-    """Cycles until a packet that is ready at ``at`` may begin; it takes so many of a window."""
+    """Cycles until a packet that is ready at ``at`` and takes ``takes`` cycles may begin."""
     at %= period
     if length == period or at + takes <= length:
         return 0

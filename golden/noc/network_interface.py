@@ -34,7 +34,7 @@ class Window:
         return max(0, self.length - since % self.period) if since >= 0 else 0
 
     def takes(self, flits: int) -> bool:
-        """Whether a packet of so many flits ever fits."""
+        """Whether a packet of ``flits`` flits ever fits."""
         if self.length > self.period or self.offset >= self.period:
             return False
         return self.whole or flits + self.crossing <= self.length

@@ -281,7 +281,7 @@ class Traversal:
                    for following in self._onward[channel])
 
     def _passes(self, name: str, channel: Channel, before: int, unstopped: int) -> int:
-        """Cycles until a header leaves FIFO(channel), with so many flits before it at most."""
+        """Cycles until a header leaves FIFO(channel), with at most ``before`` flits before it."""
         if self._once(self._flows, channel):
             return unstopped
         return max(unstopped, *(self._run(channel, _Run(flits, (), name, 1)) + before - flits - 1
@@ -290,7 +290,7 @@ class Traversal:
     def bound(self, name: str) -> int:
         """Cycles from a header's acceptance at its source to its last flit's delivery.
 
-        Both included. Raises `ValueError` for a stream that there is not.
+        Both included. Raises `ValueError` for an unknown stream.
         """
         if name not in self._streams:
             raise ValueError(f"stream must be one of {', '.join(self._streams)}, not {name!r}")

@@ -88,7 +88,7 @@ class AlikeTraversal:
 
     def _time(self, channel: Channel, count: int, number: int,
               last: Channel | None = None) -> int:
-        """Z: cycles in which so many flits leave FIFO(channel), the last of them with this number
+        """Z: cycles in which ``count`` flits leave FIFO(channel), the last of them with ``number``
         in its packet, and by channel ``last``, if that is known."""
         key = channel, count, number, last
         if key not in self._known:
@@ -113,7 +113,7 @@ class AlikeTraversal:
         return max(among, self._time(channel, among, (number - self._depth - 1) % self._flits))
 
     def _passes(self, channel: Channel, following: Channel, before: int, unstopped: int) -> int:
-        """Cycles until a header leaves FIFO(channel), with so many flits before it at most."""
+        """Cycles until a header leaves FIFO(channel), with at most ``before`` flits before it."""
         if self._time(channel, self._flits, self._flits - 1) == self._flits:
             return unstopped
         return max(unstopped, self._time(channel, before + 1, 0, following) - 1)
@@ -122,7 +122,7 @@ class AlikeTraversal:
         """Cycles from a header's acceptance at its source to its last flit's delivery.
 
         Both included; all senders offer flits back to back, all receivers are ready. Raises
-        `ValueError` for a stream that there is not.
+        `ValueError` for an unknown stream.
         """
         if name not in self._paths:
             raise ValueError(f"stream must be one of {', '.join(self._paths)}, not {name!r}")

@@ -8,7 +8,7 @@ happens in DRAM clock *m* is seen in the first compute cycle that does not begin
 **The crossing.** An access is shown in compute cycle *n*. If its memory is done *k* DRAM clocks
 after the first clock of that cycle, its end is seen in cycle ``s(b(n) + k)``, so that it takes
 ``s(b(n) + k) - n + 1`` compute cycles, both ends included. The clocks' edges repeat after
-``T_d / gcd(T_c, T_d)`` compute cycles (5, at 5:8), and ``cross(k)`` is the greatest of so many *n*.
+``T_d / gcd(T_c, T_d)`` compute cycles (5, at 5:8), and ``cross(k)`` is the greatest over these *n*.
 
 What *k* is made of: 5 DRAM clocks in which the accelerator works out what the access moves
 (`setup`); from there what the memory takes, by its own bounds; and 1 in which a completion of DRAM
@@ -35,10 +35,10 @@ __all__ = ["crossed", "dram_indexed", "dram_snooped", "dram_tile", "dram_tile_af
 
 AnyMachine = str | Machine
 AnyPart = str | Part
-Words = Annotated[int, Range(1, says="of a line")]
+Words = Annotated[int, Range(1, says="words of a line")]
 Gap = Annotated[int, Range(0, says="words between two lines")]
-Lines = Annotated[int, Range(1, says="of the tile")]
-Write = Annotated[int, Range(0, 1, says="whether it is a store")]
+Lines = Annotated[int, Range(1, says="lines of the tile")]
+Write = Annotated[int, Range(0, 1, says="1 of a store, 0 of a load")]
 Indexes = Annotated[int, Range(1, says="active items")]
 Rows = Annotated[int, Range(1, says="rows of single banks that the buffer covers")]
 Before = Annotated[int, Range(1, says="compute cycles of the other work-group's access by itself")]
@@ -143,7 +143,7 @@ def dram_indexed(*, machine: AnyMachine, part: AnyPart, indexes: Indexes, rows: 
 def dram_tile_shared(*, machine: AnyMachine, part: AnyPart, words: Words, gap: Gap, count: Lines,
                      write: Write, other_words: Words, other_gap: Gap, other_count: Lines,
                      other_write: Write) -> int:
-    """The same where a second work-group has accesses of its own.
+    """`dram_tile` if a second work-group has accesses of its own.
 
     At most one access is before this one: each work-group has one, and DRAM serves them in the
     order of their commits. This work-group issued nothing before the cycle in which the other's

@@ -25,7 +25,7 @@ def execute_result(*, stages: Stages) -> int:
 
 @prediction(formula="operations + stages", source="this project, from Sim-D, section 3.1")
 def execute_stream(*, operations: Operations, stages: Stages) -> int:
-    """Cycles from the first operands of so many operations in a row to the last result.
+    """Cycles from the first operands of ``operations`` operations in a row to the last result.
 
     Derivation: "pipelined" units take an operation in every cycle, so the last operands come
     ``operations - 1`` cycles after the first; their result is there ``stages`` cycles later.

@@ -17,11 +17,11 @@ _WRITABLE = {Register.PROGRAM: 30, Register.INSTRUCTIONS: 32, Register.GRID_X: 3
 
 @dataclass
 class HostModel:
-    """Registers, and what leaves for the ``machine``.
+    """The host's registers, and the commands that they give to the ``machine``.
 
     ``kept`` is what was written. A start without a grid, a program or in the middle of a burst is
-    refused, and so is one with a width that the machine does not have or a policy that there is
-    not, and whatever comes while a kernel runs.
+    refused, and so is one with a width that the machine does not have or an unknown policy, and
+    whatever comes while a kernel runs.
     """
 
     machine: Machine

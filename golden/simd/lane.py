@@ -24,7 +24,7 @@ def evaluate(operation: LaneOperation, a: Bits, b: Bits | None = None, c: Bits |
     Parameters
     ----------
     operation : LaneOperation
-        The same for all lanes.
+        Operation of all lanes.
     a, b, c : array of uint32
         Operands 0, 1 and 2, of one shape; those that the operation does not read may be left out.
 

@@ -131,8 +131,8 @@ def machine_named(machine: "Machine | str") -> Machine:
 
 
 def as_built(machine: Machine) -> Machine:
-    """The same machine as its hardware is: what the crossing between its clocks takes, and how it
-    moves tiles."""
+    """The machine with the timing of this project's RTL: the crossing between its clocks, and how
+    it moves tiles."""
     return replace(machine, setup_clocks=5, resume_clocks=1, one_clock=True, line_by_line=True)
 
 
@@ -177,7 +177,7 @@ class Grid:
     Raises
     ------
     ValueError
-        For a grid without items, one too large, or a width that there is not.
+        For a grid without items, one too large, or a width that the machine does not have.
     """
 
     x: int

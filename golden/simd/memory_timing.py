@@ -61,7 +61,7 @@ class DramTimeline:
         self._lookup, self._lead = lookup, lead
         self._indexed_lead = lead - TILE_LEAD + INDEX_LEAD
         self._due = part.nREFI if due is None else due  # when the next refresh falls due
-        self._completed = -1  # the cycle in which the last request was
+        self._completed = -1  # the cycle in which the last request was completed
         self._delays: dict[tuple[int, int, int, int, bool], int] = {}
 
     def tile(self, cycle: int, access: Access, *, line_by_line: bool = False) -> int:
@@ -82,7 +82,7 @@ class DramTimeline:
         return done
 
     def indexed(self, cycle: int, access: Access, lanes: Sequence[int], items: int) -> int:
-        """The same for words at indexes, which ``lanes`` have.
+        """The cycle in which an indexed access of ``lanes``, taken in ``cycle``, is completed.
 
         One lane after the other is examined, one in each cycle from the start of the request on,
         active or not; after all ``items`` of them the end is known.

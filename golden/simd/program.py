@@ -90,7 +90,7 @@ class Program:
         return f"{self.name}: {line}instruction {index}"
 
     def with_sizes(self, sizes: Mapping[int, tuple[int, int]]) -> "Program":
-        """The same kernel with buffers of other sizes (x, y), laid out anew one after the other.
+        """This kernel with buffers of other sizes (x, y), laid out anew one after the other.
 
         Raises `ValueError` for a buffer that the kernel does not have, or a size below 1.
         """

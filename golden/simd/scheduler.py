@@ -27,7 +27,7 @@ class Policy(enum.Enum):
     PAIRWISE = "pairwise"
     ACCESS = "access"    # scratchpads count as DRAM: accesses one after the other, as committed
     COMPUTE = "compute"  # scratchpads count as compute: nothing issues while one transfers
-    HOLD = "hold"        # as COMPUTE, and whose scratchpad transferred goes on before the other
+    HOLD = "hold"        # as COMPUTE, and after a scratchpad transfer its work-group runs first
 
 
 CODES = tuple(Policy)

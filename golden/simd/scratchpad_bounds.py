@@ -7,8 +7,8 @@ from cyclebound.golden.simd.memory_timing import bus_lines_of
 
 __all__ = ["scratchpad_tile", "scratchpad_transfer"]
 
-Words = Annotated[int, Range(1, says="of a line")]
-Lines = Annotated[int, Range(1, says="of the tile")]
+Words = Annotated[int, Range(1, says="words of a line")]
+Lines = Annotated[int, Range(1, says="lines of the tile")]
 Gap = Annotated[int, Range(0, says="words between two lines")]
 Restart = Annotated[int, Range(0, 1, says="a line of the bus has words of one line only")]
 Bus = Annotated[int, Range(1, says="words that move in a clock")]
@@ -33,9 +33,12 @@ def scratchpad_transfer(*, words: Words, gap: Gap, count: Lines, restart: Restar
                "lines do not restart", source="this project",
        environment="the tile is in the scratchpad")
 def scratchpad_tile(*, words: Words, gap: Gap, count: Lines, restart: Restart, bus: Bus) -> int:
-    """The same without a walk over the tile: each line of the tile touches one line of the bus more
-    than it fills, at most; and never more than from the tile's first word to its last, unless each
-    line begins a line of the bus."""
+    """DRAM clocks of `scratchpad_transfer`, bounded without a walk over the tile.
+
+    Derivation: each line of the tile touches at most one line of the bus more than it fills, and
+    all of them no more than lie between the tile's first word and its last, unless each line
+    begins a line of the bus.
+    """
     if restart:
         return count * -(-words // bus) + 1
     whole = -(-((count - 1) * (words + gap) + words) // bus)

@@ -65,7 +65,7 @@ def compute_cycles(*, size: Size, pixels: Count, tiles: Count, strips: Count) ->
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known of the memory: the worst delay of a transfer, and interval of its beats.
+    """The memory's timing: the worst delay of a transfer, and interval of its beats.
 
     Raises `TypeError` and `ValueError` unless both are counts.
     """

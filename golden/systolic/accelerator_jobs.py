@@ -148,7 +148,7 @@ class _Shape:
         return Part(first, max(min(bottom, conv.height) - first, 1))
 
     def most_loaded(self, rows: int, taps: Part) -> int:
-        """The most rows of the image that a piece of so many rows needs."""
+        """The most rows of the image that a piece of ``rows`` rows needs."""
         if (rows, taps) not in self._most:
             self._most[rows, taps] = max(self.loaded(piece, taps).count
                                          for piece in _pieces(self.whole_rows, rows))

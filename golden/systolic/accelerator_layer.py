@@ -66,8 +66,8 @@ class Layer:
     together : int
         Channels of a plane of the image; 0: as many as a word has elements.
     shortcut : int
-        The result of so many layers before this one is added, before the limits; 0: none is. It
-        has the shape of this one's result, and its scale.
+        How many layers before this one the result lies that is added, before the limits; 0: none.
+        It has the shape of this one's result, and its scale.
     pad : int
         What padding holds, int8: the zero point of the image.
     zero : int

@@ -20,7 +20,7 @@ _BASES = ("b_base", "bias_base", "c_base")
 
 
 class Operation(IntEnum):
-    """What a command does."""
+    """The operation of a command."""
 
     LOAD = 0
     COMPUTE = 1

@@ -43,11 +43,11 @@ Edge = Annotated[int, Range(-1, says="padding at another edge; -1: as above the 
 Flag = Annotated[int, Range(0, 1, says="whether the layer has it")]
 
 _MOST_BEATS = 2**16 - BIAS_BEATS
-"""Of a transfer: what 16 bits hold, and whole words of biases."""
+"""Beats of a transfer, at most: as 16 bits hold, rounded down to whole words of biases."""
 _JOBS = 30_000
 """Jobs that the planner goes through in search of the best cut, the first found not counted."""
 _ENOUGH = 2
-"""Windows are cut where the best plan without takes more than so many times the least cycles."""
+"""Windows are cut if the best plan without takes more than this factor times the least cycles."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,8 @@ def _commands(cut: Cut, places: Places) -> list[dict]:
 def _cycles(cut: Cut, memory: Memory, most: float) -> tuple[float, int]:
     """Cycles of a cut's commands, as `schedule` has them, and the number of jobs gone through.
 
-    Infinite where they are not below ``most``: the search ends when what has been computed, and
-    what is still to be, takes so long.
+    Infinite if they are not below ``most``: the search ends when the cycles counted so far and the
+    computations still to come reach it.
     """
     left = _computing(cut)
     size, across = cut.shape.device.size, cut.shape.wide * cut.shape.layer.window

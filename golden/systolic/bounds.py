@@ -1,4 +1,4 @@
-"""Predictions of the systolic family: a product takes exactly so many cycles.
+"""Predictions of the systolic family: the exact number of cycles of a product.
 
 The first MAC is always that of PE (0, 0), and the last that of PE (r - 1, c - 1).
 

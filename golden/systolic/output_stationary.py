@@ -104,7 +104,7 @@ def assemble(m: int, n: int, rows: int, columns: int,
 
 
 class Outputs(NamedTuple):
-    """What the array shows in one cycle.
+    """The array's outputs in one cycle.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Cycles:
-    """Where the cycles of a command go.
+    """The cycles of a command, by cause.
 
     Attributes
     ----------

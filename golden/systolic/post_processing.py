@@ -49,7 +49,7 @@ def requantise(sums: NDArray[np.integer], bias: NDArray[np.integer], scale: Scal
                shortcut: NDArray[np.integer] | int = 0, *,
                multiplier: NDArray[np.integer] | None = None,
                shift: NDArray[np.integer] | None = None) -> NDArray[np.int64]:
-    """What becomes of sums, with halves rounded up: of any shape that ``bias`` broadcasts to.
+    """The results for sums, with halves rounded up: of any shape that ``bias`` broadcasts to.
 
     ``shortcut`` is added before the limits; ``multiplier`` and ``shift``, where given, take the
     place of those of ``scale``. Sums and biases are of 32 bits, so that twice their scaled sum is

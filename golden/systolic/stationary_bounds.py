@@ -26,7 +26,7 @@ _COMPLETION = ("F (2r + c + T - 2) + 2 serially, (F - 1) max(T, r) + 2r + c + T 
 @prediction(formula="(r + c + k - 2) ceil(m / r) ceil(n / c)",
             source="thesis on AI accelerators, 5.2.2, the paragraph after Eq. 5.6")
 def eq5_6_printed(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
-    """What the thesis says of weight and input stationary arrays: Eq. 5.6, unchanged.
+    """The thesis's formula for weight and input stationary arrays: Eq. 5.6, unchanged.
 
     Unit: MAC steps. It does not hold: see `weight_fold` for the least product that shows it.
     """

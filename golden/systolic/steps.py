@@ -13,7 +13,7 @@ __all__ = ["Mac", "steps"]
 
 @dataclass(frozen=True)
 class Mac:
-    """What a PE does in a step: ``A[a] * B[b]``, the ``number``-th product of its sum, from 1."""
+    """A PE's work in a step: ``A[a] * B[b]``, the ``number``-th product of its sum, from 1."""
 
     a: tuple[int, int]
     b: tuple[int, int]

@@ -79,7 +79,7 @@ def assemble(tiles: Sequence[Tile], results: Sequence[Sequence[int]],
 
 
 class Outputs(NamedTuple):
-    """What the array shows in one cycle.
+    """The array's outputs in one cycle.
 
     Attributes
     ----------

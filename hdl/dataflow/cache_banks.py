@@ -1,4 +1,4 @@
-"""Banks of a first-level cache, and the crossbar before them; what hits is told from outside.
+"""Banks of a first-level cache, and the crossbar before them; an external input decides on hits.
 
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 5 and 5.2, Table 1.
 """
@@ -26,8 +26,8 @@ class CacheBanks(wiring.Component):
     """A word in each cycle from each bank, and answers that overtake each other.
 
     A request goes to bank address mod ``banks``; a bank takes one in a cycle, round robin, and
-    none is kept waiting by a miss. Who misses has its answer ``miss`` cycles after it was taken,
-    both included, always. Who hits has it after ``hit`` cycles, or if its port has another answer
+    none is kept waiting by a miss. A miss is answered exactly ``miss`` cycles after it was taken,
+    both included. A hit is answered after ``hit`` cycles, or if its port has another answer
     then, in the next cycle without one; hits of a port stay in order. As a port makes one request
     in a cycle, no hit is later than a miss of its cycle would be.
 
@@ -37,7 +37,7 @@ class CacheBanks(wiring.Component):
     Parameters
     ----------
     ports : int
-        Who asks, at least 1. Each has one request with a tag under way.
+        Requesters, at least 1. Each has at most one request with a tag under way.
     banks : int
         A power of two, at least 2.
     words : int

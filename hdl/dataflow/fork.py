@@ -30,7 +30,7 @@ class Fork(wiring.Component):
     source : In(stream)
         Items.
     sinks : Out(stream).array(count)
-        The same items.
+        Each has all items of ``source``, in order.
     """
 
     def __init__(self, *, shape, count):

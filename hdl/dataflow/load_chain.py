@@ -45,7 +45,7 @@ class LoadChain(wiring.Component):
     enables : Out(stream of TokenLayout).array(2)
         The enable tokens of both loads, for accesses that come after them.
     faults : Out(Strobe(TokenLayout)).array(2)
-        Their reports; there are none, for every address is within the buffers.
+        Reports of the loads; none occur, since every address is within the buffers.
     sums : Out(stream of TokenLayout)
         The sums, thread by thread in any order.
     """

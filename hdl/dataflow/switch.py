@@ -32,7 +32,7 @@ class Pair(wiring.Component):
     source : In(stream)
         Items; ``ready`` depends on the places alone.
     sink : Out(stream)
-        The same items.
+        The items of ``source``, in order.
 
     Attributes
     ----------

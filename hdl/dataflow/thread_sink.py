@@ -1,4 +1,4 @@
-"""Thread sink: where threads end; it knows when all of them have.
+"""Thread sink: takes threads at their end, and reports when all of them have ended.
 
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 2 and 4.6.
 """

@@ -66,7 +66,7 @@ class TokenBuffer(wiring.Component):
     sent : Signal
         With epochs, the entries whose thread of this epoch has fired.
     turn : Turn
-        Whose turn it is among them.
+        Chooses among them.
     stores, tags : list of amaranth.lib.memory.Memory
         By operand: the values, and the upper bits of their threads' identifiers.
     """

@@ -1,4 +1,4 @@
-"""Whose turn it is among the entries of a buffer: round robin, flat.
+"""Round robin among the entries of a buffer, in a flat circuit.
 
 Part of token buffer, load/store unit and special unit, whose models, testbenches and tests cover
 it.

@@ -43,7 +43,7 @@ _STATES = ("MAP", "IDLE", "TAKE-READ", "TAKE-WRITE", "DECODE", "COLLECT", "ASK",
 
 
 def axi_signature(*, id_width):
-    """AXI4 with 32 bits of address, and of data as much as a DRAM clock moves."""
+    """AXI4 with addresses of 32 bits, and data as wide as a DRAM clock moves."""
     return AxiSignature(id_width=id_width, data_width=8 * DATA_BYTES)
 
 
@@ -64,7 +64,7 @@ class _Burst:
         self.row = Signal(_ROW_BITS)  # of the next transfer
 
     def follow(self, m):
-        """Work out where it begins, wraps and goes on, and whether it is legal."""
+        """Compute where it begins, wraps and continues, and whether it is legal."""
         address, length, start = self.address, self.length, self.start
         step, span = Signal(_LANE_BITS + 1), Signal(_OFFSET_BITS)
         low, end = Signal(_OFFSET_BITS), Signal(_OFFSET_BITS + 1)
@@ -86,7 +86,7 @@ class _Burst:
                 m.d.comb += self.legal.eq(length < 16)
 
     def decode(self, m):
-        """Set out from its first transfer."""
+        """Begin with its first transfer."""
         m.d.sync += [self.offset.eq(self.start), self.first.eq(self.start[_LANE_BITS:]),
                      self.moving.eq(-1), self.more.eq(self.extent[_LANE_BITS:])]
         with m.If(self.kind == AxiType.WRAP):
@@ -100,7 +100,7 @@ class AxiPort(wiring.Component):
     """Turns AXI4 bursts into buffer requests, one at a time, in the order of their acceptance.
 
     All burst types, transfers of 1 to 16 bytes, any strobes and alignment. A burst lies within
-    4 KiB, so that its rows of 16 bytes have a place each in a memory of so many, where the words of
+    4 KiB, so that each of its rows of 16 bytes has a place in a memory of 4 KiB, where the words of
     a write are collected before their request is made, and those of a read before they are sent.
     DRAM masks whole words: if any transfer of a write has part of one, the rows are read first,
     which costs a second request, and what was not written is filled in. Exclusive accesses are

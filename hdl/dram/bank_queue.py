@@ -56,7 +56,7 @@ class BankQueue(wiring.Component):
     waiting : Out(range(depth + 1))
         Operations after the head.
     full : Out(1)
-        As many wait as can.
+        There is no place for another entry.
 
     Attributes
     ----------

@@ -75,7 +75,7 @@ class BufferTable(wiring.Component):
     Attributes
     ----------
     memory : amaranth.lib.memory.Memory
-        Address, dimensions and size of each buffer; which are mapped, is in ``valid``.
+        Address, dimensions and size of each buffer; ``valid`` has those that are mapped.
     read : amaranth.lib.memory.ReadPort
         What is read for a request.
     partials : list of Signal

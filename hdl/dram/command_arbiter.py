@@ -63,7 +63,7 @@ class CommandArbiter(wiring.Component):
 
     A request's reads and writes all have one direction, and the next request begins when ``rest``
     is 0. Bus turnarounds and the windows of the last request's activates are over then;
-    that this is so for a part is checked here, and no counter is spent on it.
+    whether this is so for a part is checked here, and no counter is needed.
 
     Latency: a command is on the pins in the cycle after it was chosen; a head may be chosen in the
     cycle in which it appears. Throughput: one command per cycle.
@@ -79,11 +79,11 @@ class CommandArbiter(wiring.Component):
     Members
     -------
     heads : In(HeadLayout).array(banks)
-        What each bank has to do next.
+        Each bank's next work.
     pop : Out(banks)
-        The bank's head is worked off in this cycle.
+        The bank's head is completed in this cycle.
     within : In(1)
-        A request is under way, even if no head is to be seen.
+        A request is under way, even without a head.
     refresh : In(1)
         A refresh is wanted; it is issued when nothing is under way and all banks are closed.
     refreshed : Out(1)
@@ -193,8 +193,8 @@ class CommandArbiter(wiring.Component):
         return cas, conflict, activate, pre_only
 
     def _choose(self, m, ready):
-        """For each kind the bank that has its turn among those that are ``ready``; and beside that,
-        which kind has its turn. Sets ``choices``."""
+        """For each kind the bank that has its turn among those that are ``ready``; and the kind
+        that has its turn. Sets ``choices``."""
         banks = self.part.banks
         nearer, activates_before = self._orders(m, self.beyond)
         turns = [Signal(banks, name=f"turn_{name}") for name in _KINDS]
@@ -373,7 +373,7 @@ def longest_rest(part):
 
 
 def _counters(part):
-    """What counts how long each command holds back others, for each distance of 2 and more."""
+    """Counters of how long each command holds back others, for each distance of 2 and more."""
     recovery = part.nCWD + part.nBURST + part.nWR
     banks = {"rcd": part.nRCD, "ras": part.nRAS, "rtp": part.nRTP, "wr": recovery,
              "rc": part.nRC, "rp": part.nRP, "rda": part.nRTP + part.nRP,

@@ -48,12 +48,12 @@ class CommandGenerator(wiring.Component):
     heads : Out(HeadLayout).array(banks)
         The oldest operation of each bank.
     pop : In(banks)
-        The bank's head has been worked off.
+        The bank's head is completed.
     describe : Out(Strobe(DescribeLayout))
         A burst that has just entered a FIFO, for the DQ scheduler; the slots of a bank are used in
         turn.
     busy : Out(1)
-        A request is under way: a burst waits here, or its last one has not come yet.
+        A request is under way: a burst waits here, or its last one has not arrived.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class CommandGenerator(wiring.Component):
     within : Signal
         A request's first burst has come, its last has not.
     is_open : Signal
-        Banks that will be open when all operations so far are worked off.
+        Banks that will be open when all operations so far are completed.
     queues : list of BankQueue
         The FIFOs.
     """

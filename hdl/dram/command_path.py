@@ -40,7 +40,7 @@ class CommandPath(wiring.Component):
     refresh, refreshed, command, rest
         See `CommandArbiter`.
     pop : Out(banks)
-        Heads that are worked off.
+        Heads that are completed.
     idle : Out(1)
         Nothing is under way.
 

@@ -1,4 +1,4 @@
-"""Data through the DRAM controller, in hardware: batches of requests, and what came of each.
+"""Data through the DRAM controller, in hardware: batches of requests, and their results.
 
 Requests of a batch follow each other without a pause. Words to be written, and indexes, are
 functions of a request's seed; words that were read end in a sum; words on their way to or from the
@@ -104,7 +104,7 @@ class DramDataHarness(wiring.Component):
     done : Out(1)
         All requests are completed.
     result : Out(ResultLayout)
-        What became of a request.
+        The result of a request.
     failed : Out(len(DATA_FAULTS))
         Sticky: faults that occurred.
     command : Out(CommandLayout)

@@ -46,19 +46,19 @@ class DramControllerHarness(wiring.Component):
     first, step : In(20)
         Column of the first request, and from each to the next one.
     requests : In(20)
-        How many are measured, at least 1. One more is made after them.
+        Number of measured requests, at least 1. One more is made after them.
     limit : In(32)
-        The bound, in cycles; 0: any.
+        The bound, in cycles; 0: none.
     histogram_address : In(range(bins))
         Bin to read.
     done : Out(1)
-        What was started has ended.
+        The measurement has ended.
     measured, minimum, maximum : Out(32)
         Requests measured, and their least and greatest issue delay.
     total : Out(64)
         Sum of their issue delays.
     worst : Out(20)
-        Which of them was the first with the greatest, from 0.
+        Number of the first one with the greatest delay, from 0.
     histogram_count : Out(32)
         Requests in the bin addressed in the cycle before.
     elapsed : Out(32)

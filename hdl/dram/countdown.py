@@ -1,4 +1,4 @@
-"""Counts of cycles in which a command is not legal yet.
+"""Counters of the cycles until a command is legal.
 
 Part of the command arbiter, whose model and testbench cover it; alone,
 tests/dram/test_countdown.py.
@@ -33,7 +33,7 @@ class Countdown(wiring.Component):
     Attributes
     ----------
     left : Signal
-        Cycles until it is ready, less one; where it is not.
+        Cycles until it is ready, minus one; while it is not ready.
     """
 
     def __init__(self, *, cycles):

@@ -63,7 +63,7 @@ class DfiAdapter(wiring.Component):
     Members
     -------
     command : In(CommandLayout)
-        What the controller issues, timed for `dfi_part`; there a column counts 64 bytes.
+        The controller's commands, timed for `dfi_part`; there a column counts 64 bytes.
     dq_out : In(Strobe(DriveLayout))
         The beats of writes.
     dq_in : Out(4 words)
@@ -85,7 +85,7 @@ class DfiAdapter(wiring.Component):
     Attributes
     ----------
     seen : Part
-        What the controller has to be made for.
+        The part for which the controller has to be made.
     delay, write_latency, read_latency : int
         See above.
 

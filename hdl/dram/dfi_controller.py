@@ -60,7 +60,7 @@ class DfiController(wiring.Component):
     dfi_init_start, dfi_init_complete : Out(1), In(1)
         The PHY's own initialisation.
     command : Out(CommandLayout)
-        What is on its way to DFI, ``delay`` cycles before it is there.
+        The command that is on DFI ``delay`` cycles later.
     dfi_..._pN, dfi_rddata_wN, dfi_rddata_valid_wN
         To the PHY, see `DfiAdapter`.
 

@@ -57,7 +57,7 @@ class DfiPowerUp(wiring.Component):
         self.part, self.seen, self.ratio = part_named(part), seen, ratio
 
         def after(clocks, picoseconds=0):
-            """Cycles that hold so many DRAM clocks, and so long a time."""
+            """Cycles for a number of DRAM clocks and for a time, whichever takes longer."""
             return max(-(-clocks // ratio), -(-picoseconds // seen.tck_ps))
 
         registers = mode_registers(self.part)

@@ -77,9 +77,9 @@ class DqScheduler(wiring.Component):
         A read or write command, in the cycle in which it is on the pins. Its four cycles of data
         must not overlap those of any other.
     dq_in : In(4 words)
-        What the device drives.
+        Words that the device drives.
     dq_out : Out(Strobe(DriveLayout))
-        What the device takes. ``mask`` is 0 where nothing is written.
+        Words for the device. ``mask`` is 0 where nothing is written.
     deliver : Out(Strobe(Beat))
         Words read, for the chip.
     fetch : Out(Strobe(FetchLayout))
@@ -103,9 +103,9 @@ class DqScheduler(wiring.Component):
     Raises
     ------
     TypeError
-        For a part that is none, or a latency that is no integer.
+        For an object that is no part, or a latency that is no integer.
     ValueError
-        For a part that this cannot serve.
+        For a part whose timing it does not support.
     """
 
     def __init__(self, *, part="ddr4-3200aa-x16", fetch_latency=2):

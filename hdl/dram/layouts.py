@@ -79,7 +79,7 @@ class IndexLayout(data.Struct):
 
 
 class BurstLayout(data.Struct):
-    """A `Burst`: what the front end asks of the command generator."""
+    """A `Burst`: a request from the front end to the command generator."""
 
     address: BURST_BITS
     mask: BURST_WORDS

@@ -34,7 +34,7 @@ class Turns(wiring.Component):
     Members
     -------
     requests : In(count)
-        Who asks.
+        Requesters that ask.
     served : In(1)
         The winner has had its turn.
     grant : Out(count)
@@ -81,7 +81,7 @@ class MultiPortFrontEnd(wiring.Component):
         Of each port: cycles that its request waits before it starves; 0 for never, as in the
         paper's analysis.
     width : int
-        Bits of a request, which is not looked at.
+        Bits of a request, whose content does not matter.
 
     Members
     -------

@@ -31,7 +31,7 @@ class BusLayout(data.StructLayout):
 
 
 class PageController(wiring.Component):
-    """Precharge, activate, read or write: what a request needs, and no command too early.
+    """Issues the precharge, activate, read or write of a request, none of them too early.
 
     Rows stay open (or, with ``close``, are closed after each burst by auto-precharge). A request
     is taken in the cycle before its read or write is on the pins; the next one may be looked at in
@@ -59,9 +59,9 @@ class PageController(wiring.Component):
     command : Out(CommandLayout)
         The pins.
     bus : Out(BusLayout)
-        Whose beat is on the data bus in this cycle.
+        The request whose beat is on the data bus in this cycle.
     fetch : Out(BusLayout)
-        Which beat is to be written two cycles later; ``write`` is always 1.
+        The beat to be written two cycles later; ``write`` is always 1.
     closed : Out(1)
         All banks are closed, for a refresh.
     """

@@ -29,7 +29,7 @@ class RefreshTimer(wiring.Component):
     interval : int
         DRAM cycles from one refresh to the next (nREFI, rounded down), at least 2.
     most : int
-        How many may be owed, at least 1.
+        Refreshes that may be owed, at least 1.
 
     Members
     -------

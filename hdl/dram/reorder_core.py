@@ -18,7 +18,7 @@ __all__ = ["ReorderCore", "RequestLayout"]
 
 
 class RequestLayout(data.StructLayout):
-    """A request for a burst; ``column`` counts bursts, ``tag`` is not looked at."""
+    """A request for a burst; ``column`` counts bursts, ``tag`` is passed on."""
 
     def __init__(self, *, part, tag_bits):
         super().__init__({"priority": PRIORITY_BITS, "write": 1,
@@ -28,7 +28,7 @@ class RequestLayout(data.StructLayout):
 
 
 class ReorderCore(wiring.Component):
-    """Requests leave in another order than they came.
+    """A queue whose requests may leave in another order than they came.
 
     Of those that wait, one leaves by these rules, each among those that the rules before it leave:
 
@@ -43,7 +43,7 @@ class ReorderCore(wiring.Component):
     waited, older ones included; only then is there a bound on a request's stay.
 
     Latency: a request that is taken may be picked in the next cycle, leaves the queue in the one
-    after that, and is on offer in the next. Throughput: a request in every third cycle. Who leaves
+    after that, and is on offer in the next. Throughput: a request in every third cycle. It
     was picked among those that waited in the cycle before; what is on offer is not changed any
     more, even while it waits for the controller.
 
@@ -52,7 +52,7 @@ class ReorderCore(wiring.Component):
     entries : int
         n: places in the queue, at least 2.
     cap : int
-        How many may leave before the oldest; 0: there is no cap, these are the literal rules.
+        Requests that may leave before the oldest; 0: no cap, as in the paper's rules.
     part : Part or str
         The DRAM, or its name: its banks, rows, and t_RC.
     tag_bits : int

@@ -54,8 +54,8 @@ class SnoopCam(wiring.Component):
     ``index + k``, modulo ``2 ** index_width``: the first beat of a buffer may begin before it, with
     those words disabled. All armed lanes with that index match it.
 
-    Latency: everything acts as if at once, in the order of the cycles: a word that passes in one
-    cycle is in the answer to what is asked in the next. Answers to ``fetch`` and ``read`` follow
+    Latency: operations take effect in the order of their cycles: a word that passes in one cycle
+    is in the answer to a question in the next. Answers to ``fetch`` and ``read`` follow
     ``latency`` cycles after the question, so that a word is read out ``latency + 1`` cycles after
     it has passed, or later. Throughput: one operation per cycle.
 

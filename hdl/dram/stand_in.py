@@ -1,4 +1,4 @@
-"""Stand-ins for a DRAM, in hardware: data come and go when they should.
+"""Stand-ins for a DRAM, in hardware, with the timing of its data.
 
 Part of the controller's data harness, whose files cover it: what it keeps is what
 golden/dram/controller_data.py says of memory. `DramWithHost` is part of the SIMD accelerator's
@@ -40,9 +40,9 @@ class DramStandIn(wiring.Component):
     command : In(CommandLayout)
         The pins.
     dq_in : Out(4 words)
-        What the device drives.
+        Words that the device drives.
     dq_out : In(Strobe(DriveLayout))
-        What is written, word by word; ``valid`` is not looked at.
+        Words to write, with a mask; ``valid`` is ignored.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 Ref: Naber et al., Sim-D, section 3.2.1.
 
-Which way a tile goes depends on its period.
+There are two kinds of walk, by the period of the tile.
 
 - *Wide*, 16 words and more: a burst has words of two lines at most. The walk follows one line, and
   at its end moves on to the burst in which the next one begins, however far that is: a line
@@ -57,14 +57,14 @@ class StrideSequencer(wiring.Component):
     width. The next tile is taken after the last burst. Bound:
     ``golden.dram.pipeline_bounds.stride_sequencer``.
 
-    A tile has to be legal, as `TileRequest` says it: at least one word and one line, a period of at
+    A tile has to be legal, see `TileRequest`: at least one word and one line, a period of at
     least the words, an end within the address space. Others are for the stage before to refuse;
     here, they may make a sequence without an end.
 
     Members
     -------
     tile : In(stream of TileLayout)
-        Taken while no tile is under way; ``indexed`` is not looked at.
+        Taken while no tile is under way; ``indexed`` is ignored.
     bursts : Out(stream of BurstLayout)
         ``targets`` of words that are not enabled continue their neighbours', where ``pitch`` is
         ``period`` (always for the CAM); elsewhere they have no meaning. ``indexed`` is 0.
@@ -212,7 +212,7 @@ class StrideSequencer(wiring.Component):
         """One burst in each cycle: its address, and where in its line it lies.
 
         ``end`` and ``next`` are the lanes, possibly far beyond the burst, in which its line ends
-        and the next one begins. At a line's end, the walk goes on by ``whole`` bursts; there, the
+        and the next one begins. At a line's end, the walk advances by ``whole`` bursts; there, the
         next line begins in lane ``before``, or, if that is negative, began before the burst.
         ``left`` counts the lines after this one.
         """

@@ -26,7 +26,7 @@ class RoundRobinArbiter(wiring.Component):
     Members
     -------
     requests : In(count)
-        Bit *i* asks.
+        Bit *i*: requester *i* has a request.
     accept : In(1)
         The winner, if there is one, is served in this cycle.
     grant : Out(count)

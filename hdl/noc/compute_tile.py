@@ -22,14 +22,14 @@ __all__ = ["ComputeTile"]
 class ComputeTile(wiring.Component):
     """A core fills a bank, tells the DMA, and the DMA reads the bank and passes it on.
 
-    A tile in ``saturate`` asks for a word in every cycle in which it has nothing else to ask
-    for; only so can a transaction meet the wait that Eq. 1 allows. The core is requester 0 of the
+    A requester in ``saturate`` asks for a word in every cycle in which it has no other request;
+    only so can a transaction meet the wait that Eq. 1 allows. The core is requester 0 of the
     bank, the DMA number 1: it has just had its turn when it is told, which is the worst case.
 
     Parameters
     ----------
     requesters : int
-        Of the bank: cores and DMA, at least 2.
+        Requesters of the bank: cores and DMA, at least 2.
     words : int
         Words of 8 bytes in the bank; all of them are written and sent.
     width : int
@@ -40,7 +40,7 @@ class ComputeTile(wiring.Component):
     start : In(1)
         The core begins; with its next word, if it saturates.
     saturate : In(requesters)
-        Who asks always.
+        Requesters that ask in every cycle.
     route : In(width)
         First flit of all packets.
     writing : Out(1)
@@ -62,7 +62,7 @@ class ComputeTile(wiring.Component):
 
     @cached_property
     def bank(self):
-        """The SRAM, made late."""
+        """The SRAM, made when first used."""
         return SramBank(requesters=self.requesters, words=self.words, word_bytes=WORD_BYTES)
 
     def elaborate(self, platform):

@@ -42,15 +42,15 @@ class EndToEnd(wiring.Component):
     Parameters
     ----------
     requesters : int
-        Of the bank of local memory: cores and a DMA, 2 to 32.
+        Requesters of the bank of local memory: cores and a DMA, 2 to 32.
     nbytes : int
-        Of the transaction: 256 to 4,096, a power of two.
+        Bytes of the transaction: 256 to 4,096, a power of two.
     delta : int
         Latency of a router, at least 2.
     rivals : int
         Other masters at the front end, from 0 to 7.
     quarters : int
-        Cycles in which network and local memory go on, of every four: 1 to 4; in the first ones.
+        Cycles of every four, from the first, in which network and local memory advance: 1 to 4.
     cap : int
         Age cap of the reorder core.
     part : Part or str
@@ -59,16 +59,16 @@ class EndToEnd(wiring.Component):
     Members
     -------
     start : In(1)
-        The core begins; looked at in the network's cycles.
+        The core begins; sampled in the network's cycles.
     saturate : In(requesters)
-        Who asks for local memory in every cycle.
+        Requesters that ask for local memory in every cycle.
     compete : In(rivals)
-        Which other masters ask for DDR3 in every cycle; each request writes another row of the
+        Other masters that ask for DDR3 in every cycle; each request writes another row of the
         transaction's bank.
     window : In(WindowLayout)
         The flow's window.
     network : Out(1)
-        Network and local memory have a cycle; what they show in another one is of the last.
+        Network and local memory advance; in other cycles their outputs are those of the last one.
     writing, filled : Out(1)
         The core's words are on offer; the last one is granted.
     read : Out(1)
@@ -78,8 +78,8 @@ class EndToEnd(wiring.Component):
     asked : Out(1)
         The front end takes a request of the transaction.
     command, bus : Out
-        The pins, and whose beat is on the data bus: tag is the burst's number, and above it the
-        port.
+        The pins, and the burst whose beat is on the data bus: its tag is the burst's number, with
+        the port above it.
     data : Out
         That beat, if it is written.
     """
@@ -112,7 +112,7 @@ class EndToEnd(wiring.Component):
 
     @cached_property
     def parts(self):
-        """The system's parts by name, made late."""
+        """The system's parts by name, made when first used."""
         request = RequestLayout(part=self.part, tag_bits=self.slot_bits)
         return {
             "tile": ComputeTile(requesters=self.requesters, words=self.nbytes // WORD_BYTES),

@@ -47,16 +47,16 @@ class HandshakeMesh(wiring.Component):
     Members
     -------
     kernels : In(KernelLayout).array(rows * columns)
-        What each core repeats.
+        The kernel that each core repeats.
     requests, fetched, operated, busy, arrives : Out(1).array(rows * columns)
         Of each core: it has a request for the router; pulses at the end of a fetch, and of a read
         or write. Of each RAM: it is at work; a packet is on its way to the memory.
     writes, landed : Out(1).array(rows * columns)
         Of each core: its request is a write; a write of it is on its way to a memory.
     data : Out(32).array(rows * columns)
-        What each core got last.
+        The word that each core received last.
     unroutable, malformed : Out(16).array(rows * columns)
-        What each router has dropped.
+        Packets that each router has dropped.
     """
 
     def __init__(self, *, rows, columns, to_memory_cycles, memory_cycles, to_core_cycles, words=16,
@@ -91,7 +91,7 @@ class HandshakeMesh(wiring.Component):
 
     @cached_property
     def routers(self):
-        """The routers by tile, made late: a grid that is only asked for its ports has none."""
+        """The routers by tile, made when first used: not if only the ports are read."""
         return {tile: self.make_router() for tile in self.shape.tiles}
 
     def elaborate(self, platform):

@@ -32,11 +32,11 @@ class HandshakeOutput(wiring.Component):
     requests : In(6)
         The inputs that ask for it.
     packets : In(PacketLayout).array(6)
-        What the inputs hold.
+        The packets that the inputs hold.
     busy : In(1)
         The receiver is at work: nothing is granted.
     refused : In(1)
-        What is granted in this cycle will not be offered, and is gone when it would be.
+        The packet granted in this cycle will not be offered: it is dropped before.
     begins : Out(1)
         It begins with one of the inputs that ask in this cycle.
     granted : Out(6)

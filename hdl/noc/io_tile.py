@@ -1,4 +1,4 @@
-"""An I/O tile: what arrives from the network becomes requests to DRAM.
+"""An I/O tile: words from the network become requests to DRAM.
 
 Part of the end-to-end system, whose model, testbench and tests cover it.
 

@@ -34,7 +34,7 @@ class Mesh(wiring.Component):
     sinks, sources : In, Out(stream of FlitLayout).array(rows * columns)
         Packets from and to each tile's interface.
     misrouted, overlong, misplaced : Out(16).array(rows * columns)
-        What each router has dropped.
+        Packets that each router has dropped.
     """
 
     def __init__(self, *, rows, columns, width=32, depth=4, delta=2, routing="source", longest=66):
@@ -54,7 +54,7 @@ class Mesh(wiring.Component):
 
     @cached_property
     def routers(self):
-        """The routers by tile, made late: a mesh that is only asked for its ports has none."""
+        """The routers by tile, made when first used: not if only the ports are read."""
         return {tile: WormholeRouter(**self._router) for tile in self.shape.tiles}
 
     def elaborate(self, platform):

@@ -36,7 +36,7 @@ class MeshHarness(wiring.Component):
         Of the `Mesh`; ``width`` is at least 32, ``longest`` at most 128. ``width`` - 16 bits, but
         not more than 32, are left for times: latencies have to be shorter than 2 to their power.
     routing : str
-        "xy": the harness knows no other.
+        "xy": the harness supports no other.
 
     Members
     -------
@@ -44,9 +44,9 @@ class MeshHarness(wiring.Component):
         With ``aim_at``, the tile's target (column in the lower four bits, row in the upper) and
         whether it sends are set. After reset, no tile sends.
     plan : In(PlanLayout)
-        How much, whereto, and how long.
+        Rate, targets and lengths of the packets.
     seed : In(32)
-        Of all chances.
+        Seed of all random numbers.
     start : In(1)
         Begin a measurement; ``plan``, ``seed`` and the three below are to be kept until its end.
     warm, counted, drain : In(32)
@@ -55,7 +55,7 @@ class MeshHarness(wiring.Component):
     done : Out(1)
         The measurement has ended.
     read_tile, read_source : In(range(tiles))
-        Whose results to show, 2 cycles later.
+        Tile whose results are shown, 2 cycles later, and source of its ``worst``.
     count, flits, queued, network, received, worst, wrong : Out
         Of that tile's `TrafficSink`; ``worst`` is that of ``read_source``.
     sent, blocked : Out(32)

@@ -23,12 +23,12 @@ __all__ = ["NetworkInterface", "ReceivedLayout", "TransactionLayout", "WindowLay
 class NetworkInterface(wiring.Component):
     """Between a DMA and the local port of its router.
 
-    Sending: a transaction is taken, then as many ``words`` as it says; they leave in packets of two
+    Sending: a transaction is taken, then its number of ``words``; they leave in packets of two
     header flits and at most ``payload`` words. A packet begins once all its words are there, the
     one before has left, and it fits in what is left of the window: its flits and ``crossing`` more
     cycles. The interface reads up to two packets ahead, whether the window is open or not. Outside
-    its window it offers nothing to the network: a packet that the network stalled for so long that
-    the window closed over it goes on when it next opens, and is counted.
+    its window it offers nothing to the network: a packet that the network stalled until after the
+    window closed continues when it next opens, and is counted.
 
     Receiving: packets are kept until they are complete; then their words come out, each with its
     address. Malformed packets are dropped whole, and counted.
@@ -100,7 +100,7 @@ class NetworkInterface(wiring.Component):
 
     @cached_property
     def sender(self):
-        """The sending half; made late, for an interface may only be asked for its ports."""
+        """The sending half, made when first used: often only the ports are read."""
         return PacketSender(width=self.width, payload=self.payload)
 
     def elaborate(self, platform):

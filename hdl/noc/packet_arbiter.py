@@ -11,7 +11,7 @@ __all__ = ["PacketArbiter"]
 
 
 class PacketArbiter(wiring.Component):
-    """Whose packet goes next: round robin among those that wait; if none does, one that comes.
+    """Grants the next packet: round robin among those that wait; if none does, one that comes.
 
     Latency: none to ``grant``. A requester sees one grant of each other requester at most, those
     included that it saw in the cycle in which it came: the one that is granted comes after it.
@@ -24,9 +24,9 @@ class PacketArbiter(wiring.Component):
     Members
     -------
     waiting : In(count)
-        Who waits; until granted.
+        Requesters that wait; set until granted.
     coming : In(count)
-        Who will wait from the next cycle on. Known late in a cycle, so that little depends on it.
+        Requesters that wait from the next cycle on. Settles late, so that little depends on it.
     accept : In(1)
         The grant counts.
     grant : Out(count)

@@ -1,4 +1,4 @@
-"""Where packets enter the network: what breaks the rules is ended or dropped, and counted.
+"""Checks packets where they enter the network: illegal ones are ended or dropped, and counted.
 
 Part of the wormhole router, whose model, testbench and tests cover it.
 """
@@ -14,10 +14,10 @@ __all__ = ["PacketGuard"]
 
 
 class PacketGuard(wiring.Component):
-    """Lets well-formed packets pass, and makes well-formed packets of the others.
+    """Passes well-formed packets, and turns others into well-formed ones.
 
-    Latency: none. A packet that goes on for more than ``longest`` flits, or in which a first flit
-    comes before a last one, has gone in part already: the offending flit becomes an *abort* (first
+    Latency: none. When a packet turns out to have more than ``longest`` flits, or a first flit
+    before a last one, a part of it has left already: the offending flit becomes an *abort* (first
     and last), which ends it, and what follows is dropped up to and including the next last flit.
     Flits between packets that do not begin one are dropped up to the next first flit.
 
@@ -31,7 +31,7 @@ class PacketGuard(wiring.Component):
     Members
     -------
     sink : In(stream of FlitLayout)
-        Whatever a sender makes of packets.
+        Packets, well-formed or not.
     source : Out(stream of FlitLayout)
         Packets.
     overlong, misplaced : Out(1)

@@ -24,7 +24,7 @@ class PacketReceiver(wiring.Component):
     """Keeps packets until they are complete, and takes them apart.
 
     An arriving packet is written after the others, its address header first, and counts once its
-    last flit is there; if it turns out to be none, it is overwritten.
+    last flit is there; if it turns out to be malformed, it is overwritten.
 
     Latency, throughput and members: see `NetworkInterface`; ``malformed`` is a strobe, ``sink`` is
     its ``arriving``.

@@ -26,7 +26,7 @@ class TransactionLayout(data.StructLayout):
 
 
 class PacketSender(wiring.Component):
-    """Splits transactions into packets, and lets them go in their window.
+    """Splits transactions into packets, and sends them in their window.
 
     Latency, throughput and members: see `NetworkInterface`; ``refused`` and ``overrun`` are
     strobes, ``source`` is its ``injected``.
@@ -126,7 +126,7 @@ class PacketSender(wiring.Component):
         return m
 
     def _follow_window(self, m):
-        """Where the window is: ``open`` a cycle late, as a flit that is loaded in one cycle is on
+        """Follows the window: ``open`` a cycle late, as a flit that is loaded in one cycle is on
         the link in the next. Whether it was open before, is no window, is all the time."""
         window = self.window
         m.d.sync += [

@@ -15,19 +15,19 @@ __all__ = ["PipelinedInput"]
 
 
 class PipelinedInput(wiring.Component):
-    """Queue of two packets; the way is decoded on the way in.
+    """Queue of two packets, whose routes are decoded before they enter it.
 
     Latency: one cycle from the cycle in which a packet is taken to the first in which it asks; it
     is on ``packet`` in the cycle after it was granted. Throughput: a packet in every cycle.
     ``ready`` is a register.
 
-    Only what is to be known of a packet moves up in the queue. The packet stays in its place, and
+    Only the decoded fields of a packet move up in the queue. The packet stays in its place, and
     leaves it a cycle later: the next packet in that place comes at the end of that cycle.
 
     Parameters
     ----------
     port : ShmacPort
-        Which one it is.
+        The port that it is.
     address_bits, data_bits : int
         Of a packet.
 

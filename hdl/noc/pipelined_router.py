@@ -26,7 +26,7 @@ class PipelinedRouter(wiring.Component):
     Latency: a packet taken in cycle T is on offer from cycle T + 3 on. Throughput: a packet in
     every cycle at every port. At each output a packet waits for one packet of each other input.
 
-    All inputs acknowledge when a packet is taken. ``slave_busy`` is not looked at: the next packet
+    All inputs acknowledge when a packet is taken. ``slave_busy`` is ignored: the next packet
     waits in the output's queue. What is dropped is as in `HandshakeRouter`.
 
     Parameters

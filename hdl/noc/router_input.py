@@ -50,7 +50,7 @@ class RouterInput(wiring.Component):
     want : Out(ports)
         One-hot output that the head asks for; 0 unless it is a header.
     following : Out(ports)
-        The same, of the flit after the head, if the head is the last of its packet.
+        As ``want`` for the flit after the head, if the head is the last of its packet.
     misrouted : Out(1)
         The head is a header that leads nowhere.
     take : In(1)

@@ -78,17 +78,17 @@ class Accelerator(wiring.Component):
     chip : In(Strobe): ``number``, ``buffer``
         Maps a scratchpad buffer, while ``idle``.
     start : In(Strobe(KernelLayout))
-        Run a kernel; looked at while ``idle``.
+        Run a kernel; ignored unless ``idle``.
     idle : Out(1)
         No kernel runs.
     fault : Out(Strobe(FaultLayout))
-        The kernel is stopped by what this says; kept until the next one.
+        The fault that has stopped the kernel; kept until the next kernel.
     cycles : Out(40)
         Compute cycles of this kernel, or the last one.
     loaded : Out(1)
-        Its program is in place. Not if it lies beyond the device: a fault then, `Cause.LOAD`.
+        Its program is in place. If it lies beyond the device: a fault instead, `Cause.LOAD`.
     begins, stall : Out(1)
-        The first DRAM clock of a kernel; the compute cycle goes on after this one.
+        The first DRAM clock of a kernel; the compute cycle does not end with this clock.
     launch, access, scratchpad, ended, over, begin, busy
         Observers: of the scheduler and the compute unit.
     first : Out(2)
@@ -317,7 +317,7 @@ class Accelerator(wiring.Component):
         wiring.connect(m, transfers.indexes, controller.indexes)
 
     def _connect_slots(self, m):
-        """For each slot: its accesses and their ends, as the scheduler wants them."""
+        """For each slot: its accesses and their ends, in the scheduler's layout."""
         compute, transfers = self.compute, self.transfers
         for slot in range(SLOTS):
             event, over = self.scheduler.events[slot], Signal(name=f"over_{slot}")

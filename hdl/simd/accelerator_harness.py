@@ -1,8 +1,8 @@
 """The accelerator with its DRAM and its observers in hardware: kernels without Python at a clock.
 
 A host puts a kernel's program and buffers into the rows of a DRAM that it chooses, maps and starts
-as on the accelerator itself, and takes records of what happened whenever it likes. When the
-accelerator is idle, it looks at the buffers.
+as on the accelerator itself, and takes records of its events at any time. When the
+accelerator is idle, it reads the buffers.
 
 Part of the accelerator, whose model covers it: what it has to record is what
 golden/simd/accelerator.py says. Testbench and tests are its own.
@@ -23,7 +23,7 @@ from cyclebound.hdl.simd.event_recorder import CYCLE_BITS, EventRecorder, Record
 __all__ = ["ROWS", "AcceleratorHarness"]
 
 ROWS = 64
-"""Rows of banks that its DRAM has places for, if nothing else is said."""
+"""Rows of banks that its DRAM has places for, by default."""
 
 _PASSED = "mapping", "chip", "start", "idle", "fault", "cycles", "command"  # the accelerator's own
 _HOSTED = "forget", "place", "put", "look", "shown"                         # the DRAM's own

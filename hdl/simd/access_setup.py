@@ -1,4 +1,4 @@
-"""What an access moves: its tile, clipped to its buffer, or the fault that it is.
+"""Setup of an access: its tile, clipped to its buffer, or a fault.
 
 A rectangle is cut where it leaves its buffer, and its first word's place on the chip moves by as
 much. Words in a row may run over the ends of lines: in a scratchpad they are one line, from DRAM
@@ -87,7 +87,7 @@ class JobLayout(data.Struct):
 
 
 class AccessSetup(wiring.Component):
-    """Works out an access in four cycles.
+    """Computes the tile and targets of an access in four cycles.
 
     Latency: ``job`` follows ``access`` by four cycles. Throughput: one in a cycle.
 
@@ -101,16 +101,16 @@ class AccessSetup(wiring.Component):
     access : In(Strobe(AccessLayout))
         An access.
     grid : In(GridLayout)
-        The kernel's.
+        The kernel's grid.
     buffer : In(BufferSize)
         Dimensions of the DRAM buffer that ``access`` names.
     chip : In(ScratchpadBuffer)
         The scratchpad buffer that it names: ``buffer`` of an access to the scratchpad, ``target``
         of a tile.
     job : Out(Strobe(JobLayout))
-        The same access, clipped.
+        The access, clipped to its buffer.
     slot : Out(1)
-        With ``job``: whose.
+        Slot of ``job``.
     """
 
     def __init__(self, *, machine):
@@ -265,7 +265,7 @@ class AccessSetup(wiring.Component):
         return skipped, index, chip_words
 
     def _describe(self, m, kinds, access, tile, cut, chip, products):
-        """``job``: what the memories are told, in their words."""
+        """``job``, in the layout of the memories."""
         job = self.job.payload
         skipped, index, chip_words = products
         row_end = Signal(_CHIP + 1)  # of scalars from a scratchpad
@@ -303,7 +303,7 @@ class AccessSetup(wiring.Component):
 
 
 def _delayed(m, value, cycles, name):
-    """``value`` as it was so many cycles ago; of these registers only ``valid`` is reset."""
+    """``value`` after ``cycles`` registers, of which only ``valid`` is reset."""
     for number in range(cycles):
         register = Signal(value.shape() if hasattr(value, "shape") else len(value),
                           name=f"{name}_{number}", reset_less=name != "valid")

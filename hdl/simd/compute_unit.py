@@ -87,9 +87,9 @@ def _either(values):
 class ComputeUnit(wiring.Component):
     """Runs kernels, one instruction per cycle in order.
 
-    Which work-group: the one that computes goes on until its access is committed or it ends; then
-    the other one, if it is ready, else the first that is. With ``hold`` it is the same one first if
-    that access was to its scratchpad.
+    Work-groups take turns: one computes until its access is committed or it ends; then the other
+    one follows, if it is ready, else the first that becomes ready. With ``hold``, a work-group
+    whose access was to its scratchpad continues before the other one.
 
     Latency, with *D* decode and execute stages and *W* warps: an instruction issues in the cycle
     after its fetch and commits *D* cycles later. A jump that is taken costs *D + 1* cycles, a
@@ -108,14 +108,14 @@ class ComputeUnit(wiring.Component):
     See `cyclebound.hdl.simd.interfaces`; and
 
     commit : Out(Strobe(CommitLayout))
-        What happens in this cycle, for observers.
+        The token that commits in this cycle, for observers.
 
     Attributes
     ----------
     current : Signal
         The slot that computes, or did so last.
     running : Signal
-        It does: instructions are fetched, under way, or wait.
+        The slot computes: instructions are fetched, under way, or wait.
     under_way : Signal
         There is an instruction in the first stage, or a token in a later one.
     settles : Signal
@@ -175,7 +175,7 @@ class ComputeUnit(wiring.Component):
         return max(machine.passes, 1 + machine.divider_cycles - machine.execute_stages)
 
     def _later(self, m, name, value, cycles):
-        """A value of a token, so many cycles on."""
+        """A value of a token, after a number of pipeline registers."""
         for number in range(cycles):
             kept = Signal(value.shape(), name=f"{name}_{number}", reset_less=True)
             m.d.sync += kept.eq(value)
@@ -658,7 +658,7 @@ class ComputeUnit(wiring.Component):
     # -- slots take turns --------------------------------------------------------------------------
 
     def _schedule(self, m):
-        """What is fetched: the next instruction, a jump's target, or another work-group's."""
+        """Choose what to fetch: the next instruction, a jump's target, or another work-group's."""
         current, ends = self.current, self._tokens[-1]
         what, commits = ends.decoded, self._commits
         running = self.running

@@ -1,4 +1,4 @@
-"""Control stack: masks that divergent code saves, and where it goes on.
+"""Control stack: masks that divergent code saves, and where execution continues.
 
 Part of the compute unit, whose model, testbench and tests cover it.
 
@@ -41,17 +41,17 @@ class ControlStack(wiring.Component):
     pop : In(1)
         The top entry's lanes of ``warp`` have been read. Not while ``empty``.
     last : In(1)
-        Of a push or pop: its last warp.
+        The push or pop ends with this warp.
     warp : In
-        Which one passes.
+        The warp that passes.
     lanes, mask, target : In
-        What is pushed.
+        The values pushed.
     top_lanes, top_mask, top_target : Out
         The top entry, its lanes of ``warp``.
     empty, full : Out(1)
         Of entries.
     level : Out
-        How many there are.
+        Number of entries.
 
     Attributes
     ----------

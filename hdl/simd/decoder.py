@@ -1,4 +1,4 @@
-"""Decoder: what the pipeline needs to know of an instruction, from its 64 bits.
+"""Decoder: the fields and control signals of an instruction, from its 64 bits.
 
 It is generated from `golden.simd.isa.TABLE`: one case for each operation.
 

@@ -1,4 +1,4 @@
-"""A record of what happens to work-groups: launches, first commits, accesses, ends, completions.
+"""Recorder of the events of work-groups: launches, first commits, accesses, ends, completions.
 
 Part of the accelerator's harness, whose model (golden/simd/accelerator.py), testbench and tests
 cover it.
@@ -55,17 +55,17 @@ class EventRecorder(wiring.Component):
     begins : In(1)
         The first clock of a kernel, which is of its compute cycle 0.
     stall : In(1)
-        The compute cycle goes on after this clock; events of the others count.
+        The compute cycle does not end with this clock; only events of its last clock count.
     idle : In(1)
         The kernel is over with this clock.
     event : In(EventLayout)
-        What happens.
+        The events of this clock.
     level : Out
         Records held.
     oldest : Out(RecordLayout)
         The first of them.
     next : In(1)
-        Drop it, if there is one.
+        Drop the oldest record, if there is one.
     lost : Out(1)
         A record found no room in this clock.
     """

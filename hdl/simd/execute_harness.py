@@ -31,16 +31,16 @@ class ExecuteHarness(wiring.Component):
         With the inputs ``valid``, the selector and the operands, and the outputs ``done`` and
         ``result``.
     selector : str
-        The input that says what to do.
+        The input that selects the operation.
     operands : tuple of str
-        The inputs of 32 bits to do it with.
+        Its operand inputs, of 32 bits.
 
     Members
     -------
     start : In(1)
         Begin a measurement; all inputs are read then.
     select : In(shape of the selector)
-        What to do, the same for all operations.
+        The operation, the same for all operands.
     count : In(32)
         Operations, at least 1, one in each cycle.
     first, stride : In(32).array(operands)

@@ -28,10 +28,10 @@ _CHIP = 8  # bit of MAP
 
 
 class HostInterface(wiring.Component):
-    """Registers that start kernels, map buffers, and tell what became of it.
+    """Registers that start kernels, map buffers, and report their results.
 
     One write and one read at a time, each answered OKAY; only writes of whole words have an effect.
-    What may not be done is not, and STATUS says so. Bounds: ``golden.simd.host_bounds``.
+    An illegal write has no effect and is reported in STATUS. Bounds: ``golden.simd.host_bounds``.
 
     Parameters
     ----------

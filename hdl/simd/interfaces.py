@@ -13,7 +13,7 @@ does not. Cycle numbers are compute cycles, those of `golden/simd/accelerator.py
 *ready* in cycle *t* issues in *t* at the earliest. The compute unit has these members:
 
 =================  ============================  ==================================================
-``stall``          In(1)                         the compute clock's cycle goes on after this one
+``stall``          In(1)                         the compute cycle does not end with this clock
 ``program``        In(Strobe(ProgramWrite))      program load; in every cycle, as ``transfer``
 ``length``         In(12)                        instructions of the program
 ``grid``           In(GridLayout)                of the kernel
@@ -113,7 +113,7 @@ class AccessLayout(data.StructLayout):
     and the other work-group may issue.
 
     =================  ==========================================================================
-    ``slot``           whose it is
+    ``slot``           slot of the work-group
     ``opcode``         row of `golden.simd.isa.TABLE`
     ``scratchpad``     resource: scratchpad and registers; else DRAM (and registers or scratchpad)
     ``store``          from registers to DRAM or scratchpad, or from scratchpad to DRAM
@@ -312,7 +312,7 @@ class FaultLayout(data.StructLayout):
 
     Both slots are free from the cycle in which it is shown on, and nothing issues. An access of
     the other slot that is under way is not completed to the compute unit; its registers are the
-    transfer unit's until it is over, so that a store goes on with its own words.
+    transfer unit's until it is over, so that a store completes with its own words.
     """
 
     def __init__(self):

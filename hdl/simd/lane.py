@@ -52,7 +52,7 @@ class Lane(wiring.Component):
     valid : In(1)
         There are operands.
     operation : In(LaneOperation)
-        What to do with them.
+        The operation.
     a, b, c : In(32)
         Operands 0, 1 and 2.
     done : Out(1)

@@ -50,7 +50,7 @@ class LaneRegisters(wiring.Component):
     stall : In(1)
         The pipeline stands still: it neither reads nor writes.
     slot : In
-        Whose registers the pipeline reads and writes.
+        The slot whose registers the pipeline reads and writes.
     transfers : In(2)
         For each slot, whether its memory is the transfer unit's.
     read : In(3 times address)
@@ -60,9 +60,9 @@ class LaneRegisters(wiring.Component):
     write : In
         ``enable``, ``address`` and ``data`` of the pipeline.
     special_read : In
-        Warp whose `mem_idx` and `mem_data` are shown.
+        Warp whose `mem_idx` and `mem_data` are on ``special``.
     special : Out(2 times 32)
-        Those.
+        See ``special_read``.
     moved : In(2 times, 4 banks)
         For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)

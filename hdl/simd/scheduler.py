@@ -84,7 +84,7 @@ class WorkGroupScheduler(wiring.Component):
     launch : Out(Strobe(LaunchLayout))
         A work-group for a slot. It may issue from the next cycle on.
     begin : Out(2)
-        The slots with an access that may go on: from its commit, or its turn, to its end.
+        The slots whose access may proceed: from its commit, or its turn, to its end.
     waits : Out(2)
         The slots with an access that waits for the other one's.
     left : Out(1)
@@ -95,7 +95,7 @@ class WorkGroupScheduler(wiring.Component):
     Attributes
     ----------
     kernel : View of StartLayout
-        What was started last.
+        The kernel that was started last.
     """
 
     def __init__(self, *, machine):

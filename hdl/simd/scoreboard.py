@@ -1,4 +1,4 @@
-"""Scoreboard: which registers are still to be written, and for whom that is too late.
+"""Scoreboard: registers with a write under way, and whether an operand would be read too soon.
 
 Part of the compute unit, whose model, testbench and tests cover it.
 
@@ -36,7 +36,7 @@ class Scoreboard(wiring.Component):
     issue : In(1)
         A token issues: it will write ``writes`` (of ``warp``, where the file has lanes).
     flush : In(1)
-        Nothing that is on its way will write; what issues in this cycle neither.
+        No token under way will write, including the one that issues in this cycle.
     writes : In(Source)
         Of the instruction in the first stage.
     several : In(1)

@@ -45,9 +45,9 @@ class SnoopRegisters(wiring.Component):
     write : In(2 times ``enable``, ``warp``, ``data``)
         Into an index and into data.
     read : In(2 times warp)
-        Whose index and whose data are on ``special``.
+        Warps whose index and whose data are on ``special``.
     special : Out(2 times 32)
-        Those.
+        See ``read``.
     active : In(warps)
         Items that take part.
     snoop : In(SnoopLayout)

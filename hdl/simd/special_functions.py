@@ -37,7 +37,7 @@ _CONSTANT, _FIRST, _SECOND = 31, 24, 16  # widths of coefficients
 
 
 class SpecialFunctions(wiring.Component):
-    """A function of one number in each cycle, each cycle another if need be.
+    """Computes a function of one number in each cycle; the function may change in each cycle.
 
     A row of a table has a quadratic for an interval: of x itself, without its exponent, or of the
     angle's distance from the nearest quarter of a turn. For a sine, the quadratic is multiplied by
@@ -57,7 +57,7 @@ class SpecialFunctions(wiring.Component):
     valid : In(1)
         There is an operand.
     function : In(SpecialFunction)
-        What to do with it.
+        The function to compute.
     operand : In(32)
         A number of single precision.
     done : Out(1)

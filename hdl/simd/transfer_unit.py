@@ -53,10 +53,10 @@ _AHEAD = 4  # requests that the controller has taken and not completed, at most
 
 
 class TransferUnit(wiring.Component):
-    """Moves the words of accesses, and says when they are over.
+    """Moves the words of accesses, and reports their ends.
 
-    Latency: an access whose turn it is is with its memory five cycles after ``access``, both not
-    counted; its completion is shown from the cycle in which the memory is done until the compute
+    Latency: the request of an access whose turn has come reaches its memory five cycles after
+    ``access``; its completion is shown from the cycle in which the memory is done until the compute
     unit moves.
 
     Parameters

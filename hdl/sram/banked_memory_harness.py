@@ -46,7 +46,7 @@ class BankedMemoryHarness(wiring.Component):
     fill : In(1)
         Write every word of every bank through requester 0; once before the first measurement.
     rivals : In(requesters)
-        Who asks for bank 0; bit 0 is ignored.
+        Requesters that ask for bank 0; bit 0 is ignored.
     threshold : In(9)
         Chance of a new offer by any requester but the victim, in 1/256; 256: always.
     length : In(16)
@@ -215,7 +215,7 @@ class BankedMemoryHarness(wiring.Component):
     def _ask(self, m, requester, *, valid, bank, address, write):
         """Offer an access to ``bank``; returns whether it is granted.
 
-        What is offered is the same on the paths to all banks, and worked out once.
+        The offer is the same on the paths to all banks, and computed once.
         """
         memory = self.memory
         name = f"offer_{requester}"

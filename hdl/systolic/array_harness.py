@@ -1,7 +1,7 @@
 """Traffic and measurement for systolic arrays, in hardware; what they have in common.
 
 Random operands, cut into products of as many folds as asked for, one after the other. The products
-are not computed a second time. What is checked are checksums, as in algorithm-based fault
+are not computed a second time. The checks are checksums, as in algorithm-based fault
 tolerance: a weighted sum of the results equals the same sum taken over the operands.
 
 Ref: Huang and Abraham, "Algorithm-based fault tolerance for matrix operations", IEEE Transactions
@@ -137,12 +137,12 @@ class ArrayHarness(wiring.Component, ABC):
     histogram_address : In(range(bins))
         Bin to read.
     done : Out(1)
-        What was started has ended, or a fault has ended it.
+        The measurement has ended, also by a fault.
     count, minimum, maximum, histogram_count : Out(32)
         Products, their least and greatest latency, and those in the bin addressed in the cycle
         before. Measured from the first operands accepted to the last row taken.
     macs_count, macs_minimum, macs_maximum, macs_histogram_count : Out(32)
-        The same to the last MAC of a product.
+        As the four above, measured to the last MAC of a product.
     failed : Out(len(SYSTOLIC_ARRAY))
         Sticky: faults that occurred.
     checked : Out(32)

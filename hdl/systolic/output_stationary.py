@@ -57,7 +57,7 @@ class OutputStationaryPE(wiring.Component):
     below : In(signed(accumulator_width))
         ``drain`` of the PE below.
     drain : Out(signed(accumulator_width))
-        A finished sum on its way up.
+        A finished sum that moves up.
     """
 
     def __init__(self, *, operand_width=8, accumulator_width=32):

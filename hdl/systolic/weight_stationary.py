@@ -45,7 +45,7 @@ class WeightStationaryPE(wiring.Component):
     write, write_right : In, Out(1)
         The weight is for this PE; the same, one step later, for the other neighbour.
     weight : In(signed(operand_width))
-        What to write.
+        The weight to write.
     swap : In(1)
         The written weight comes into use with the operand that is loaded. Ignored if not
         double-buffered.

@@ -40,7 +40,7 @@ def _among(*, requesters, last_served, **_):
 
 
 def _one_word(parameters):
-    """What a proof is about: transactions of one word, against all the requesters there are."""
+    """Requests of a proof: transactions of one word, against all other requesters."""
     return {"words": 1, "transaction_bytes": parameters["word_bytes"],
             "requesters": parameters["requesters"]}
 

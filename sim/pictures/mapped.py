@@ -137,7 +137,7 @@ _LOGGED = re.compile(r"(\w+): (\d+) threads, (\d+) cycles, \[([\d, ]+)\]")
 
 
 def run_depths(run: Path) -> list[Took]:
-    """What the kernels took in a run's jobs of ``kernels_1024`` on the 5x5 grid, as logs say."""
+    """Cycles of kernels in a run's jobs of ``kernels_1024`` on the 5x5 grid, from their logs."""
     block = catalogue.load().find("dataflow.fabric")
     results = Results(run)
     jobs = [job for job in results.jobs()
@@ -155,7 +155,7 @@ def run_depths(run: Path) -> list[Took]:
 
 
 def took_in(log: str, entries: int) -> list[Took]:
-    """What a job's log says that kernels took, with buffers of so many entries."""
+    """Cycles of kernels from a job's log, with buffers of ``entries`` entries."""
     return [Took(name, parts.count(",") + 1, entries, int(cycles))
             for name, threads, cycles, parts in _LOGGED.findall(log) if int(threads) == THREADS]
 

@@ -162,7 +162,7 @@ class Scene:
         await self.cycles(cycle - self.bench.cycle)
 
     async def cycles(self, cycles: int) -> None:
-        """Let so many cycles pass."""
+        """Let ``cycles`` cycles pass."""
         end, edge = self.bench.cycle + cycles, RisingEdge(self.bench.dut.clk)
         while self.bench.cycle < end:
             await edge
@@ -327,7 +327,7 @@ class Scene:
 
 
 class DfiScene(Scene):
-    """The same with DFI instead of pins: a PHY with a DDR3 device, and a checker of all rules."""
+    """`Scene` with DFI instead of pins: a PHY with a DDR3 device, and a checker of all rules."""
 
     def _connect(self) -> Part:
         known = self.bench.parameters

@@ -61,7 +61,7 @@ def _split(word: int) -> tuple[int, ...]:
 
 @dataclass
 class Wanted:
-    """A request, its indexes, and when things happened to it.
+    """A request, its indexes, and the cycles of its events.
 
     ``period``: words from line to line. ``alone``: nothing else was under way when it was taken,
     nor a refresh to come before it starts. ``pauses``: so many cycles, one for each element, its

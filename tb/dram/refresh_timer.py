@@ -45,7 +45,7 @@ class Scene:
 
 @testbench
 async def the_last_moment(bench: Bench) -> None:
-    """As late as it may be; and then a cycle later, which is too late."""
+    """Refreshes at the latest legal cycle; then one a cycle later, which is late."""
     scene = Scene(bench)
     interval, most = scene.interval, scene.most
     _in_time(bench, True)

@@ -120,7 +120,7 @@ class InterfaceScene:
 
     async def cycle(self, *, ask: bool = True, word: bool = True, come: bool = True,
                     ready: bool = True, drain: bool = True) -> None:
-        """Offer (new things only if ``ask``, ``word``, ``come``), and compare every output."""
+        """Offer (new items only if ``ask``, ``word``, ``come``), and compare every output."""
         inputs, flit = self._offers(ask, word, come)
         inputs |= self._constant | (self._injected.ready.mask if ready else 0)
         inputs |= self._fields["received.ready"].mask if drain else 0

@@ -1,4 +1,4 @@
-"""What a lane keeps: its latency, what integers and words make, and that there is one NaN."""
+"""Properties of a lane: its latency, exact integers and words, a single NaN."""
 
 from amaranth.hdl import Array, Assert, Cat, Const, Cover, Module, Mux, Signal
 

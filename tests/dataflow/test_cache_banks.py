@@ -37,8 +37,8 @@ def test_refuses(bad, kind, message):
 
 @unit
 @pytest.mark.parametrize(("hit", "miss"), [
-    (3, 3), *(pytest.param(*each, marks=pytest.mark.thorough)
-              for each in ((3, 4), (4, 5), (3, 9), (6, 6)))])
+    (3, 3), *(pytest.param(*delays, marks=pytest.mark.thorough)
+              for delays in ((3, 4), (4, 5), (3, 9), (6, 6)))])
 def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
     """Every length of delay: none, a register, a memory."""
     dut = CacheBanks(**GOOD | {"hit": hit, "miss": miss})
@@ -108,9 +108,10 @@ def test_any_traffic_keeps_the_bound(seed):
         for unit, answer in enumerate(cache.responses()):
             if answer is not None:
                 tags[unit].add(answer[0])
-        held = [each or (Access(tags[unit].pop(), rng.randrange(8), False, 0) if tags[unit] else
-                         None) for unit, each in enumerate(held)]
-        held = [None if took else each for each, took in zip(held, cache.step(held), strict=True)]
+        held = [access or (Access(tags[unit].pop(), rng.randrange(8), False, 0) if tags[unit] else
+                           None) for unit, access in enumerate(held)]
+        held = [None if took else access
+                for access, took in zip(held, cache.step(held), strict=True)]
     assert 3 + 1 < cache.worst <= cache_bounds.cache_access(ports=3, miss=miss)
 
 

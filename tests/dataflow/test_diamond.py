@@ -37,7 +37,7 @@ def cycles(depth, slots, threads):
     sent, served, cycle, results = 0, [False, False], 0, 0
     while True:
         x = (sent % 256, sent) if sent < threads else None
-        offers = [None if each else x for each in served]
+        offers = [None if already else x for already in served]
         takes = [offer is not None and unit.takes(0, offer[0])
                  for unit, offer in zip((left, first), offers, strict=True)]
         paths = [delay.token if slots else left.shown, second.shown]
@@ -56,7 +56,7 @@ def cycles(depth, slots, threads):
         if slots:
             delay.step([shown, None, None], [met[0], True])
         left.step([offers[0], None, None], held if slots else met[0])
-        served = [each or taken for each, taken in zip(served, takes, strict=True)]
+        served = [already or taken for already, taken in zip(served, takes, strict=True)]
         if x is not None and all(served):
             sent, served = sent + 1, [False, False]
 

@@ -165,12 +165,12 @@ def test_mapping_depends_on_the_seed_alone(name):
 
 def run(name, *, threads, depth, grid=FIVE_BY_FIVE, balance=False, **memory):
     """A kernel on the golden fabric: bit-equal to the reference, and within its bound."""
-    each = KERNELS[name]
-    graph = compile_kernel(each, **CONSTANTS.get(name, {}))
+    kernel = KERNELS[name]
+    graph = compile_kernel(kernel, **CONSTANTS.get(name, {}))
     rng = np.random.default_rng(2)
     arrays = {array: rng.standard_normal(1024).astype(np.float32).view(np.uint32)
-              if each.parameters[array].__name__ == "Floats"
-              else rng.integers(0, 2, 1024).astype(np.uint32) for array in each.arrays}
+              if kernel.parameters[array].__name__ == "Floats"
+              else rng.integers(0, 2, 1024).astype(np.uint32) for array in kernel.arrays}
     wanted = {array: words.copy() for array, words in arrays.items()}
     interpret(graph, wanted, threads)
     found = run_graphs([graph], grid, arrays, threads=threads, depth=depth, balance=balance,

@@ -19,22 +19,22 @@ from cyclebound.tools.dataflow.segments import compile_segments
 pytestmark = pytest.mark.unit
 
 
-def arrays_of(each, size, seed=1):
+def arrays_of(tested, size, seed=1):
     rng = np.random.default_rng(seed)
     return {name: (rng.standard_normal(size).astype(np.float32).view(np.uint32)
-                   if each.parameters[name] is Floats
-                   else rng.integers(0, 2, size).astype(np.uint32)) for name in each.arrays}
+                   if tested.parameters[name] is Floats
+                   else rng.integers(0, 2, size).astype(np.uint32)) for name in tested.arrays}
 
 
-def plainly(each, arrays, threads, constants):
+def plainly(tested, arrays, threads, constants):
     """The kernel as what it is, too: a Python function, for one thread after the other."""
     space = {"sqrt": np.sqrt, "float32": np.float32, "int32": np.int32,
              "fma": None}
-    numbers = {name: array.copy().view(np.float32 if each.parameters[name] is Floats
+    numbers = {name: array.copy().view(np.float32 if tested.parameters[name] is Floats
                                        else np.int32) for name, array in arrays.items()}
-    given = {name: np.float32(value) if each.parameters[name] is Float else value
+    given = {name: np.float32(value) if tested.parameters[name] is Float else value
              for name, value in constants.items()}
-    function = each.function
+    function = tested.function
     function.__globals__.update(space)
     try:
         for thread in range(threads):
@@ -55,11 +55,11 @@ def same(one, other):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_graphs_do_what_the_function_does(name):
-    each, constants, threads = KERNELS[name], CONSTANTS.get(name, {}), 1024
-    arrays = arrays_of(each, threads)
-    wanted = plainly(each, arrays, threads, constants)
+    tested, constants, threads = KERNELS[name], CONSTANTS.get(name, {}), 1024
+    arrays = arrays_of(tested, threads)
+    wanted = plainly(tested, arrays, threads, constants)
     found = {array: words.copy() for array, words in arrays.items()}
-    (graph,) = compile_segments(each, **constants)
+    (graph,) = compile_segments(tested, **constants)
     assert interpret(graph, found, threads) == []
     assert same(found, wanted)
     assert any(not np.array_equal(found[array], arrays[array]) for array in arrays)
@@ -95,24 +95,24 @@ def power_sum(tid, a: Floats, b: Floats, n: Int):
     b[tid] = total
 
 
-@pytest.mark.parametrize(("each", "constants"), [
+@pytest.mark.parametrize(("tested", "constants"), [
     (branches, {"limit": 0}), (converts, {"c": 0.5}), (power_sum, {"n": 4})])
-def test_branches_conversions_and_loops(each, constants):
+def test_branches_conversions_and_loops(tested, constants):
     rng = np.random.default_rng(3)
     arrays = {name: (rng.integers(-9, 9, 64).astype(np.int32).view(np.uint32)
-                     if each.parameters[name] is Ints
+                     if tested.parameters[name] is Ints
                      else rng.standard_normal(64).astype(np.float32).view(np.uint32))
-              for name in each.arrays}
-    wanted = plainly(each, arrays, 64, constants)
+              for name in tested.arrays}
+    wanted = plainly(tested, arrays, 64, constants)
     memory = {name: words.copy() for name, words in arrays.items()}
-    graphs = compile_segments(each, **constants)
+    graphs = compile_segments(tested, **constants)
     for graph in graphs:
         for task in graph.tasks.values():
             if task.array:
                 memory.setdefault(task.array, np.zeros(64, np.uint32))
         interpret(graph, memory, 64)
     assert same({name: memory[name] for name in arrays}, wanted)
-    assert len(graphs) == (6 if each is power_sum else 1)
+    assert len(graphs) == (6 if tested is power_sum else 1)
 
 
 def test_memory_keeps_its_order_within_a_thread():

@@ -45,15 +45,15 @@ def memory(threads):
             "y": column(SINGLES, 1, np.float32), "z": np.zeros(threads, np.uint32)}
 
 
-def agree(each, threads=0, **constants):
+def agree(tested, threads=0, **constants):
     """Python and the interpreter agree, on hard numbers."""
     threads = threads or len(PAIRS)
     arrays = memory(threads)
     wanted = {name: words.copy() for name, words in arrays.items()}
-    faults = run_plainly(each, wanted, threads, **constants)
-    graphs = compile_segments(each, **constants)
+    faults = run_plainly(tested, wanted, threads, **constants)
+    graphs = compile_segments(tested, **constants)
     found, outside = interpret_all(graphs, arrays, threads)
-    assert typed_arrays(each, found).keys() == set(each.arrays)
+    assert typed_arrays(tested, found).keys() == set(tested.arrays)
     for name, words in wanted.items():
         differ = words != found[name]
         if name in "xyz":
@@ -173,14 +173,14 @@ def test_numbers_in_single_precision():
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_on_the_golden_fabric(name):
     """A variable's store waits for its load: else some threads see the next iteration's value."""
-    each, threads = LOOPS[name], 6
+    loop, threads = LOOPS[name], 6
     rng = np.random.default_rng(5)
     arrays = {array: rng.integers(-9, 9, threads).astype(np.int32) if name == "fibonacci"
-              else rng.standard_normal(threads).astype(np.float32) * 4 for array in each.arrays}
-    words = kernel_arrays(each, arrays)
+              else rng.standard_normal(threads).astype(np.float32) * 4 for array in loop.arrays}
+    words = kernel_arrays(loop, arrays)
     wanted = {array: found.copy() for array, found in words.items()}
-    run_plainly(each, wanted, threads, **CONSTANTS[name])
-    found = run_graphs(compile_segments(each, **CONSTANTS[name]), FIVE_BY_FIVE, words,
+    run_plainly(loop, wanted, threads, **CONSTANTS[name])
+    found = run_graphs(compile_segments(loop, **CONSTANTS[name]), FIVE_BY_FIVE, words,
                        threads=threads, depth=2, moves=1000, late=True, **MISSES)
     assert all(found.arrays[array].tolist() == wanted[array].tolist() for array in wanted)
 
@@ -228,14 +228,14 @@ def test_a_drawn_kernel_is_that_of_its_seed():
 
 
 def test_arrays_are_what_they_say():
-    each = kernel("c[tid] = a[tid]\nz[tid] = x[tid]", "a: Ints, c: Ints, x: Floats, z: Floats")
+    copies = kernel("c[tid] = a[tid]\nz[tid] = x[tid]", "a: Ints, c: Ints, x: Floats, z: Floats")
     good = {"a": np.array([-1, 2**31 - 1], np.int32), "c": [3, -4], "x": np.float32([1, 2]),
             "z": [0.5, 2]}
-    words = kernel_arrays(each, good)
+    words = kernel_arrays(copies, good)
     assert words["a"].tolist() == [0xFFFF_FFFF, 0x7FFF_FFFF]
     assert words["c"].tolist() == [3, 0xFFFF_FFFC]
     assert words["z"].view(np.float32).tolist() == [0.5, 2.0]
-    assert kernel_arrays(each, good | {"a": np.array([1, 0], np.uint32) - np.uint32(1)})[
+    assert kernel_arrays(copies, good | {"a": np.array([1, 0], np.uint32) - np.uint32(1)})[
         "a"].tolist() == [0, 0xFFFF_FFFF]
     for wrong, error, message in (
             ({"a": np.array([1, 2**31])}, ValueError,
@@ -249,9 +249,9 @@ def test_arrays_are_what_they_say():
             ({"x": ["a"]}, TypeError, "^array x must be of numbers, not <U1$"),
             ({"q": [1]}, ValueError, "^kernel k has no array q; it has a, c, x, z$")):
         with pytest.raises(error, match=message):
-            kernel_arrays(each, good | wrong)
+            kernel_arrays(copies, good | wrong)
     with pytest.raises(ValueError, match=r"^there is no array z, which kernel k has$"):
-        kernel_arrays(each, {name: good[name] for name in "acx"})
+        kernel_arrays(copies, {name: good[name] for name in "acx"})
 
 
 def test_graphs_take_arrays_of_words():
@@ -306,14 +306,14 @@ def test_what_no_hardware_can_run_is_refused():
 
 
 def test_constants_are_of_their_kinds():
-    each = kernel("z[tid] = f + n", "z: Floats, n: Int, f: Float")
-    compile_segments(each, n=np.int64(3), f=2)
+    adds = kernel("z[tid] = f + n", "z: Floats, n: Int, f: Float")
+    compile_segments(adds, n=np.int64(3), f=2)
     for wrong, message in (({"n": 4.7}, "n must be an integer, not 4.7"),
                            ({"n": "4"}, "n must be an integer, not '4'"),
                            ({"f": 1e39}, r"f must be a number in single precision, not 1e\+39"),
                            ({"f": None}, "f must be a number in single precision, not None")):
         with pytest.raises(ValueError, match=f"^kernel k: {message}$"):
-            compile_segments(each, **{"n": 1, "f": 1.0, **wrong})
+            compile_segments(adds, **{"n": 1, "f": 1.0, **wrong})
 
 
 @pytest.mark.parametrize(("head", "message"), [

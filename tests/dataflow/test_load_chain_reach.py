@@ -33,8 +33,8 @@ class Memories:
     def reach(self) -> Reached:
         ways = [(ready, tag) for ready in (True, False) for tag in (None, 0, 1)]
         return reach(np.zeros(self.count + TAGS + THREADS, bool),
-                     [lambda states, each=each: self.move(states, each)
-                      for each in itertools.product(ways, ways)])
+                     [lambda states, choice=choice: self.move(states, choice)
+                      for choice in itertools.product(ways, ways)])
 
     def move(self, states, choice):
         """By memory: whether it takes a request, and the tag that it answers, or None."""

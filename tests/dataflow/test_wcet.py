@@ -26,13 +26,13 @@ DIVIDES = Grid(("SLLLQ", "LCKCD", "SLLLT"))
 
 def _private(tree, before=()):
     """The tree with queues of its own for each branch, as if none were shared."""
-    for each in tree:
-        if isinstance(each, wcet._Queue):
-            yield from _private(each.after, (*before, each.places))
+    for node in tree:
+        if isinstance(node, wcet._Queue):
+            yield from _private(node.after, (*before, node.places))
         else:
             for places in reversed(before):
-                each = wcet._Queue(places, [each])
-            yield each
+                node = wcet._Queue(places, [node])
+            yield node
 
 
 @pytest.fixture

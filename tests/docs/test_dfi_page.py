@@ -81,7 +81,7 @@ def test_the_longest_issue_delays():
         assert f"{1e6 / period:.0f} MHz" in line
         for bursts, cell in zip(SIZES, cells, strict=True):
             clocks = [issue(bursts=bursts, write=write) for write in (0, 1)]
-            times = [(each * period + 500) // 1000 for each in clocks]
+            times = [(count * period + 500) // 1000 for count in clocks]
             assert numbers(cell) == [*times, *clocks], (line, bursts)
 
 
@@ -92,7 +92,7 @@ def test_the_front_ends_lead():
             for bursts in (1, 2, 3, 4) for write in (0, 1)}
     device = {(bursts, write): tile_issue_delay.function(part=seen, bursts=bursts, write=write)
               for bursts, write in ours}
-    most = max(ours[each] - device[each] for each in ours)
+    most = max(ours[request] - device[request] for request in ours)
     assert PAGE.says(f"at 1:4 it is not: up to {most} clocks per request",
                      f"a read of three bursts took {ours[3, 0]} clocks, {device[3, 0]} were "
                      "allowed")

@@ -135,7 +135,7 @@ def test_the_layers(call):
         {cell["resource"]: cell["time_ps"] for cell in layer["bounds"]}
         for layer in json.loads(done.stdout)["layers"])
     assert min((time, name) for name, time in first.items() if time)[1] == "simd"
-    assert all(min((time, name) for name, time in each.items() if time)[1] == "array"
-               for each in others)
+    assert all(min((time, name) for name, time in times.items() if time)[1] == "array"
+               for times in others)
     assert PAGE.says(f"fastest on Sim-D ({first['simd'] / 1e6:.1f} µs; "
                      f"{first['array'] / 1e6:.1f} µs on the array")

@@ -97,7 +97,7 @@ def test_the_router():
 @unit
 def test_the_meshes_area_by_router():
     mesh = re.search(r"106\.4 MHz, ([\d,]+) lookup tables, ([\d,]+) registers", PAGE.text)
-    tables, registers = (numbers(each)[0] / 16 for each in mesh.groups())
+    tables, registers = (numbers(text)[0] / 16 for text in mesh.groups())
     assert PAGE.says(f"{round(tables):,} lookup tables and {round(registers)} registers for each "
                      "router")
 
@@ -162,8 +162,8 @@ def test_sources_that_met_their_bound(tmp_path, size, head, says):
     curves = json.loads((tmp_path / "curves.json").read_text())
     most = [max(point[1] for point in curves[name])
             for name in ("uniform", "transpose", "hotspot, 1 of 8 packets")]
-    assert PAGE.says(*(each.format(*most, packets=outcome.compared, cycles=outcome.cycles)
-                       for each in says))
+    assert PAGE.says(*(sentence.format(*most, packets=outcome.compared, cycles=outcome.cycles)
+                       for sentence in says))
 
 
 @pytest.mark.thorough

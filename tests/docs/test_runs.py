@@ -55,8 +55,8 @@ def ran(found, folder):
 ])
 def test_cycles(tmp_path, page, says, of):
     outcomes, _ = ran(of, tmp_path)
-    assert Page(page).says(says.format(compared=sum(each.compared for each in outcomes),
-                                       cycles=sum(each.cycles for each in outcomes)))
+    assert Page(page).says(says.format(compared=sum(outcome.compared for outcome in outcomes),
+                                       cycles=sum(outcome.cycles for outcome in outcomes)))
 
 
 @pytest.mark.parametrize(("name", "entries"), [("five_2", 2), ("five_4", 4), ("five_8", 8),

@@ -101,7 +101,8 @@ def test_bounds_of_both_timing_models():
     for name, *cells in rows:
         found = [bounds(name.strip("`"), timing) for timing in ("sim-d", "rtl")]
         assert [number(cell) for cell in cells] == [
-            each[policy] for each in found for policy in ("access", "compute", "hold")], name
+            by_policy[policy] for by_policy in found
+            for policy in ("access", "compute", "hold")], name
 
 
 @pytest.mark.thorough
@@ -171,7 +172,7 @@ def test_bounds_of_hold_are_the_same_on_both_pages():
 def test_hold_keeps_the_published_formula():
     words = []
     for name in ("scratchpad-as-compute", "scratchpad-as-compute-long"):
-        witness = next(each for each in WITNESSES if each.name == name)
+        witness = next(witness for witness in WITNESSES if witness.name == name)
         words.append(f"{witness.run(Policy.HOLD).cycles:,} of {witness.published().compute:,}")
     assert PUBLISHED.says(f"keeps its two witnesses ({' and '.join(words)} cycles)")
 

@@ -164,7 +164,7 @@ def test_alignments_of_long_tiles_are_followed_at_once(monkeypatch, write):
     simulated = [(worst_issue_delay(**tile), mean_issue_delay(**tile)) for tile in tiles]
     monkeypatch.setattr(worst_case, "SIMULATED", 2)
     heard = []
-    assert [(worst_issue_delay(**tile, report=lambda *each: heard.append(each)),
+    assert [(worst_issue_delay(**tile, report=lambda *step: heard.append(step)),
              mean_issue_delay(**tile)) for tile in tiles] == simulated
     assert heard == [(0, 1), (1, 1)] * 2
     monkeypatch.setattr(worst_case, "run_delays", lambda *_, **__: np.array([1, 2]))

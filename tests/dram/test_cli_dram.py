@@ -64,7 +64,7 @@ def test_what_any_4_kib_use_of_the_data_bus(cyclebound):
     """That begin with a burst, or at any word; and with refreshes."""
     done = cyclebound("dram", "use", "1024")
     assert done.returncode == 0, done.stderr
-    rows = [[each.strip() for each in line.split("│")[1:-1]] for line in done.stdout.splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines()
             if line.startswith("│")]
     assert rows == [["read", "with a burst", "64", "318", "80.5 %", "76.9 %", "83.1 %"],
                     ["read", "anywhere", "65", "325", "78.8 %", "75.2 %", "82.1 %"],
@@ -94,8 +94,8 @@ def test_a_tile_of_a_buffer(cyclebound):
     done = cyclebound("dram", "tile", "--address", "0x1000", "--buffer", "64x5", "--column", "16",
                       "--line", "3", "--words", "48", "--count", "2", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["bursts"] == [0x40 + 4 * line + each for line in (3, 4)
-                                                 for each in (1, 2, 3)]
+    assert json.loads(done.stdout)["bursts"] == [0x40 + 4 * line + burst for line in (3, 4)
+                                                 for burst in (1, 2, 3)]
 
 
 def test_an_adversary(cyclebound):
@@ -163,7 +163,7 @@ def test_a_picture(cyclebound, tmp_path):
     (("tile", "--picture", "tile.gif"),
      "--picture takes a file that ends in .svg, .png, .pdf, not tile.gif"),
     (("tile", "--buffer", "64"), "--buffer takes words and lines, as in 64x32, not '64'"),
-    (("tile", "--line", "1"), "--column and --line are places in a --buffer, and there is none"),
+    (("tile", "--line", "1"), "--column and --line need a --buffer"),
     (("tile", "--buffer", "64x2", "--column=-1"), "--column must be at least 0, not -1"),
     (("tile", "--buffer", "64x2", "--period", "65"),
      "the period of a buffer's tile must be its line (64), not 65"),

@@ -100,9 +100,9 @@ def test_generator_and_arbiter_keep_the_model_s_schedule(part):
     requests = [
         (range(edge - 2, edge + 3), False, False), (range(edge - 2, edge + 3), True, False),
         (range(sweep - 9, sweep + 9), True, False), ([7], True, False), ([7], False, True),
-        ([line * 9 + each for line in range(6) for each in (0, 1)], False, False),
+        ([line * 9 + burst for line in range(6) for burst in (0, 1)], False, False),
         ([0, sweep, 2 * sweep, 3, sweep + 2, 5 * sweep + edge, 1, 4, edge + 1, 6], True, True),
-        ([each % 7 * sweep + each % 3 for each in range(24)], False, True),
+        ([number % 7 * sweep + number % 3 for number in range(24)], False, True),
     ]
     found = run(part, requests)
     assert len(found) == len(requests)

@@ -27,7 +27,7 @@ MOST = 2  # bursts of a request in this file; the catalogue has 4
 def claim(*, component=CommandPath, less=0, checker=CommandPathRequest, most=MOST):
     """The arbiter's block, and its property of a request, for fewer bursts."""
     block = catalogue.load().find("dram.command_arbiter")
-    found = next(each for each in block.properties if each.name == "request")
+    found = next(prop for prop in block.properties if prop.name == "request")
     return block, dataclasses.replace(
         found, checker=lambda target: checker(target, most=most, less=less), depth=15,
         top=lambda part: component(part=SMALL))

@@ -299,8 +299,8 @@ def regression(folder, testbench, configuration="2bg", **replaced):
     block = catalogue.load().find(BLOCK)
     ours = {name: replaced.pop(name) for name in ("top",) if name in replaced}
     block = dataclasses.replace(block, testbenches=tuple(
-        dataclasses.replace(each, **ours) if each.name == testbench else each
-        for each in block.testbenches), **replaced)
+        dataclasses.replace(bench, **ours) if bench.name == testbench else bench
+        for bench in block.testbenches), **replaced)
     return simulate(block, Job(BLOCK, configuration, testbench, 1, str(folder), wall_limit=1200))
 
 

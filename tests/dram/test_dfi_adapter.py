@@ -54,7 +54,8 @@ def test_distances_in_controller_clocks_keep_all_of_the_device(ratio):
         for rule in rules(part):
             if rule.name == "nWR - nRTP":  # of one bank that stays open: never
                 continue
-            before, after = (cas if each in CAS else 0 for each in (rule.previous, rule.following))
+            before, after = (cas if command in CAS else 0
+                             for command in (rule.previous, rule.following))
             clocks = have[rule.previous, rule.following, rule.level, rule.window]
             if rule.previous in CAS:
                 clocks -= last
@@ -76,7 +77,7 @@ def test_no_distance_is_longer_than_it_must_be(name):
 def test_reads_wait_for_a_slow_phy():
     """A longer nRTP, so that a read's data do not meet those of the next request's write."""
     slow = dataclasses.replace(PHY, rdlat=40)
-    fast, late = (dfi_part(PART, each, ratio=4) for each in (PHY, slow))
+    fast, late = (dfi_part(PART, phy, ratio=4) for phy in (PHY, slow))
     assert late.nRTP + late.nRP + late.nRCD == slow.turn(4) > PHY.turn(4)
     assert late.nRTP > fast.nRTP
 

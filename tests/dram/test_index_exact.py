@@ -64,14 +64,14 @@ def test_nine_words(write, delay):
 
 def test_nothing_at_random_is_longer():
     rng = random.Random(1)
-    for each in rng.sample([request for request in known_delays() if request.rows > 5], 12):
-        part = PARTS[each.part]
+    for request in rng.sample([request for request in known_delays() if request.rows > 5], 12):
+        part = PARTS[request.part]
         for _ in range(40):
             first = rng.randrange(part.banks)
-            places = [(first + row) % part.banks for row in range(each.rows)]
-            banks = (rng.sample(places, each.rows) + [rng.choice(places)] * each.bursts)
-            order = Order(first, tuple(banks[:each.bursts]))
-            assert order.delay(part, write=each.write) <= each.delay
+            places = [(first + row) % part.banks for row in range(request.rows)]
+            banks = (rng.sample(places, request.rows) + [rng.choice(places)] * request.bursts)
+            order = Order(first, tuple(banks[:request.bursts]))
+            assert order.delay(part, write=request.write) <= request.delay
 
 
 def test_table():
@@ -98,8 +98,8 @@ def test_what_is_written_takes_as_much_longer_as_it_recovers():
         for _ in range(30):
             places = rng.sample(range(part.banks), rng.randint(1, part.banks))
             order = Order(0, tuple(rng.choices(places, k=rng.randint(1, 50))))
-            read, write = (schedule(part, bursts_in(part, order), write=bool(each), indexed=True)
-                           for each in (0, 1))
+            read, write = (schedule(part, bursts_in(part, order), write=writes, indexed=True)
+                           for writes in (False, True))
             times = [[(command.cycle, command.bank)
                       for command in way.commands if command.op != Command.PRE]
                      for way in (read, write)]

@@ -21,9 +21,9 @@ unit = pytest.mark.unit
 def test_one_burst_for_each_legal_index():
     found = bursts_of(IndexedTile(30, 5, write=True), [
         Element(0, 7), Element(4, 8), Element(5, 9), Element(2, 3), Element(end=True)])
-    assert [(each.address, each.mask, each.targets[0], each.last) for each in found] == [
+    assert [(burst.address, burst.mask, burst.targets[0], burst.last) for burst in found] == [
         (1, 1 << 14, 7, False), (2, 1 << 2, 8, False), (2, 1 << 0, 3, True)]
-    assert all(each.write and each.indexed for each in found)
+    assert all(burst.write and burst.indexed for burst in found)
     assert bursts_of(IndexedTile(30, 0), [Element(0), Element(end=True)]) == []
 
 

@@ -142,7 +142,7 @@ class Hasty(PageController):
     @cached_property
     def counters(self):
         found = super().counters
-        return found | {"rcd": [Countdown(cycles=each.cycles - 1) for each in found["rcd"]]}
+        return found | {"rcd": [Countdown(cycles=counter.cycles - 1) for counter in found["rcd"]]}
 
 
 @unit

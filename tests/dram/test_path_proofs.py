@@ -39,7 +39,7 @@ FAULTS = [  # block, property, text to edit and what takes its place, and what i
 def with_fault(name, claim, old, new):
     """The block with a fault in it, and its property."""
     block = catalogue.load().find(f"dram.{name}")
-    found = next(each for each in block.properties if each.name == claim)
+    found = next(prop for prop in block.properties if prop.name == claim)
     module = edited(f"cyclebound.hdl.dram.{name}", (old, new))
     return dataclasses.replace(
         block, component=getattr(module, block.component.__name__)), found

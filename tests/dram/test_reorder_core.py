@@ -70,10 +70,11 @@ def test_step_5_of_example_4_contradicts_its_explanation():
     assert opened == [1, 0]
     # whichever bank still counts as recently opened, rule 4 or rule 3 has R2 before R3
     for recent in ((), (0,), (0, 1)):
-        best = min((R2, R3, R4), key=lambda each: rules.key(each, recent=each.bank in recent))
+        best = min((R2, R3, R4),
+                   key=lambda request: rules.key(request, recent=request.bank in recent))
         assert best == R2
     # R3 takes a rule 3 that reads the other way round: bank 1 waits, though bank 0 was opened later
-    assert min((R2, R3, R4), key=lambda each: rules.key(each, recent=each.bank == 1)) == R3
+    assert min((R2, R3, R4), key=lambda request: rules.key(request, recent=request.bank == 1)) == R3
 
 
 @unit

@@ -224,7 +224,7 @@ def scene(part, rule, first, second):
     """
     before, after = rule.previous, rule.following
     if rule.window == 4:
-        return [(START + each * part.nRRD_L, ACT, each) for each in range(4)], 4, []
+        return [(START + bank * part.nRRD_L, ACT, bank) for bank in range(4)], 4, []
     opened = set()  # before START
     if before in (*CAS, PRE, PREA):
         opened.add(first)
@@ -232,7 +232,7 @@ def scene(part, rule, first, second):
         opened.add(second)
     if after is PREA and before is not REF:
         opened.add((first + 1) % part.banks if before is ACT else first)
-    script = [(100 * (each + 1), ACT, bank) for each, bank in enumerate(sorted(opened))]
+    script = [(100 * (number + 1), ACT, bank) for number, bank in enumerate(sorted(opened))]
     script.append((START, before, first))
     if before is ACT and after is (REF if first != second else ACT):
         return [*script, (START + part.nRCD, RDA, first)], second, []  # it closes the bank in time
@@ -269,8 +269,8 @@ def test_each_rule_at_its_limit_and_one_cycle_early(part):
                     alone.add((rule.previous, rule.following, rule.level))
                 else:
                     scripts.append([*script, more])
-            for each in scripts:
-                early = play(part, [*each, (limit - 1, rule.following, bank)])
+            for history in scripts:
+                early = play(part, [*history, (limit - 1, rule.following, bank)])
                 found = [found for found in early if found.rule == rule.name
                          and found.previous.command is rule.previous]
                 assert [(told.previous.cycle, told.following, told.missing) for told in found] == [
@@ -332,8 +332,8 @@ def test_earliest_is_the_first_legal_cycle(part):
         if done and at > done[-1][0] + 1:
             limits += 1
             twin = DramDevice(part, strict=False)
-            for each in done[-40:]:
-                twin.command(*each)
+            for replayed in done[-40:]:
+                twin.command(*replayed)
             twin.violations.clear()
             twin.command(at - 1, command, bank)
             assert 1 in {found.missing for found in twin.violations}

@@ -39,7 +39,7 @@ def delay(part: Part, address: int, lines: Lines, write: int) -> int:
 def odd_part(rng: random.Random, *, columns: tuple[int, ...] = (8, 16, 32, 64)) -> Part:
     """A part that is not made, but might be: any numbers that are no contradiction."""
     banks = rng.choice((2, 4, 8, 8, 16))
-    groups = rng.choice([each for each in (1, 2, 4) if each <= banks])
+    groups = rng.choice([count for count in (1, 2, 4) if count <= banks])
     much = rng.choice((1, 1, 1, 3))
     short, first = rng.choice((2, 4, 4, 5)), rng.randint(1, 10)
     longer, further = (0, 0) if groups == 1 else (rng.randint(0, 6), rng.randint(0, 8))
@@ -293,12 +293,12 @@ def test_long_work_is_reported():
     part = dataclasses.replace(PARTS[X16], name="narrow", columns=16)
     lines = {"words": 20, "period": 331, "count": 40}
     longest_lines.cache_clear()
-    with progress(lambda *each: heard.append(each)):
+    with progress(lambda *report: heard.append(report)):
         longest_lines(part, **lines, write=False)
     steps = {step for step, _, _ in heard}
     assert steps == {"bursts compared", "lines followed"}
     for step in steps:
-        done = [(done, total) for each, done, total in heard if each == step]
+        done = [(done, total) for name, done, total in heard if name == step]
         assert done == sorted(done)
         assert all(0 <= number < total for number, total in done)
     count = len(heard)

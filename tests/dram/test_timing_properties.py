@@ -133,7 +133,7 @@ def test_each_rule_at_its_limit_and_one_cycle_early(part, make):
         script, early, at = [], [], 10
         for before, after in pairs:
             for first, second in relations(part, level):
-                times = [at + each for each in range(window)]  # the fourth last counts
+                times = [at + offset for offset in range(window)]  # the fourth last counts
                 script += [*((when, Command[before], first) for when in times),
                            (at + delay, Command[after], second)]
                 other = stranger(part, level, first)
@@ -142,7 +142,7 @@ def test_each_rule_at_its_limit_and_one_cycle_early(part, make):
                 at += apart
         for number, (before, after) in enumerate(pairs):
             first, second = relations(part, level)[number % 2]
-            script += [*((at + each, Command[before], first) for each in range(window)),
+            script += [*((at + offset, Command[before], first) for offset in range(window)),
                        (at + delay - 1, Command[after], second)]
             early.append((at + delay - 1, (text,)))
             at += apart

@@ -157,7 +157,7 @@ def test_files_that_are_none(change, says):
 def test_command(call, tmp_path):
     found = json.loads(call("gpu", "mapping", "example", "--json").stdout)
     assert found["best"]["resources"] == ["simd", "array", "array"]
-    assert {each["resource"]: each["kind"] for each in found["layers"][0]["bounds"]} == {
+    assert {bound["resource"]: bound["kind"] for bound in found["layers"][0]["bounds"]} == {
         "array": "RTL", "gpu": "model", "tile": "model", "simd": "model"}
     given = ('kind = "given"\nclock_ps = 1000\nevidence = "a datasheet"\n'
              "cycles = {conv2 = 3}")

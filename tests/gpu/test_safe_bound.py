@@ -261,12 +261,12 @@ def simulated(work, *, blocks, warps, sms, resident, schedulers, dice, policy, s
     busy = {}  # resource: free at
 
     def pick(candidates):
-        return {"first": min, "last": max}.get(policy, lambda each: dice.choice(sorted(each)))(
+        return {"first": min, "last": max}.get(policy, lambda ready: dice.choice(sorted(ready)))(
             candidates)
 
     while waiting or live:
         while waiting and any(free.values()):
-            sm = pick([each for each in free if free[each]])
+            sm = pick([sm for sm in free if free[sm]])
             block = waiting.pop(0)
             free[sm] -= 1
             left[block] = warps

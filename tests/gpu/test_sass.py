@@ -295,7 +295,7 @@ def test_a_listing_without_machine_words_and_header():
     ("Function : f\n/*0000*/ LDG R1, [R2 ;", "line 2, column 22: ';' where"),
     ("Function : f\n", "line 1: function f has no instruction"),
     ("Function :\n/*0000*/ EXIT ;", "line 1: a function must have a name"),
-    ("Function : f\nL:\nL:\n/*0000*/ EXIT ;", "line 3: label L is there twice"),
+    ("Function : f\nL:\nL:\n/*0000*/ EXIT ;", "line 3: label L is defined twice"),
     ("code for sm_35\nFunction : f\n/*0000*/ EXIT ;", "line 1: architecture must be one of"),
     ("Function : f\n/*0000*/ EXIT ;\nFunction : f\n/*0000*/ EXIT ;",
      "line 1: function f is there 2 times"),

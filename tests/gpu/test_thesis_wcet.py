@@ -34,7 +34,7 @@ def test_errors_of_table_6_7():
     assert mean == Fraction("600.5")
     of = {name: float(mean * 400 / sum(getattr(kernel, name) for kernel in THESIS_KERNELS.values()))
           for name in ("published", "measured")}
-    assert [round(each, 2) for each in of.values()] == [10.28, 11.46]
+    assert [round(percent, 2) for percent in of.values()] == [10.28, 11.46]
     ratios = [kernel.measured / kernel.published for kernel in THESIS_KERNELS.values()]
     assert [f"{ratio:.3f}" for ratio in ratios] == ["0.971", "0.877", "0.855", "0.885"]
 

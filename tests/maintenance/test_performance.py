@@ -50,9 +50,9 @@ def test_rates_are_those_of_the_best_run(runs):
     rows = performance.blocks(options)
     assert [row["configuration"] for row in rows] == ["quad", "paper"]
     both = ("cycle", "harness")
-    assert runs == [("sram.banked_memory", configuration, *each)
+    assert runs == [("sram.banked_memory", configuration, *variant)
                     for configuration in ("quad", "paper")
-                    for each in [*((name, "built") for name in both),
+                    for variant in [*((name, "built") for name in both),
                                  *((name,) for _ in range(3) for name in both)]]
     for row in rows:
         # the third run takes once, the second twice what `run` says

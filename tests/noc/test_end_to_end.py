@@ -259,7 +259,7 @@ def test_the_search_finds_the_longest_start(requesters, competitors):
         place, seen = searched(took, seed)
         assert took[place] == max(took) == seen[place]
         assert len(seen) < 200
-        assert all(took[each] == value for each, value in seen.items())
+        assert all(took[start] == value for start, value in seen.items())
 
 
 @unit

@@ -86,7 +86,7 @@ def test_a_stream_of_many_lengths_takes_as_long_as_of_any(lengths):
     def bound(least, most):
         streams = {str(n): Stream(way, most, least) for n, way in enumerate(ways)}
         return Traversal(mesh, streams, delta=2, depth=4).bound("4")
-    assert bound(*lengths) >= max(bound(each, each) for each in range(*lengths))
+    assert bound(*lengths) >= max(bound(length, length) for length in range(*lengths))
 
 
 def test_more_streams_never_make_it_shorter():

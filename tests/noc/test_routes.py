@@ -78,7 +78,7 @@ def test_routes_between_counts_the_shortest():
 
 def test_channels_have_names():
     used = channels(((0, 0), (0, 1)))
-    assert [str(each) for each in used] == [
+    assert [str(channel) for channel in used] == [
         "interface to router (0, 0)", "east link of router (0, 0)",
         "router (0, 1) to its interface"]
     assert used[1] == Channel((0, 0), E)

@@ -36,7 +36,8 @@ def exceeded(networks, *, plans, cycles, kind=Traversal):
     packets there were."""
     found, packets = [], 0
     for seed, network in networks:
-        both = [each for each in (bound_of(network, kind), alike_bound_of(network)) if each]
+        both = [analysis for analysis in (bound_of(network, kind), alike_bound_of(network))
+                if analysis]
         allowed = {name: min(network.bound(name) for network in both) if kind is Traversal
                    else both[0].bound(name) for name in network.streams}
         rng = random.Random(seed)
@@ -74,8 +75,8 @@ LINE = of(Mesh(1, 4), [((0, 0), (0, 2)), ((0, 1), (0, 2)), ((0, 3), (0, 2))], [4
 def test_an_input_that_was_idle_finds_a_full_fifo(network, plan, stream, latency, before):
     """The bound was ``before`` when it counted one packet of each other input, and nothing of what
     these had left in the FIFO after it."""
-    packets = {tile: [Planned(begin, name, network.streams[name].flits) for begin, name in each]
-               for tile, each in plan.items()}
+    packets = {tile: [Planned(begin, name, network.streams[name].flits) for begin, name in starts]
+               for tile, starts in plan.items()}
     worst = max(last - first + 1 for name, first, last in play(network, packets) if name == stream)
     assert before < worst == latency <= bound_of(network).bound(stream)
     alike = alike_bound_of(network)
@@ -90,8 +91,8 @@ def test_the_rest_of_a_long_packet_is_in_the_way():
                                    for name, (here, there) in ends.items()}, 2, 3)
     begins = {2: [(0, "b"), (0, "b"), (2, "e")], 3: [(0, "d"), (27, "c")],
               4: [(21, "a"), (23, "a")]}
-    plan = {(0, tile): [Planned(begin, name, 27) for begin, name in each]
-            for tile, each in begins.items()}
+    plan = {(0, tile): [Planned(begin, name, 27) for begin, name in starts]
+            for tile, starts in begins.items()}
     worst = max(last - first + 1 for name, first, last in play(network, plan) if name == "a")
     assert worst == 87 <= bound_of(network).bound("a")
 

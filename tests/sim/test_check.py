@@ -321,21 +321,21 @@ def sampled(waveform, probe, component):
     with open_trace(waveform) as opened:
         opened.scope = "top.dut"
         run = _Run(opened, Check(probe, formula_bound("1"), known, "top.clk", "top.rst"))
-        for each in run.probes:
+        for sampler in run.probes:
             found.append(rows := [])
 
-            def feed(part, feed=each.feed, rows=rows):
+            def feed(part, feed=sampler.feed, rows=rows):
                 seen = feed(part)
                 rows.append(np.column_stack((seen.first, seen.last, seen.latency,
                                              *seen.parameters.T)))
                 return seen
 
-            each.feed = feed
+            sampler.feed = feed
         for _ in run.requests():
             pass
-        for each in run.probes:
-            assert each.problems == []
-            began.append(each.began)
+        for sampler in run.probes:
+            assert sampler.problems == []
+            began.append(sampler.began)
     return [np.concatenate(rows) for rows in found], began
 
 

@@ -99,14 +99,14 @@ def test_a_bound_of_a_cycle_less_is_refuted(which, tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("which", [
     (name, of, what) for name, of, what in CLAIMS
-    if {each.what: each for each in catalogue.load().find(name).bounds}[
+    if {bound.what: bound for bound in catalogue.load().find(name).bounds}[
         what].bound.kind == "prediction"], ids=" ".join)
 @pytest.mark.parametrize("more", [1, 12345])
 def test_a_prediction_of_more_cycles_is_refuted(which, more, tmp_path):
     """A prediction that is only not exceeded would be proved of any larger formula."""
     name, of, what = which
     block = catalogue.load().find(name)
-    claim = next(each for each in block.properties if each.name == of)
+    claim = next(prop for prop in block.properties if prop.name == of)
     found = prove(with_bound(block, what, lambda cycles: cycles + more), claim,
                   claim.instances[0], folder=tmp_path)
     assert found.status == "failed"

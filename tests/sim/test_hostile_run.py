@@ -239,7 +239,7 @@ def test_unknown_options(call, tmp_path, options, says):
     made(tmp_path / "run", options=options)
     said = call("regress", "--resume", "run")
     assert (said.returncode, said.stdout) == (2, "")
-    assert said.stderr == ("cyclebound: run began with options that there are not: "
+    assert said.stderr == ("cyclebound: run began with options that do not exist: "
                            f"{says}\n")
 
 

@@ -108,7 +108,7 @@ def test_every_block_has_something_quick():
 def test_a_level_names_configurations_that_there_are(block):
     wrong = dataclasses.replace(block, testbenches=(Testbench("cycle", "m", quick=("tini",)),))
     with pytest.raises(UserError, match=r"^noc\.arbiter: testbench cycle names the configuration "
-                                        r"'tini', which there is not$"):
+                                        r"'tini', which does not exist$"):
         catalogue.Catalogue([wrong])
 
 
@@ -201,7 +201,7 @@ def test_a_simulation_that_is_missing_leaves_no_verdict(tmp_path):
 
 @pytest.mark.parametrize(("shards", "message"), [
     ([(1, 3, "c"), (2, 3, "c")], r"^missing: shard 3/3$"),
-    ([(1, 2, "c"), (1, 2, "c")], r"^shard 1/2 is there twice$"),
+    ([(1, 2, "c"), (1, 2, "c")], r"^shard 1/2 is given twice$"),
     ([(1, 2, "c"), (2, 3, "c")], r"^\S+ is shard 2/3, but \S+ is one of 2$"),
     ([(1, 2, "c"), (2, 2, "d")], (r"^\S+ is of another regression than \S+: its code or tools "
                                   r"differs$")),

@@ -61,11 +61,12 @@ def test_the_block_is_mutated_and_nothing_else(weak, tmp_path):
     block = weak.find("test.tally")
     netlist = netlist_of(block, tmp_path)
     found = netlist.mutations(400, 1)
-    assert [each.number for each in found] == list(range(1, len(found) + 1))
-    assert len({(each.cell, each.options) for each in found}) == len(found) > 60
-    assert {each.module for each in found} == {"top.dut"}
-    assert {each.source for each in found} >= {LINE[word] for word in ("dead", "counted", "unseen")}
-    assert not any(re.search(r"port (CLK|Q)\b|clk", each.says) for each in found)
+    assert [mutation.number for mutation in found] == list(range(1, len(found) + 1))
+    assert len({(mutation.cell, mutation.options) for mutation in found}) == len(found) > 60
+    assert {mutation.module for mutation in found} == {"top.dut"}
+    assert {mutation.source for mutation in found} >= {
+        LINE[word] for word in ("dead", "counted", "unseen")}
+    assert not any(re.search(r"port (CLK|Q)\b|clk", mutation.says) for mutation in found)
     assert netlist.mutations(10, 1) == netlist.mutations(10, 1) != netlist.mutations(10, 2)
     assert len(netlist.mutations(10, 2)) == 10
 
@@ -75,11 +76,11 @@ def test_mutations_are_spread_over_lines_cells_and_bits(weak, tmp_path):
     netlist = netlist_of(weak.find("test.tally"), tmp_path)
     every = netlist.mutations(100_000, 3)
     assert netlist.mutations(20, 3) == every[:20]  # a greater count goes on with the same ones
-    cells = {(each.module, each.cell) for each in every}
+    cells = {(mutation.module, mutation.cell) for mutation in every}
     first = every[:2 * len(cells)]
-    assert {(each.module, each.cell) for each in first} == cells
-    assert {each.source for each in first} == {each.source for each in every}
-    assert len({each.options.split()[1] for each in first}) > 2  # modes
+    assert {(mutation.module, mutation.cell) for mutation in first} == cells
+    assert {mutation.source for mutation in first} == {mutation.source for mutation in every}
+    assert len({mutation.options.split()[1] for mutation in first}) > 2  # modes
 
 
 @pytest.mark.unit
@@ -99,9 +100,9 @@ def test_equivalent_only_if_proved(weak, tmp_path):
     block = weak.find("test.offer")
     netlist = netlist_of(block, tmp_path)
     miter = Miter(lambda: block.make({"width": 3}), None, netlist, tmp_path)
-    of = {each.options.partition(" -ctrlbit")[0]: miter.compare(each)
-          for each in netlist.mutations(400, 1)
-          if re.search(r"and \S+, port (B\[0\]|Y\[0\]).* is (stuck|inverted$)", each.says)}
+    of = {mutation.options.partition(" -ctrlbit")[0]: miter.compare(mutation)
+          for mutation in netlist.mutations(400, 1)
+          if re.search(r"and \S+, port (B\[0\]|Y\[0\]).* is (stuck|inverted$)", mutation.says)}
     assert of == {
         "-mode const1 -port B -portbit 0": Comparison(True),  # the gate only hides
         "-mode const0 -port B -portbit 0": Comparison(False, 0),
@@ -125,11 +126,11 @@ def test_what_only_differs_for_inputs_that_are_ruled_out_is_equivalent(weak, tmp
     """Also in the very cycle of these: assumptions are decided at its end."""
     block = weak.find("test.offer")
     netlist = netlist_of(block, tmp_path)
-    each = next(each for each in netlist.mutations(400, 1) if re.search(
-        r"and \S+, port A\[0\].* is stuck at 0$", each.says))
+    mutation = next(mutation for mutation in netlist.mutations(400, 1) if re.search(
+        r"and \S+, port A\[0\].* is stuck at 0$", mutation.says))
     for checker, found in ((None, Comparison(False, 0)), (Even, Comparison(True))):
         miter = Miter(lambda: block.make({"width": 3}), checker, netlist, tmp_path)
-        assert miter.compare(each) == found
+        assert miter.compare(mutation) == found
 
 
 @pytest.mark.proof
@@ -138,8 +139,9 @@ def test_what_a_memory_shows_at_first_is_the_same_for_a_mutant(weak, tmp_path):
     block = weak.find("test.kept")
     netlist = netlist_of(block, tmp_path)
     miter = Miter(lambda: block.make({"width": 3}), None, netlist, tmp_path)
-    of = {each.options: miter.compare(each).equivalent for each in netlist.mutations(400, 1)
-          if each.source == LINE["shadow"] and re.search(r": and \S+, port Y.* stuck", each.says)}
+    of = {mutation.options: miter.compare(mutation).equivalent
+          for mutation in netlist.mutations(400, 1) if mutation.source == LINE["shadow"]
+          and re.search(r": and \S+, port Y.* stuck", mutation.says)}
     assert of == {"-mode const0 -port Y -portbit 0": True,  # which it always is
                   "-mode const1 -port Y -portbit 0": False}
 
@@ -151,7 +153,8 @@ def test_a_block_that_differs_from_itself_is_an_error(weak, tmp_path, monkeypatc
     block = weak.find("test.kept")
     netlist = netlist_of(block, tmp_path)
     miter = Miter(lambda: block.make({"width": 3}), None, netlist, tmp_path)
-    reads = next(each for each in netlist.mutations(400, 1) if each.source == LINE["shadow"])
+    reads = next(mutation for mutation in netlist.mutations(400, 1)
+                 if mutation.source == LINE["shadow"])
     with pytest.raises(UserError, match=r"^the block differs from itself in cycle 0: "):
         miter.compare(reads)
 
@@ -300,7 +303,7 @@ def test_inputs_of_a_circuit_become_constants(values):
                 for literal in (2 * place + 2, 2 * place + 3)}
     found = [(made, made - rest[2 * place], made - rest[2 * place] - rest[2 * place + 1])
              for place, (made, *_) in enumerate(gates)]
-    assert found == [(made, *sorted((constant.get(each, each) for each in reads), reverse=True))
+    assert found == [(made, *sorted((constant.get(net, net) for net in reads), reverse=True))
                      for made, *reads in gates]
     assert len(rest) == 2 * len(gates)
 
@@ -319,7 +322,8 @@ def test_a_busy_machine_kills_no_mutant(tmp_path):
             "        time.sleep(0.1 * waits)\n")
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     found = [json.loads(line) for line in (tmp_path / "said").read_text().splitlines()]
-    assert {each["folder"]: each["status"] for each in found} == {"waits": 0, "computes": None}
+    assert {report["folder"]: report["status"] for report in found} == {
+        "waits": 0, "computes": None}
 
 
 @pytest.mark.unit

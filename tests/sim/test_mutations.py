@@ -61,7 +61,8 @@ def covering(checker):
 
 def regression(name, mutant, folder, *, watched, limit=LIMIT):
     """The per-cycle testbench on the block's first configuration: why it fails, or nothing."""
-    mutants = tuple(each for each in (*MUTANTS, *DRAM, *EQUIVALENT, *RESET) if each.block == name)
+    mutants = tuple(listed for listed in (*MUTANTS, *DRAM, *EQUIVALENT, *RESET)
+                    if listed.block == name)
     block, outcome = run_mutant(name, mutants, mutant, folder, watched=watched, max_cycles=limit)
     configuration, _ = block.configuration(None)
     assert "Traceback" not in outcome.reason

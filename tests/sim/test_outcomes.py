@@ -41,8 +41,8 @@ def tree(tmp_path, monkeypatch):
         (folder / "__init__.py").touch()
 
     def forget():
-        for each in (sources._file_of, sources._tables, sources._content, sources._imports):
-            each.cache_clear()
+        for cached in (sources._file_of, sources._tables, sources._content, sources._imports):
+            cached.cache_clear()
 
     def written(name, text):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -52,7 +52,7 @@ def reports(tmp_path_factory):
 
 @pytest.mark.parametrize(("run", "width", "scheme"), [
     ("full", 390, "dark"),
-    *(pytest.param(*each, marks=pytest.mark.thorough) for each in (
+    *(pytest.param(*case, marks=pytest.mark.thorough) for case in (
         ("full", 1280, "light"), ("full", 1280, "dark"), ("full", 400, "light"),
         ("aborted", 1280, "light"), ("aborted", 1280, "dark"), ("aborted", 400, "light"),
         ("aborted", 400, "dark")))])

@@ -210,8 +210,8 @@ def _child(data, suffix, seeds, folder, state):
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + _MEMORY,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for each in (signal.SIGALRM, signal.SIGPROF):
-        signal.signal(each, signal.SIG_DFL)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_DFL)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)

@@ -148,8 +148,8 @@ def test_a_changed_file_is_another_job(own_part):
     first = Changes.of({"part": own_part})
     Path(own_part).write_text(FILE_TEXT.replace("rows = 65536", "rows = 32768"))
     second = Changes.of({"part": own_part})
-    jobs = [Job("dram.command_generator", "x16+part=my", "cycle", 1, "f", changes=each)
-            for each in (first, second)]
+    jobs = [Job("dram.command_generator", "x16+part=my", "cycle", 1, "f", changes=changes)
+            for changes in (first, second)]
     assert jobs[0].name == jobs[1].name
     assert len({identity_of(job) for job in jobs}) == len({_content(job) for job in jobs}) == 2
 

@@ -58,7 +58,8 @@ def test_signature_refuses(values, kind, message):
 @unit
 def test_map_by_hand():
     registers = RegisterMap(STREAMS)
-    assert [registers.of(each.name) for each in STREAMS] == [range(1, 4), range(4, 5), range(5, 7)]
+    assert [registers.of(stream.name) for stream in STREAMS] == [
+        range(1, 4), range(4, 5), range(5, 7)]
     assert (registers.status, registers.many) == (range(1), 7)
     assert RegisterMap([RegisterStream(str(n), 1, True) for n in range(33)]).of("0") == range(2, 3)
     with pytest.raises(KeyError):

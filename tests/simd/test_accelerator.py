@@ -71,7 +71,7 @@ def no_overlap(ran, policy):
         policy, [("compute",), ("dram",)])
     for resources in kinds:
         phases = sorted((phase for phase in ran.phases if phase.resource in resources),
-                        key=lambda each: each.start)
+                        key=lambda phase: phase.start)
         assert all(a.end <= b.start for a, b in itertools.pairwise(phases))
     for slot in (0, 1):
         phases = [phase for phase in ran.phases if phase.slot == slot]

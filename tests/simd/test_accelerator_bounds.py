@@ -51,7 +51,7 @@ def phases(program, grid, resource, due=NEVER, policy=Policy.UNCONSTRAINED):
     timed = CycleModel(program, built, memory_of(program), policy=policy, part=PART,
                        timeline=DramTimeline(PART, due=due)).run()
     shown, found = {}, []
-    for phase in sorted(timed.phases, key=lambda each: each.end):
+    for phase in sorted(timed.phases, key=lambda phase: phase.end):
         if phase.resource == "compute":
             shown[phase.slot] = phase.end
         elif phase.resource == resource:

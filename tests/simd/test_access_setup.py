@@ -97,7 +97,7 @@ SAYS = {
 @pytest.mark.parametrize("says", SAYS, ids=lambda says: says or "none")
 def test_the_checker_fires(says):
     name, old, new, access = SAYS[says]
-    mutant = next((each for each in MUTANTS if each.name == name), None)
+    mutant = next((mutant for mutant in MUTANTS if mutant.name == name), None)
     if old:
         mutant = Mutant(SETUP, says, old, new)
     dut = component_of(catalogue.load().find(SETUP), mutant)(
@@ -127,7 +127,7 @@ def test_the_checker_fires(says):
 @pytest.mark.proof
 def test_a_tile_that_is_not_cut_is_disproved(tmp_path):
     block = catalogue.load().find(SETUP)
-    mutant = next(each for each in MUTANTS if each.name == "no clipping on the right")
+    mutant = next(mutant for mutant in MUTANTS if mutant.name == "no clipping on the right")
     claim = dataclasses.replace(block.properties[0], depth=6, induction=None,
                                 top=component_of(block, mutant))
     found = prove(block, claim, {"machine": "small lanes=4 items=4 special_units=1"},

@@ -40,7 +40,7 @@ def test_mad_rounds_twice(pairs):
     a, b = pairs
     c = np.roll(a, 7)
     wanted = [floating.add(floating.multiply(x, y), z)
-              for x, y, z in zip(*(each.tolist() for each in (a, b, c)), strict=True)]
+              for x, y, z in zip(*(operand.tolist() for operand in (a, b, c)), strict=True)]
     assert arithmetic.mad(a, b, c).tolist() == wanted
     x = np.array([0x3F800001], np.uint32)  # (1 + e)**2 - (1 + 2 e): a fused one would leave e**2
     assert arithmetic.mad(x, x, np.array([0xBF800002], np.uint32)).tolist() == [0]

@@ -227,7 +227,7 @@ def test_a_kernel_on_the_rtl(call, tmp_path):
     (tmp_path / "k.sas").write_text(".data\n0 0 40 1\n.text\nmov v0, vc.tid_x\n"
                                     "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n")
     words = "simd", "run", "k.sas", "--grid", "64", "--machine", "small", "--model"
-    model, rtl = (call(*words, each) for each in ("cycle", "rtl"))
+    model, rtl = (call(*words, kind) for kind in ("cycle", "rtl"))
     assert (model.returncode, rtl.returncode) == (2, 2)
     place = "k: line 6, instruction 2 (ldgidxit), work-group 0 at (0, 0): "
     assert place in model.stderr

@@ -19,7 +19,7 @@ def test_writes_map_all_buffers_and_start_what_was_asked_for():
     host = HostModel(MACHINES["small"])
     sent = [host.write(register, value, idle=True) for register, value in start_writes(
         PROGRAM, Grid(20, 30, MACHINES["small"], 8), Policy.ACCESS, 0x4000)]
-    assert [each for each in sent if each] == [
+    assert [message for message in sent if message] == [
         ("mapping", {"number": 0, "address": 0, "x": 64, "y": 1}),
         ("mapping", {"number": 3, "address": 0x400, "x": 20, "y": 30}),
         ("chip", {"number": 2, "address": 0x40, "x": 8, "y": 9}),

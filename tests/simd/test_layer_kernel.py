@@ -40,7 +40,7 @@ LAYERS = [
 ]
 
 
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda each: each.name)
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_results_and_time(layer):
     shape = layer.convolution
     rng = np.random.default_rng(3)

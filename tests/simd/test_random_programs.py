@@ -64,27 +64,27 @@ def test_phases_follow_from_what_ports_show():
         drawn = random_program(seed, SMALL)
         _, timed = run(drawn)
         ran, launched = Ran(events=events_of(timed)), set()
-        for phase in sorted(timed.phases, key=lambda each: each.start):
+        for phase in sorted(timed.phases, key=lambda phase: phase.start):
             if phase.work_group not in launched:
                 launched.add(phase.work_group)
                 ran.launches.append((phase.start - 1, phase.slot, phase.work_group))
             if phase.resource == "compute" and phase.end > phase.start + 1:
                 ran.firsts.append((phase.start + depth, phase.slot))
         assert phases_of(ran, depth=depth, policy=drawn.policy) == sorted(
-            timed.phases, key=lambda each: (each.start, each.resource)), f"program {seed}"
+            timed.phases, key=lambda phase: (phase.start, phase.resource)), f"program {seed}"
 
 
 @unit
 def test_they_are_of_all_kinds():
     drawn = [random_program(seed, SMALL) for seed in range(100)]
-    text = "".join(each.text for each in drawn)
+    text = "".join(program.text for program in drawn)
     for word in ("bra", "call", "ret", "brk", "cmask", "exit p", "sicj", "sidiv", "rsqrt", "ldglin",
                  "ldglin.vec4", "stglin.vec2", "ldgidxit", "stgidxit", "ldg2sptile", "stg2sptile",
                  "ldsplin", "stsplin", "sldg", "sldsp", "#bound", "ldglin vc.mem_data"):
         assert word in text, word
     assert "bidx" not in text
-    assert {each.policy for each in drawn} == set(Policy)
-    assert {each.grid.width for each in drawn} == set(SMALL.widths)
+    assert {program.policy for program in drawn} == set(Policy)
+    assert {program.grid.width for program in drawn} == set(SMALL.widths)
     assert random_program(7, SMALL) == drawn[7]
 
 

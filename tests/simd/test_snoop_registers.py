@@ -210,7 +210,7 @@ def test_the_pipeline_writes_and_reads_them_as_registers():
             if number >= 4 * MACHINE.warps - 1:
                 ctx.set(dut.transfers, 0)
                 ctx.set(dut.special_read, warp)
-                shown = [ctx.get(dut.special[each]) for each in range(2)]
-                assert shown == [held[slot][each][warp] for each in range(2)]
+                shown = [ctx.get(dut.special[number]) for number in range(2)]
+                assert shown == [held[slot][number][warp] for number in range(2)]
 
     run_bench(dut, bench)

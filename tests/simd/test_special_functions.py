@@ -54,15 +54,15 @@ def greatest_error(function, blocks):
     return greatest, count
 
 
-def every_exponent(function, each, seed=18):
-    """``each`` random numbers of every exponent, and of either sign where that has a result."""
+def every_exponent(function, count, seed=18):
+    """``count`` random numbers of every exponent, and of either sign where that has a result."""
     rng = np.random.default_rng(seed)
     for field in range(255):
-        bits = (rng.integers(0, 1 << 23, each, dtype=np.uint32) | np.uint32(field << 23))
+        bits = (rng.integers(0, 1 << 23, count, dtype=np.uint32) | np.uint32(field << 23))
         if field == 0:
             bits |= np.uint32(1)
         if function is not rsqrt:
-            bits |= rng.integers(0, 2, each, dtype=np.uint32) << np.uint32(31)
+            bits |= rng.integers(0, 2, count, dtype=np.uint32) << np.uint32(31)
         yield bits
 
 
@@ -178,7 +178,7 @@ def test_any_shape_and_no_other_type():
         assert function(np.uint32(ONE)) == function(patterns(ONE))[0]
         with pytest.raises(TypeError, match=r"^bits must be an array of uint32, not of float32$"):
             function(np.ones(3, np.float32))
-    assert [functions.evaluate(each, patterns(ONE))[0] for each in SpecialFunction] == [
+    assert [functions.evaluate(member, patterns(ONE))[0] for member in SpecialFunction] == [
         function(patterns(ONE))[0] for function in EXACT]
 
 

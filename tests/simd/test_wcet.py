@@ -202,9 +202,9 @@ def test_what_backs_the_constants():
     for constant in BACKED:
         block = blocks[constant.block]
         assert constant.bounds or constant.testbench
-        assert set(constant.bounds) <= {each.what for each in block.bounds}
+        assert set(constant.bounds) <= {bound.what for bound in block.bounds}
         if constant.testbench:
-            assert constant.testbench in {each.name for each in block.testbenches}
+            assert constant.testbench in {bench.name for bench in block.testbenches}
 
 
 @pytest.mark.parametrize("part", ["ddr4-3200aa-x8", "ddr4-1866m-x16", "ddr3-1600k-x8"])
@@ -515,7 +515,7 @@ def test_witnesses_stay_within_their_bounds():
     assert not violated()
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 def test_a_mutated_analysis_is_caught(mutation, monkeypatch):
     longest_runs()  # on the true model
     mutation(monkeypatch)
@@ -560,8 +560,8 @@ def test_time_does_not_grow_with_rounds():
 
     (few, short), (some, middle), (many, long) = graph(10), graph(1000), graph(60_000)
     assert few == some == many
-    each = (middle - short) / 990
-    assert long == pytest.approx(short + each * 59_990, rel=1e-6)
+    per_round = (middle - short) / 990
+    assert long == pytest.approx(short + per_round * 59_990, rel=1e-6)
 
 
 # -- odd kernels -----------------------------------------------------------------------------------

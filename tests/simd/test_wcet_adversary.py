@@ -34,7 +34,8 @@ pytestmark = pytest.mark.unit
 
 def found_in(analysis, bench, seeds):
     """The first violation among the kernels of some seeds."""
-    return next((each for each in adversary.attacks(analysis, seeds, bench) if each.violated), None)
+    return next((attack for attack in adversary.attacks(analysis, seeds, bench)
+                 if attack.violated), None)
 
 
 def no_refreshes(program, grid, part, policy):
@@ -104,12 +105,12 @@ def test_it_finds_a_row_of_words_that_is_read_as_one(monkeypatch):
 def test_grids_and_buses_are_of_all_kinds():
     bench = dataclasses.replace(SHAPED, mix=Mix(branches=True, shapes=True))
     found = [adversary.attack(nothing_is_known, seed, bench) for seed in range(60)]
-    grids = {each.grid for each in found}
+    grids = {attack.grid for attack in found}
     assert {width for _, _, width in grids} == set(SMALL.widths)
     assert any(x % width for x, _, width in grids)
     assert any(y % (SMALL.items // width) for _, y, width in grids)
-    assert {each.bus for each in found} == set(adversary.BUSES)
-    text = "".join(each.text for each in found)
+    assert {attack.bus for attack in found} == set(adversary.BUSES)
+    text = "".join(attack.text for attack in found)
     for word in ("ldg2sptile", "stg2sptile", "ldsplin", "sldsp", "ldgcidx", "sldg s0, 7", " 1 1\n"):
         assert word in text
 
@@ -122,8 +123,8 @@ def nothing_is_known(program, grid, part, policy):
 def test_attacks_are_kept(tmp_path):
     path, setting = tmp_path / "kernels.jsonl", {"part": "x16"}
     made = [adversary.attack(own_cycles, seed, BENCH) for seed in (3, 4)]
-    for each in made:
-        KeptAttacks(path, setting).add(each)
+    for attack in made:
+        KeptAttacks(path, setting).add(attack)
     with path.open("a") as file:
         file.write('{"cut o')
     again = KeptAttacks(path, setting)
@@ -166,7 +167,7 @@ def test_holding_the_compute_unit(name):
     assert all((words == plain[number]).all() for number, words in found.memory.items())
 
 
-@pytest.mark.parametrize("witness", WITNESSES[:2], ids=lambda each: each.name)
+@pytest.mark.parametrize("witness", WITNESSES[:2], ids=lambda witness: witness.name)
 def test_holding_makes_the_published_formula_safe(witness):
     part = DDR4_3200AA_X16
     timed = CycleModel(witness.program, witness.grid, memory_of(witness.program),

@@ -73,13 +73,13 @@ def test_dimensions_are_known(first):
 def test_a_function_called_from_two_places_has_its_loop_twice():
     text = ("call f\ncall f\nexit\nf:\nsmov s0, 3\nagain:\nsisub s0, s0, 1\n"
             "sicj.g again, s0\ncpop\n")
-    assert [each[1:] for each in bounds(text)] == [(2, True, True)] * 2
+    assert [bound[1:] for bound in bounds(text)] == [(2, True, True)] * 2
 
 
 def test_a_loop_that_lanes_may_leave_is_not_exact():
     text = ("mov v0, vc.lid_x\ncpush.brk done\nsmov s0, 9\nagain:\nitest.ez p0, v0\nbrk p0\n"
             "sisub s0, s0, 1\nsicj.g again, s0\ncpop\ndone:\nexit\n")
-    assert [each[1:] for each in bounds(text)] == [(8, False, True)]
+    assert [bound[1:] for bound in bounds(text)] == [(8, False, True)]
 
 
 def test_a_loop_that_ends_at_its_top():
@@ -91,7 +91,7 @@ def test_a_loop_that_ends_at_its_top():
 def test_two_branches_to_one_label_are_two_loops():
     text = ("sldg s0, 0, 2\nagain:\nsisub s0, s0, 1\n#bound branchcycle 3 1\nsicj.g again, s0\n"
             "sisub s1, s1, 1\n#bound branchcycle 6 1\nsicj.g again, s1\nexit\n")
-    assert [each[:2] for each in bounds(text)] == [(3, 3), (3, 6)]
+    assert [bound[:2] for bound in bounds(text)] == [(3, 3), (3, 6)]
 
 
 def test_a_register_that_a_load_changes_on_the_way_is_not_known():

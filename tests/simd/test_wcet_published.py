@@ -70,7 +70,7 @@ def test_schedule_by_hand(costs, work_groups, cycles):
 def test_addresses_at_once_are_one_by_one(part, tile):
     """Also from a base in the last bank, where a tile runs into the next row."""
     for base in (5, part.bursts_per_sweep * 16 - 30):
-        found = max(schedule(part, [each.address for each in bursts_of(TileRequest(
+        found = max(schedule(part, [burst.address for burst in bursts_of(TileRequest(
             base + number, tile.words, tile.period, tile.count))]).issue_delay
             for number in range(64))
         assert longest_of_addresses(part, base, tile, False, 64) == found
@@ -167,7 +167,7 @@ def test_grid_of_one_work_group_and_of_many():
     assert dataclasses.replace(one).outside == ()
 
 
-@pytest.mark.parametrize("witness", WITNESSES, ids=lambda each: each.name)
+@pytest.mark.parametrize("witness", WITNESSES, ids=lambda witness: witness.name)
 def test_errata_have_witnesses(witness):
     """Each exceeds the analysis, and its scope check refuses those that the paper excludes."""
     found = find(witness)
@@ -183,17 +183,17 @@ def test_indexed_words_in_sixteen_rows_exceed_eq_16():
 
 
 def test_owed_refreshes_are_covered_by_the_corrected_inflation():
-    witness = next(each for each in WITNESSES if each.name == "refreshes-owed")
+    witness = next(witness for witness in WITNESSES if witness.name == "refreshes-owed")
     found = witness.published()
-    plain = schedule_cycles([each.cycles for each in found.phases["access"]], 2) + found.load
+    plain = schedule_cycles([phase.cycles for phase in found.phases["access"]], 2) + found.load
     measured = witness.run().cycles
     assert measured <= inflated_with_owed(DDR4_3200AA_X16, plain, 1000, 7) < measured + 100
     assert inflated_with_owed(DDR4_3200AA_X16, plain, 1000, 0) == found.access
 
 
-@pytest.mark.parametrize("point", [each for each in SAFE if each.name in ("rows", "indexed-x16",
-                                                                       "tickets")],
-                         ids=lambda each: each.name)
+@pytest.mark.parametrize("point", [point for point in SAFE
+                                   if point.name in ("rows", "indexed-x16", "tickets")],
+                         ids=lambda point: point.name)
 def test_points_that_hold(point):
     cases, left = point.check()
     assert cases > 10
@@ -201,7 +201,7 @@ def test_points_that_hold(point):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("point", SAFE, ids=lambda each: each.name)
+@pytest.mark.parametrize("point", SAFE, ids=lambda point: point.name)
 def test_all_points_that_hold(point):
     cases, left = point.check()
     assert cases > 10

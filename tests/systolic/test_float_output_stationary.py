@@ -27,7 +27,7 @@ def test_parameters(name, thing):
 def test_sums_are_numpys():
     rng = np.random.default_rng(3)
     left, top = (to_bfloat16(rng.standard_normal((20, 3)).astype(np.float32)) for _ in range(2))
-    wide = [(each.astype(np.uint32) << 16).view(np.float32) for each in (left, top)]
+    wide = [(operand.astype(np.uint32) << 16).view(np.float32) for operand in (left, top)]
     total = np.zeros((3, 3), dtype=np.float32)
     for column, row in zip(*wide, strict=True):
         total = (total + np.multiply.outer(column, row)).astype(np.float32)

@@ -30,7 +30,7 @@ def test_sums_are_numpys():
         row = golden.to_bfloat16(rng.standard_normal(5).astype(np.float32))
         weights = golden.to_bfloat16((rng.standard_normal((5, 4)) * scale).astype(np.float32))
         total = np.zeros(4, dtype=np.float32)
-        wide = [(each.astype(np.uint32) << 16).view(np.float32) for each in (row, weights)]
+        wide = [(operand.astype(np.uint32) << 16).view(np.float32) for operand in (row, weights)]
         for value, line in zip(*wide, strict=True):
             total = (total + (value * line).astype(np.float32)).astype(np.float32)
         found = golden.row_of_sums(row.tolist(), weights.tolist())

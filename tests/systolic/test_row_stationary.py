@@ -45,7 +45,7 @@ def test_the_model_takes_what_the_bounds_say(rows, columns, taps):
         model = RowStationaryModel(rows, columns, taps)
         filters = rng.integers(-128, 128, (passes, rows, taps))
         images = rng.integers(-128, 128, (passes, rows + columns - 1, width))
-        weights = [column for each in filters for column in each.T.tolist()]
+        weights = [column for kernel in filters for column in kernel.T.tolist()]
         left = [(column, x == width - 1) for image in images
                 for x, column in enumerate(image.T.tolist())]
         results, active, cycle = [], [], 0

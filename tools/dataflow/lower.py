@@ -1,4 +1,4 @@
-"""From a graph to one that units can do: literals, and what is there twice."""
+"""Lowering of a graph to operations that units have: literals, and common subexpressions."""
 
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Graph, Memory, Special, Task, Token
 from cyclebound.golden.dataflow.operations import Operation
@@ -7,7 +7,7 @@ __all__ = ["lower"]
 
 
 def lower(graph: Graph, *, sources: int) -> Graph:
-    """This graph with operands that units can take, and no operation there twice.
+    """This graph with operands that units can take, and each operation once only.
 
     A compute or special unit has one literal, others have none: what cannot be a literal becomes a
     constant of its own, from a source, while there are enough of them (``sources``, the thread's

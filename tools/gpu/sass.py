@@ -94,7 +94,7 @@ _SAYS = {"ADDRESS": "an address such as /*0010*/", "SEMICOLON": "';'", "NAME": "
 
 
 class SassError(ValueError):
-    """What is wrong with a listing, with line and column."""
+    """An error in a listing, with line and column."""
 
 
 class _Builder(Transformer):
@@ -283,7 +283,7 @@ def _kernel(parts: list, architecture: str, header: bool, ends: Mapping[str, str
         elif part.type == "LABEL":
             label = str(part)[:-1]
             if label in labels:
-                raise SassError(f"line {part.line}: label {label} is there twice")
+                raise SassError(f"line {part.line}: label {label} is defined twice")
             labels[label] = len(instructions) * BYTES
     if not instructions:
         raise SassError(f"line {first.line}: function {name} has no instruction")

@@ -48,7 +48,7 @@ DEVICE_BYTES = 1 << 32  # of the largest DRAM: addresses have 30 bits for a word
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """What is wrong in a line; columns count from 1."""
+    """An error in a line; columns count from 1."""
 
     file: str
     line: int

@@ -44,7 +44,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Published:
-    """What the analysis finds, in compute cycles.
+    """Result of the analysis, in compute cycles.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ _CLEARS = {"cmask": "run", "brk": "break", "ret": "ret", "exit": "exit", "bra": 
 
 
 class Kept(NamedTuple):
-    """What is known of an entry of the control stack.
+    """Known facts about an entry of the control stack.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ def _popped(facts: Facts, kind: str) -> Facts:
 
 
 def without_dead_pops(graph: RouteGraph) -> RouteGraph:
-    """The same graph without the edges that no lanes can take."""
+    """``graph`` without the edges that no lanes can take."""
     facts: dict[Node, Facts] = {graph.start: ()}
     kept: dict[Node, list[Edge]] = {}
     waiting = [graph.start]

@@ -69,7 +69,7 @@ class Clocks:
                                   for cycle in self._cycles)
 
     def access_time(self, cost: AccessCost) -> int:
-        """The same of an access that nothing holds up, from its commit to its end."""
+        """Cycles of an access that nothing delays, from its commit to its end."""
         dram = cost.resource == "dram"
         return self.compute_time(cost.lead + cost.delay
                                  + (self.setup + dram * self.resume) // self.dram)

@@ -111,7 +111,7 @@ class ScalarValues:
         return self._before[node]
 
     def step(self, node: Node, known: Registers) -> dict[Register, Value]:
-        """What is known after an instruction."""
+        """Known values after an instruction."""
         after = dict(known)
         self.carry_out(node, after)
         return after
