@@ -213,10 +213,7 @@ class _Run:
         for chunk in self._trace.chunks(self.clock, self.names):
             for part, resets in between_resets(chunk, self._reset):
                 for probe in self.probes:
-                    if resets:
-                        probe.reset()
-                    else:
-                        yield probe.feed(part)
+                    yield probe.reset() if resets else probe.feed(part)
             self.cycles += len(chunk)
             time = int(chunk.times[-1]) if len(chunk) else time
         if self.cycles:
