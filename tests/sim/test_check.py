@@ -106,6 +106,7 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "9", "--reset", "rts"], 2, "did you mean top.rst?\n    rts\n    ^"),
     (["--bound", "9", "--reset", "level"], 2, "no signal 'level'"),
     (["--bound", "9", "--id", "size", "--ends", "2"], 2, "a probe with an id has one start"),
+    (["--bound", "9", "--midway", "--in-flight", "2"], 2, "needs an --id: in order, nothing"),
     (["--bound", "9", "--picture", "x.png"], 2, "ends in .svg"),
     (["--bound", "9", "--each", "r=none"], 2, "no signal 'none'"),
 ])
