@@ -106,15 +106,27 @@ def _numbers(block: Block) -> Iterator[str]:
             if not values or (isinstance(values, range) and values.step != 1):
                 yield (f"the domain of {parameter} in configuration {name} must be some values, "
                        f"or some consecutive numbers, not {shown(values)}")
+            elif isinstance(values, list | tuple) and len({*map(str, values)}) < len(values):
+                yield (f"the domain of {parameter} in configuration {name} must have each value "
+                       f"once, not {shown(values)}")
     for claim in block.properties:
         for parameter in claim.independent:
-            if len({str(instance.get(parameter)) for instance in claim.instances}) < 2:
+            if len({str(instance.get(parameter, _default(block, parameter)))
+                    for instance in claim.instances}) < 2:
                 yield (f"property {claim.name} says that {parameter} makes no difference, and is "
                        "proved for one value of it only")
     for binding in block.bounds:
         if binding.bound.kind == "rate":
             yield (f"{binding.bound.name} is a rate, and {binding.what} a request: "
                    "no latency is a rate")
+
+
+def _default(block: Block, parameter: str) -> object:
+    """What an instance has that does not name the parameter: no other value than that."""
+    try:
+        return block.default_of(parameter)
+    except Exception:  # of a component whose parameters are not known yet
+        return None
 
 
 def _references(block: Block) -> Iterator[str]:

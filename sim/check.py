@@ -147,6 +147,10 @@ def _tally(wanted: Check) -> Tally:
 
 def check(trace: Trace, wanted: Check) -> Checked:
     """All requests of the trace against the bound. Raises `UserError`."""
+    if wanted.midway and wanted.probe.in_flight != 1 and not wanted.probe.id:
+        # the end of one that began before is taken for that of the next, and so on for ever
+        raise UserError("--midway with several requests under way needs an --id: in order, nothing "
+                        "in a trace that begins in the middle says of which request an end is")
     tally, run = _tally(wanted), _Run(trace, wanted)
     for seen in run.requests():
         tally.add(seen)
@@ -213,10 +217,7 @@ class _Run:
         for chunk in self._trace.chunks(self.clock, self.names):
             for part, resets in between_resets(chunk, self._reset):
                 for probe in self.probes:
-                    if resets:
-                        probe.reset()
-                    else:
-                        yield probe.feed(part)
+                    yield probe.reset() if resets else probe.feed(part)
             self.cycles += len(chunk)
             time = int(chunk.times[-1]) if len(chunk) else time
         if self.cycles:

@@ -17,24 +17,36 @@ import cyclebound.tb
 import cyclebound.tools
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.verilog_module import VerilogModule
 
 __all__ = ["begun", "closure", "commit", "files_of", "roots", "settled", "sources"]
 
 _PACKAGES = ("golden", "hdl", "sim", "tb", "tools")
+# beside a page: what hardware is read from, whoever reads it (a component may add it as a file)
+_HARDWARE = (".v", ".sv", ".vh", ".svh", ".vhd", ".vhdl", ".il", ".hex", ".mem")
 _begun = [time.time_ns()]
 
 
 @functools.cache
 def sources(pages: tuple[str, ...]) -> str:
-    """A hash of all code that a result may depend on: this project's and the pages' folders'."""
+    """A hash of all code that a result may depend on: this project's and the pages' folders'.
+
+    Of the pages that is Python, and what their hardware is read from: files in these folders, and
+    the sources that their blocks name, wherever they are.
+    """
     digest = hashlib.sha256()
     folders = [Path(package.__file__).parent for package in
                (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb, cyclebound.tools)]
     catalogue.load(pages)
+    own = len(folders)
     for page in pages:
         folders.append(Path(sys.modules[page].__file__).parent)
-    for folder in folders:
-        for path in _modules(folder):
+        for block in getattr(sys.modules[page], "BLOCKS", ()):
+            if isinstance(block.component, VerilogModule):
+                for name, text in block.component.files().items():
+                    digest.update(f"{block.name}\0{name}\0{text}\0".encode(errors="replace"))
+    for number, folder in enumerate(folders):
+        for path in _modules(folder, (".py",) if number < own else (".py", *_HARDWARE)):
             try:
                 content = path.read_bytes()
             except OSError as error:
@@ -159,8 +171,9 @@ def commit() -> str:
         return "-"
 
 
-def _modules(root: Path) -> Iterator[Path]:
-    """All Python files below ``root``, but not those of an environment that lives there too.
+def _modules(root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+    """All files with these endings below ``root``, but not those of an environment that lives there
+    too.
 
     What Python cannot import is none: a link to nowhere (an editor's lock on a file), a pipe.
     """
@@ -168,5 +181,5 @@ def _modules(root: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders
                             if not name.startswith(".") and name not in ("site-packages", "runs")
                             and not Path(here, name, "pyvenv.cfg").exists())
-        yield from (path for name in sorted(files) if name.endswith(".py")
+        yield from (path for name in sorted(files) if name.endswith(endings)
                     and (path := Path(here, name)).is_file())

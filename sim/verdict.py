@@ -1,5 +1,6 @@
 """Measured against bound: one verdict for each bound over each configuration."""
 
+import inspect
 import itertools
 import json
 import math
@@ -215,8 +216,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
         kinds.setdefault(key, []).append((job, group))
         if key not in allowed:
             try:
-                allowed[key] = cycles_of(binding.bound, {**configuration.parameters,
-                                                        **group.parameters})
+                allowed[key] = _allowed(block, binding, configuration, group.parameters)
             except Exception as error:  # NotCovered, or a mistake in the formula
                 row.verdict, row.job = "not covered", job
                 row.parameters, row.worst = group.parameters, group.latency
@@ -264,6 +264,31 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
     _evidence(row, binding, block, configuration,
               [(job, group.parameters) for job, group in observed if group.count], proofs)
     return row
+
+
+def _allowed(block: Block, binding: BoundBinding, configuration: Configuration,
+             kind: Mapping[str, object]) -> int:
+    """What the bound allows a request of this kind. Raises as `cycles_of`.
+
+    A request may be of a smaller class than the block was built for (two requesters of eleven), and
+    then its bound is no larger. It cannot make the block slower than it is: `NotCovered`.
+    """
+    allowed = cycles_of(binding.bound, {**configuration.parameters, **kind})
+    own = {name: configuration.parameters.get(name, block.default_of(name))
+           for name in kind if name in binding.bound.parameters}
+    own = {name: value for name, value in own.items()
+           if value is not inspect.Parameter.empty and value != kind[name]}
+    if not own or binding.bound.kind != "bound":  # another prediction would be wrong
+        return allowed
+    try:
+        most = cycles_of(binding.bound, {**configuration.parameters, **kind, **own})
+    except NotCovered:  # another thing by the same name
+        return allowed
+    if allowed > most:
+        raise NotCovered(f"the block has {_words(own)}, for which the bound is {most:,}, and no "
+                         f"request can have {_words({name: kind[name] for name in own})} instead, "
+                         f"for which it is {allowed:,}")
+    return allowed
 
 
 def _at(row: Verdict, group: Group, allowed: int) -> None:
@@ -392,7 +417,7 @@ def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
     for proof, claim, those in _proofs_of(block, binding, configuration, proofs, "proved"):
         for what, kind, limit in proof.claims:
             try:
-                value = cycles_of(binding.bound, {**configuration.parameters, **kind})
+                value = _allowed(block, binding, configuration, kind)
             except Exception:  # then nothing is proved of it
                 continue
             if what == binding.what and value == limit:

@@ -58,7 +58,7 @@ class VerilogModule:
             if isinstance(value, bool) or not isinstance(value, int | str):
                 raise TypeError(f"Parameter {name} of {self.top} must be a whole number or a text, "
                                 f"not {value!r}")
-        files, own = self._files(), parameters
+        files, own = self.files(), parameters
         if self._vhdl(files):  # GHDL has put in the values of generics
             files, own = self._as_verilog(files, parameters), {}
         known = self._described({})["parameters"] if own else {}
@@ -71,7 +71,7 @@ class VerilogModule:
                                 clock=self._named(found["ports"], "clock", self._clock, CLOCKS),
                                 reset=self._named(found["ports"], "reset", self._reset, RESETS))
 
-    def _files(self) -> dict[str, str]:
+    def files(self) -> dict[str, str]:
         """The sources by their names."""
         found = {}
         for source in self._sources:
@@ -96,7 +96,7 @@ class VerilogModule:
 
     def _described(self, parameters: Mapping[str, object]) -> dict[str, dict]:
         """The module's ports and parameters, as yosys sees them. Raises `UserError`."""
-        files, values = self._files(), dict(parameters)
+        files, values = self.files(), dict(parameters)
         if self._vhdl(files):
             files, values = self._as_verilog(files, parameters), {}
         reads = " ".join(name for name in files if name.endswith((".v", ".sv")))

@@ -13,6 +13,7 @@ Latencies are counted by the block's probes (`cyclebound.tb.probe`), never by a 
 
 import functools
 import json
+import operator
 import os
 import random
 from collections.abc import Awaitable, Callable, Mapping
@@ -175,7 +176,7 @@ class Bench:
 
     def check(self, seen: int, expected: int, care: int = -1) -> None:
         """Compare the outputs of the cycle that `step` has just ended, where ``care`` has ones."""
-        self.compared += 1
+        self.compared += care != 0
         if (seen ^ expected) & care:
             raise AssertionError(f"cycle {self.cycle - 1}: "
                                  f"{self.outputs.differing(seen, expected, care)}")
@@ -196,13 +197,15 @@ class Bench:
         """
         if what not in self._probes:
             raise ValueError(f"no probe is called {what!r}; there are {', '.join(self._probes)}")
+        parameters = {name: int(operator.index(value)) for name, value in parameters.items()}
         self._tell(what, at, {"on": 1, **parameters})
-        self._said.append((what, self._start + self.cycle, at, parameters))
+        # by simulated time: `cycle` stands still while another coroutine waits
+        self._said.append((what, self._time(), at, parameters))
 
     def undeclare(self, what: str, /, *, at: Mapping[str, int] | None = None) -> None:
         """Declare that requests ``what`` from this cycle on are not of the bound's class."""
         self._tell(what, at, {})
-        self._said.append((what, self._start + self.cycle, at, None))
+        self._said.append((what, self._time(), at, None))
 
     def follow(self, what: str, /) -> None:
         """Let the probe follow requests from this cycle on, before any is of a class; for tests in

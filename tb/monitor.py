@@ -186,10 +186,7 @@ class BoundMonitor:
         self._cycle += len(chunk)
         for part, resets in between_resets(chunk, self._reset):
             for probe in self._probes:
-                if resets:
-                    probe.reset()
-                else:
-                    self._tally.add(probe.feed(part))
+                self._tally.add(probe.reset() if resets else probe.feed(part))
 
     def _finding(self) -> Finding:
         return self._tally.finding([problem for probe in self._probes

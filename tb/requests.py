@@ -33,6 +33,8 @@ class Ended:
         What signals showed when each began.
     ended : bool
         False: still under way when the trace ended; the latency is what it has taken so far.
+    cut_off : bool
+        The same, when a reset ended it.
     """
 
     first: np.ndarray
@@ -41,6 +43,7 @@ class Ended:
     times: np.ndarray
     parameters: np.ndarray
     ended: bool = True
+    cut_off: bool = False
 
 
 @dataclass
@@ -110,19 +113,27 @@ class SampledProbe:
         self.problems: list[str] = []
         self.began = self.ended = self.cut_off = 0
         self._known: set[str] = set()  # expressions that have been known in a cycle
+        self._last = -1, 0  # the latest cycle, and when it ended
+        self._queue: deque[_Begun] = deque()
+        self._slots: dict[int, _Begun] = {}
+        self._ticked = self._turn = 0
         self.reset()
 
-    def reset(self) -> None:
-        """Reset, as in hardware: no request is under way, and the past is 0."""
+    def reset(self) -> Ended:
+        """Reset, as in hardware: no request is under way, and the past is 0.
+
+        Returns the requests that it cuts off: one that has exceeded its bound by then has broken
+        it, though it never ends.
+        """
+        found = self.under_way(*self._last, cut_off=True)
         for each in (self._start, self._end, self._starts, self._ends, *self._ids, self._ticks,
                      self._ahead, *self._shows):
             if each is not None:
                 each.reset()
-        if getattr(self, "_queue", None) or getattr(self, "_slots", None):
-            self.cut_off += len(self._queue) + len(self._slots)
-        self._queue: deque[_Begun] = deque()
-        self._slots: dict[int, _Begun] = {}
+        self.cut_off += len(self._queue) + len(self._slots)
+        self._queue, self._slots = deque(), {}
         self._more = self._over = self._ticked = self._turn = 0
+        return found
 
     def feed(self, chunk: Chunk, *, sequentially: bool = False) -> Ended:
         """The requests that end in the next cycles, in which there is no reset."""
@@ -146,6 +157,7 @@ class SampledProbe:
             found = self._one_by_one(chunk, start, end, before, upto, shown, ahead)
         if length:
             self._ticked = int(upto[-1])
+            self._last = chunk.first + length - 1, int(chunk.times[-1])
         return found
 
     def _events(self, role: str, expression: SampledExpression, chunk: Chunk) -> np.ndarray:
@@ -302,19 +314,21 @@ class SampledProbe:
                 self._slots[named[0]] = fresh
             self._seen = {*self._seen, named[0]} if self._midway else self._seen
 
-    def under_way(self, last: int, time: int) -> Ended:
-        """The requests that have not ended by the cycle ``last``, the trace's last one.
+    def under_way(self, last: int, time: int, *, cut_off: bool = False) -> Ended:
+        """The requests that have not ended by the cycle ``last``, the latest that was fed.
 
-        Only where latencies are cycles since the start is it known how long they have taken.
+        Of requests in turn only the first one's latency counts already.
         """
         kept = [*self._queue, *self._slots.values()]
-        if self._probe.ticks or self._probe.in_turn:
-            kept = []
-        rows = np.array([(request.cycle, last, last + 1 - request.cycle, request.time, time)
-                         for request in kept], dtype=np.int64).reshape(-1, 5)
+        since = 0
+        if self._probe.in_turn:
+            kept, since = [*self._queue][:1], self._turn
+        rows = np.array([(request.cycle, last, self._ticked - max(request.ticked, since),
+                          request.time, time) for request in kept],
+                        dtype=np.int64).reshape(-1, 5)
         return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
                      np.array([request.parameters for request in kept], dtype=object).reshape(
-                         len(kept), len(self._shows)), ended=False)
+                         len(kept), len(self._shows)), ended=False, cut_off=cut_off)
 
 
 def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:

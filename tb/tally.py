@@ -166,13 +166,15 @@ class Tally:
                  names: Iterable[str] = ()) -> None:
         self.name, self.bound, self.fixed, self.names = name, bound, dict(fixed), tuple(names)
         self._kinds: dict[tuple[int, ...], _Kind] = {}
-        self._unfinished = 0
+        self._unfinished = self._cut_off = 0
 
     def add(self, seen: Ended) -> None:
         """Add these requests to the tally."""
         if not len(seen.latency):
             return
-        if not seen.ended:
+        if seen.cut_off:
+            self._cut_off += len(seen.latency)
+        elif not seen.ended:
             self._unfinished += len(seen.latency)
         if seen.parameters.shape[1]:
             distinct: dict[tuple[int, ...], list[int]] = {}
@@ -259,8 +261,9 @@ class Tally:
                 shown[parameters] = allowed, worst
         if not shown:
             row.detail = (f"no request was seen, so that nothing is known of {self.name}"
-                          if not self._unfinished else
-                          f"none of {self._unfinished} requests ended within the trace")
+                          if not self._kinds else
+                          f"none of {self._unfinished + self._cut_off} requests ended within the "
+                          "trace")
             return
         found = standing({key: (worst[0], allowed) for key, (allowed, worst) in shown.items()},
                          row.kind)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.unit
 
 
 class Wire(wiring.Component):
-    def __init__(self, *, width):
+    def __init__(self, *, width=4):
         super().__init__({"i": wiring.In(width)})
 
 
@@ -95,6 +95,8 @@ def test_a_name_that_is_no_page(name):
     ("configurations", {"c": Configuration({"width": float("inf")})},
      "configuration c: width must be finite"),
     ("configurations", {"c": Configuration({}, {"x": range(0)})}, "the domain of x in config"),
+    ("configurations", {"c": Configuration({}, {"x": (1, 2, 1)})},
+     "the domain of x in configuration c must have each value once"),
     ("configurations", {"c": Configuration({}, lambda parameters: {"x": parameters["y"]})},
      "the domain of configuration c: KeyError: 'y'"),
     ("testbenches", (), "it must have a testbench"),
@@ -120,6 +122,9 @@ def test_a_name_that_is_no_page(name):
     ("bounds", (BoundBinding("move", one, Probe("i & ", "i")),),
      "the probe of move: column 4 of 'i &': the expression ends too early"),
     ("properties", (Property("so", "so it is", Wire, ({"width": 1},), declares={"move": dict},
+                             independent={"width": "why"}),),
+     "property so says that width makes no difference, and is proved for one value of it only"),
+    ("properties", (Property("so", "so it is", Wire, ({"width": 4}, {}), declares={"move": dict},
                              independent={"width": "why"}),),
      "property so says that width makes no difference, and is proved for one value of it only"),
     ("fpga", FpgaTarget("d"), "fpga names the configuration 'd', which does not exist"),

@@ -106,6 +106,7 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "9", "--reset", "rts"], 2, "did you mean top.rst?\n    rts\n    ^"),
     (["--bound", "9", "--reset", "level"], 2, "no signal 'level'"),
     (["--bound", "9", "--id", "size", "--ends", "2"], 2, "a probe with an id has one start"),
+    (["--bound", "9", "--midway", "--in-flight", "2"], 2, "needs an --id: in order, nothing"),
     (["--bound", "9", "--picture", "x.png"], 2, "ends in .svg"),
     (["--bound", "9", "--over", "r=none"], 2, "no signal 'none'"),
 ])
@@ -175,6 +176,18 @@ def test_a_reset_ends_what_is_under_way(call, tmp_path):
     dump = vcd(tmp_path / "d.vcd", [(0, 0, 0, 0), (1, 0, 0, 0), (1, 0, 0, 1), *traffic([2])])
     found = json.loads(checked(call, dump, "--bound", "2", "--reset", "rst", "--json").stdout)
     assert (found["requests"], found["cut_off"], found["verdict"]) == (1, 1, "exact")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("more", [[], ["--ticks", "1"], ["--in-turn"]])
+@pytest.mark.parametrize("ends", ["reset", "trace"])
+def test_a_hang_counts_whatever_ends_it(call, tmp_path, more, ends):
+    """A watchdog's reset, or the end of the trace; also where grants are counted."""
+    rest = [(0, 0, 0, 1), *traffic([2])] if ends == "reset" else []
+    dump = vcd(tmp_path / "d.vcd", [*traffic([2]), (0, 0, 0, 0), *[(1, 0, 0, 0)] * 20, *rest])
+    done = checked(call, dump, "--bound", "2", "--reset", "rst", "--json", *more)
+    found = json.loads(done.stdout)
+    assert (found["verdict"], found["worst"], done.returncode) == ("violated", 20, 1)
 
 
 TABLE = "time,req.valid,ready,id\n5,0,0,x\n6,1,0,0x3\n7,1,1,3\n9,0,0,\n12,1,1,0b11\n"

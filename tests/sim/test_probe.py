@@ -12,6 +12,7 @@ from amaranth.sim import Simulator
 
 from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
+from cyclebound.tb.bench import Bench
 from cyclebound.tb.expression import ExpressionError
 from cyclebound.tb.probe import FollowedCounter, Probe, ProbeCounter, _value, counters_of
 
@@ -396,6 +397,22 @@ def test_a_request_is_of_the_class_declared_when_it_began():
     seen = seen_as(rows, [(first, 150, 150 - first + 1) for first, _ in rows], at={"r": 1})
     found = {row[4]: row[1]["words"] for row in grouped([seen], {**META, "said": said})}
     assert found == {11: 1, 20: 2, 38: 2}  # before the first and after the last: of no class
+
+
+def test_a_declaration_is_of_when_it_is_said(monkeypatch):
+    """While another coroutine waits, `Bench.cycle` stands still: by it, a testbench could say after
+    a request has ended of what class it was."""
+    bench = object.__new__(Bench)
+    vars(bench).update(_probes={"move": [{}]}, _declared_at={}, _declaring=0, _followed=set(),
+                       _said=[], _start=3, cycle=0, compared=0)
+    monkeypatch.setattr(Bench, "_time", staticmethod(lambda: 40))
+    bench.declare("move", words=True)
+    bench.undeclare("move")
+    assert bench._said == [("move", 40, None, {"words": 1}), ("move", 40, None, None)]
+    with pytest.raises(TypeError):
+        bench.declare("move", words=1.5)
+    bench.check(3, 0, 0)
+    assert bench.compared == 0  # where nothing matters, nothing was compared
 
 
 def test_lines_that_are_no_requests(tmp_path):

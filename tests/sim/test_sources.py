@@ -45,6 +45,33 @@ def test_what_python_cannot_import_is_no_code(page, tmp_path):
     assert hashed(name) != before
 
 
+@pytest.mark.parametrize("name", ["fifo.v", "part.svh", "core.vhd", "program.hex"])
+def test_hardware_that_a_page_reads_is_code(page, tmp_path, name):
+    """Else a run that is resumed, or merged, would hold verdicts of other hardware."""
+    before = hashed(module := page(f"page_with_{name.replace('.', '_')}"))
+    (tmp_path / name).write_text("one")
+    first = hashed(module)
+    (tmp_path / name).write_text("two")
+    assert len({before, first, hashed(module)}) == 3
+
+
+def test_sources_that_a_block_names_are_code_wherever_they_are(page, tmp_path, monkeypatch):
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "wire.v").write_text("module wire_(input clk, input a, output b);\n"
+                                     "assign b = a;\nendmodule\n")
+    (tmp_path / "pages" / "page_elsewhere.py").write_text(
+        "from cyclebound.sim.block import Block, Configuration, Testbench\n"
+        "BLOCKS = (Block('own.wire', 'a wire', sources=('wire.v',), top='wire_',\n"
+        "                configurations={'a': Configuration({})},\n"
+        "                testbenches=(Testbench('t', 'none'),)),)\n")
+    page("page_beside")
+    monkeypatch.syspath_prepend(tmp_path / "pages")
+    before = hashed("page_elsewhere")
+    (tmp_path / "wire.v").write_text("module wire_(input clk, input a, output b);\n"
+                                     "assign b = ~a;\nendmodule\n")
+    assert hashed("page_elsewhere") != before
+
+
 def test_a_file_that_cannot_be_read(page, tmp_path, monkeypatch):
     name = page("page_that_is_guarded")
 

@@ -136,6 +136,25 @@ def test_a_formula_with_a_mistake_fails_and_does_not_raise():
     assert "ZeroDivisionError" in row.detail
 
 
+@pytest.mark.parametrize(("name", "lanes", "verdict"), [
+    ("wide", 5, "held"), ("wide", 2, "exact"), ("wide", 6, "not covered"),
+    ("small", 5, "not covered")])
+def test_no_request_says_that_the_block_is_a_slower_one(name, lanes, verdict):
+    """A smaller class than the block was built for has a smaller bound; a larger one is a way to
+    have any latency allowed."""
+    seen = Group("move", {"size": 1, "lanes": lanes}, 4, 1, 10, 13, "t")
+    row = one(("j/c/t/1", seen), name=name)
+    assert row.verdict == verdict, row.detail
+    if verdict == "not covered":
+        assert "for which the bound is" in row.detail
+
+
+def test_no_proof_is_of_a_slower_block():
+    slow = Proof("test.block", "fair", "it is", {"lanes": 1, "width": 8}, status="proved",
+                 claims=[("move", {"size": 1, "lanes": 5}, 7)])
+    assert one(group(1, 2), proofs=[slow]).evidence == "sampled"
+
+
 def test_unobserved():
     row = one()
     assert (row.verdict, row.failed, row.worst, row.tightness) == ("unobserved", True, None, None)
