@@ -128,7 +128,7 @@ def test_the_least_that_one_request_can_take():
 def test_lines_that_no_closed_formula_had(call):
     done = json.loads(call("dram", *("tile -p ddr4-3200aa-x8 --address 60948 --words 284 "
                                      "--period 65504 --count 40 --json").split()).stdout)
-    assert TEXT.says(f"take {done['issue_delay']:,} clocks, and it said 5,194")
+    assert TEXT.says(f"take {done['issue_delay']:,} clocks, and its value was 5,194")
 
 
 def test_a_tile_that_leaves_its_banks_early(call):

@@ -231,7 +231,7 @@ DRAM = (
     Mutant("dram.refresh_timer", "a refresh is done and falls due at once",
            "with m.Elif(~falls & taken)", "with m.Elif(taken)"),
     Mutant("dram.buffer_table", "a line beyond the buffer",
-           "high.eq(bottom > entry.y)", "high.eq(bottom > entry.y + 1)"),
+           "high.eq(bottom > descriptor.y)", "high.eq(bottom > descriptor.y + 1)"),
     Mutant("dram.buffer_table", "a partial product lost",
            "middle.eq(cross + across)", "middle.eq(cross)"),
     Mutant("dram.buffer_table", "a snoop of more words than indexes",
