@@ -35,7 +35,6 @@ class ComputeUnitCheck(MachineWatcher):
         done = Cat(completion.valid for completion in self.completion)
         self.now = now = Signal(SLOTS)
         m.d.comb += now.eq(Mux(self.fault.valid, 0, transfers | shown))  # a fault ends them all
-        m.d.sync += transfers.eq(Mux(self.start, 0, now & ~done))
 
         lanes = commit.lanes
         mine = now.bit_select(commit.slot, 1)
@@ -43,11 +42,15 @@ class ComputeUnitCheck(MachineWatcher):
         writes = commit.writes
         mask = (writes.file == File.VECTOR_SPECIAL) & (writes.number < _MASKS)
         launch = self.launch.payload.slot
+        with m.If(~self.stall):  # in other clocks, inputs do not matter and outputs stay
+            m.d.sync += [
+                transfers.eq(Mux(self.start, 0, now & ~done)),
+                Assume(~self.launch.valid | (~self.occupied.bit_select(launch, 1) & ~self.stopped),
+                       "a work-group for a slot that has one"),
+                Assume(~(self.launch.valid & self.start), "a work-group while a kernel begins"),
+                Assume((done & ~now) == 0, "a completion without an access"),
+            ]
         m.d.sync += [
-            Assume(~self.launch.valid | (~self.occupied.bit_select(launch, 1) & ~self.stopped),
-                   "a work-group for a slot that has one"),
-            Assume(~(self.launch.valid & self.start), "a work-group while a kernel begins"),
-            Assume((done & ~now) == 0, "a completion without an access"),
             Assert(~self.commit.valid | ((lanes & ~active) == 0), "a masked lane writes"),
             Assert(~self.commit.valid | ~mask | ~lanes.any(), "a mask is no register"),
             Assert(~self.commit.valid | ~mine, "a work-group computes while it transfers"),
@@ -63,6 +66,9 @@ class ComputeUnitCheck(MachineWatcher):
 
 class ComputeUnitProof(ComputeUnitCheck):
     """`ComputeUnitCheck`, and what it depends on inside.
+
+    Stalls are left out: the pipeline's registers have an enable, so nothing of all this changes in
+    a clock with one, and induction would follow a token that never moves.
 
     Parameters
     ----------
@@ -80,6 +86,7 @@ class ComputeUnitProof(ComputeUnitCheck):
         mine = Signal(SLOTS)
         m.d.comb += mine.eq(1 << inside.current)
         m.d.sync += [
+            Assume(~self.stall, "a cycle without the compute clock"),
             Assert(inside.accessing == self.now, "other slots transfer than are shown to"),
             Assert(~inside.running | ((mine & self.occupied).any()
                                       & ~(mine & inside.accessing).any()),
@@ -100,8 +107,6 @@ class ComputeUnitOrder(ComputeUnitProof):
     Operand *k* is read in decode stage *k*, or the last one. Passes of one instruction are in no
     other's way: those of the reciprocal units write other lanes than they read, and a division
     reads in its first pass only.
-
-    Stalls are left out: nothing of all this changes in a cycle with one.
     """
 
     def elaborate(self, platform):
@@ -127,7 +132,6 @@ class ComputeUnitOrder(ComputeUnitProof):
                 token.valid & (token.index == now.index) & (token.warp == now.warp)
                 & (token["pass"] + age == number)), f"{age} passes ago was another instruction")
         m.d.sync += [
-            Assume(~self.stall, "a cycle without the compute clock"),
             Assert(now.valid | (number == 0), "an instruction stops between two passes"),
             Assert(~Cat(early).any(), "an operand is read before it is written"),
             Cover(now.valid & (number != 0), "a second pass"),

@@ -227,7 +227,8 @@ class Ports(wiring.Component):
             "fault": wiring.Out(wiring.Signature({"valid": wiring.Out(1)})),
             "completion": wiring.Out(wiring.Signature({"valid": wiring.Out(1)})).array(2),
             "active": wiring.Out(self.machine.items).array(2),
-            **{name: wiring.Out(1) for name in ("start", "stopped")}, "occupied": wiring.Out(2),
+            **{name: wiring.Out(1) for name in ("start", "stopped", "stall")},
+            "occupied": wiring.Out(2),
         })
 
     def elaborate(self, platform):
@@ -237,7 +238,7 @@ class Ports(wiring.Component):
 COMMIT = {"commit.valid": 1, "commit.payload.lanes": 3, "active.0": 0b1111, "occupied": 1}
 ACCESS = {"access.valid": 1, "occupied": 1}
 CASES = {
-    "": [COMMIT, {"commit.valid": 0}, ACCESS, {"access.valid": 0}],
+    "": [COMMIT, {"commit.valid": 0}, ACCESS | {"stall": 1}, {"stall": 0}, {"access.valid": 0}],
     "a masked lane writes": [COMMIT | {"active.0": 0b0110}],
     "a mask is no register": [COMMIT | {"commit.payload.writes.file": File.VECTOR_SPECIAL}],
     "computes while it transfers": [ACCESS, {"access.valid": 0}, COMMIT],
