@@ -404,7 +404,7 @@ BLOCKS = (
                 instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
                                        "execute_stages=1 divider_cycles=1"},),
                 depth=8,
-                induction=2,
+                induction=5,
                 any_product=True,
             ),
             Property(
