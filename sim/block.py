@@ -378,7 +378,7 @@ class Block:
             raise UserError(f"{self.name}: {error}") from error
         except UserError:
             raise
-        except (MemoryError, OverflowError) as error:
+        except MemoryError as error:
             values = ", ".join(f"{name}={value}" for name, value in parameters.items())
             raise UserError(f"{self.name}: too large for this machine's memory with {values}"
                             ) from error

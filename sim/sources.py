@@ -22,7 +22,7 @@ from cyclebound.sim.verilog_module import VerilogModule
 __all__ = ["begun", "closure", "commit", "files_of", "roots", "settled", "sources"]
 
 _PACKAGES = ("golden", "hdl", "sim", "tb", "tools")
-# beside a page: what hardware is read from, whoever reads it (a component may add it as a file)
+# HDL sources and memory images beside a page: its blocks may name them, or its components add them
 _HARDWARE = (".v", ".sv", ".vh", ".svh", ".vhd", ".vhdl", ".il", ".hex", ".mem")
 _begun = [time.time_ns()]
 

@@ -397,8 +397,9 @@ BLOCKS = (
         properties=(
             Property(
                 name="lanes",
-                says="masked lanes write nothing; a work-group computes or transfers, and not "
-                     "both; no instruction commits for a slot without a work-group",
+                says="in cycles of the compute clock, masked lanes write nothing; a work-group "
+                     "computes or transfers, and not both; no instruction commits for a slot "
+                     "without a work-group",
                 quick=0,
                 checker=ComputeUnitProof,
                 instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
