@@ -13,6 +13,7 @@ from amaranth.hdl import (
     Assert,
     Cat,
     Const,
+    Cover,
     Elaboratable,
     Format,
     Module,
@@ -348,6 +349,9 @@ class FollowedCounter(Elaboratable):
         How many that began before it have not ended.
     level : Signal
         How many are under way from earlier cycles.
+    overflow, spurious : Signal
+        As of `ProbeCounter`; with names, of that of the request that is followed, and an end
+        without a request is not told from that of a request that is not followed.
     declared : dict of str to Value
         What is declared of all requests that a proof is about, by name.
     kept : tuple of Value
@@ -362,6 +366,8 @@ class FollowedCounter(Elaboratable):
         self.waiting, self.age = Signal(), Signal(width)
         self.busy, self.before = Signal(), Signal(width)
         self.ahead, self.level = Signal(range(in_flight + 1)), Signal(range(in_flight + 1))
+        self._in_flight = in_flight
+        self.overflow, self.spurious = Signal(), Signal()
         self.declared: dict[str, Value] = {}
         self.kept: tuple[Value, ...] = ()
         mine = (Mux(self.busy, self.ahead, self.level) == 0 if ids is None
@@ -379,7 +385,13 @@ class FollowedCounter(Elaboratable):
         ]
         if self._ids is None:
             m.d.sync += self.level.eq(self.level + self._start - ends)
-        else:
+            m.d.comb += [
+                self.overflow.eq(self._start & (self.level == self._in_flight) & ~ends),
+                self.spurious.eq(self._end & ~ends),
+            ]
+        else:  # the ends of other names than the followed one's are not looked at
+            m.d.comb += self.overflow.eq(self._start & self.busy & (self._ids[0] == self.name)
+                                         & ~self.closes)
             kept = Signal.like(self.name)
             m.d.sync += kept.eq(self.name)
             m.d.comb += self.name.eq(Mux(self.busy, kept, self._ids[0]))
@@ -480,11 +492,18 @@ def prints(m, number, probe, target, counters, *, name, declared):
 def claim_bound(m, what, counters, limit, *, exactly=False):
     """Claim in ``m`` that no request lasts longer than ``limit``, ended or not.
 
-    With ``exactly``, as of a prediction, none lasts shorter either.
+    With ``exactly``, as of a prediction, none lasts shorter either. So that this is about every
+    request, there are never more under way than the probe says, and none ends that has not begun;
+    and so that it is about some, one can end at each of the probe's places.
     """
     for counter in counters:
-        m.d.sync += Assert(~counter.waiting | (counter.age <= limit),
-                           f"{what}: a request takes more than {limit}")
+        m.d.sync += [
+            Assert(~counter.waiting | (counter.age <= limit),
+                   f"{what}: a request takes more than {limit}"),
+            Assert(~counter.overflow, f"{what}: more requests under way than its probe says"),
+            Assert(~counter.spurious, f"{what}: an end without a request"),
+            Cover(counter.closes, f"{what}: the end of a request"),
+        ]
         if exactly:
             m.d.sync += Assert(~counter.closes | (counter.age >= limit),
                                f"{what}: a request takes less than {limit}")

@@ -179,6 +179,7 @@ class TokenBufferProof(TokenBufferCheck):
                     | (self._reads[k][1].data == self._reads[j][1].data)
                     for k in range(count) for j in range(k))
         m.d.sync += [
+            Assert(~out | self.needed.any(), "invariant: nothing fires that needs no token"),
             Assert((present & ~self.needed) == 0, "invariant: nothing waits that is not needed"),
             Assert(~started | ~marked | (there & alike.all()),
                    "invariant: a complete entry holds one thread"),

@@ -73,6 +73,13 @@ def test_the_request_that_is_followed_has_the_age_that_the_queue_has(in_flight):
                 followed = under_way
             assert ctx.get(one.waiting) == (followed is not None)
             assert ctx.get(one.level) == under_way
+            for event, seen_of, mistake in (
+                    (start, one.overflow, under_way == in_flight and not ends),
+                    (end, one.spurious, not under_way and not starts)):
+                before = ctx.get(event)
+                ctx.set(event, 1)
+                assert ctx.get(seen_of) == mistake
+                ctx.set(event, before)
             assert ctx.get(one.closes) == (followed == 0 and bool(ends))
             if followed == 0:
                 assert ctx.get(one.age) == ctx.get(queue.age)
@@ -121,7 +128,13 @@ def test_the_request_that_is_followed_by_name():
             ticks += ticked
             assert ctx.get(dut.waiting) == (followed is not None)
             assert ctx.get(dut.closes) == (ends is not None and ends == followed)
+            assert not ctx.get(dut.overflow)
             if followed is not None:
+                if starts is None:
+                    for signal, value in ((start, 1), (start_id, followed)):
+                        ctx.set(signal, value)
+                    assert ctx.get(dut.overflow) == (ends != followed)
+                    ctx.set(start, 0)
                 assert ctx.get(dut.name) == followed
                 assert ctx.get(dut.age) == ticks - begun[followed]
             if ends is not None:

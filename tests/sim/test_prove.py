@@ -293,3 +293,33 @@ def test_a_bound_that_does_not_speak_of_what_is_declared():
     with pytest.raises(UserError, match=r"^test\.steps: property claim: limit does not cover what "
                                         r"it declares: never$"):
         prove(block, claim, {"top": 5})
+
+
+@pytest.mark.parametrize(("start", "in_flight", "says"), [
+    # what wraps once would have begun nothing, and nothing would have been claimed of it
+    ("go & ((count == 0) | (count == 2))", 1, "more requests under way than its probe says"),
+    ("go & ((count == 0) | (count == 2) | (count == 3))", 2,
+     "more requests under way than its probe says"),
+    ("go & (count == 2)", 1, "an end without a request"),
+    ("go & (count == 2)", 2, "an end without a request"),
+])
+@pytest.mark.parametrize("limit", [6, 12345])
+def test_a_claim_is_about_all_requests_of_its_probe(start, in_flight, says, limit):
+    """A second start used to make a claim vacuous: nothing was under way then for its counter."""
+    block, claim = round_trip(lambda top: limit)
+    probe = dataclasses.replace(block.bounds[0].probe, start=start, in_flight=in_flight)
+    if "without" in says:
+        probe = dataclasses.replace(probe, end="go & ((count == 1) | (count == declared.last))")
+    block = dataclasses.replace(
+        block, bounds=(dataclasses.replace(block.bounds[0], probe=probe),))
+    found = prove(block, dataclasses.replace(claim, induction=None, depth=14), {"top": 5})
+    assert (found.status, f"lap: {says}" in found.detail) == ("failed", True)
+
+
+def test_a_claim_of_requests_that_cannot_end_is_an_error():
+    block, claim = round_trip(lambda top: 12345)
+    never = dataclasses.replace(block.bounds[0].probe, end="go & (count == 7)", in_flight=3)
+    block = dataclasses.replace(
+        block, bounds=(dataclasses.replace(block.bounds[0], probe=never),))
+    with pytest.raises(UserError, match="cannot happen within 14 cycles: lap: the end of a req"):
+        prove(block, dataclasses.replace(claim, induction=None, depth=14), {"top": 5})
