@@ -260,7 +260,7 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
 
 
 def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
-                last: int | None = None, brief: bool = False):
+                last: int | None = None, brief: bool = False, driven: bool = False):
     """A test `reset_in_mid_run`: another one, of which a reset cuts off some beginnings.
 
     Each time up to ``longest`` cycles of it run; at last it runs to its end, or ``last`` cycles.
@@ -268,7 +268,9 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
     on, also the test's own, have none: idle inputs could clear a register that has lost its reset.
     Its models begin anew each time, so that it fails if a reset leaves anything in the block that
     shows. It has to be the test's own reset that it needs: memories are not reset. With ``quiet``
-    the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are.
+    the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are; with
+    ``driven`` the first cycle of reset has the inputs with which the test would have gone on, for
+    blocks to which nothing must be offered twice.
     """
     async def reset_in_mid_run(bench: Bench) -> None:
         async def begin(cycles: int) -> None:
@@ -277,6 +279,8 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
                 await bench.edge
                 if beginning.done():
                     break
+            if driven:
+                await Timer(PERIOD_NS // 4, "ns")  # what follows from the edge has been driven
             if beginning.done():
                 beginning.result()
             beginning.cancel()

@@ -4,7 +4,7 @@ from collections import deque
 
 from cyclebound.golden.dataflow.cache_banks import CacheModel
 from cyclebound.golden.dataflow.load_store_unit import Access
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Scene:
@@ -136,3 +136,6 @@ async def a_hit_after_misses_waits_no_longer_than_one(bench: Bench) -> None:
     scene.queues[0].extend((address, False) for address in range(many))
     await scene.drain()
     assert max(scene.waits[many:]) > scene.hit
+
+
+reset_in_mid_run = interrupted(any_port_any_bank, last=300, driven=True)

@@ -9,7 +9,7 @@ from cyclebound.golden.dataflow.operations import (
     Operation,
     operands_of,
 )
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 _INTEGERS = (0, 1, 2, 31, 32, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001, 0xFFFF_FFFF, 0x0001_0000)
@@ -125,3 +125,6 @@ async def operands_in_any_order_within_an_epoch(bench: Bench) -> None:
                     queue.append((epoch * depth + tid, bench.rng.choice(SPECIAL)))
         await scene.drain(load=load, sink=sink)
         assert len(scene.results) == min(6, scene.threads // depth) * depth
+
+
+reset_in_mid_run = interrupted(operands_in_any_order_within_an_epoch, last=300)

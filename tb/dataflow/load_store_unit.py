@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
 from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, witness
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 BASE, SIZE = 100, 64
 
@@ -212,3 +212,6 @@ async def the_epoch_that_a_search_found(bench: Bench) -> None:
         scene.put(tid, index=tid)
     bench.declare("residence", memory=MEMORY)
     await scene.drain()
+
+
+reset_in_mid_run = interrupted(epochs_stay_in_order_whatever_memory_does, last=300)

@@ -6,7 +6,7 @@ from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.operations import BLOCKS
 from cyclebound.golden.dataflow.special_timing import cycles, longest
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.float_cases import SPECIAL
 
 
@@ -163,3 +163,6 @@ async def an_epoch_with_a_younger_one_after_it(bench: Bench) -> None:
         # threads come in order, with both operands in one cycle
         scene.declare_epoch(operands=1, younger=depth)
         await scene.drain()
+
+
+reset_in_mid_run = interrupted(epochs_stay_in_order, last=300)

@@ -11,7 +11,7 @@ from cyclebound.golden.dram.index_iterator import (
     bursts_of,
 )
 from cyclebound.golden.dram.request import ADDRESS_BITS, COUNT_BITS, TARGET_BITS, Destination
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _ALWAYS = itertools.repeat(True)
 
@@ -218,3 +218,6 @@ async def a_work_group_of_indexes(bench: Bench) -> None:
     elements = [Element(bench.rng.randrange(4096), item) for item in range(1024)]
     await scene.carry_out(tile, [*elements, traffic.end()])
     assert scene.bursts == 1024
+
+
+reset_in_mid_run = interrupted(random_requests_and_stalls, last=300)

@@ -14,7 +14,7 @@ from cyclebound.golden.noc.shmac_packet import (
     ShmacPacket,
     ShmacPort,
 )
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.flits import Sender
 from cyclebound.tb.noc.shmac_packets import PacketPort
 
@@ -232,3 +232,6 @@ async def all_contend(bench: Bench) -> None:
 @testbench
 async def random_traffic(bench: Bench) -> None:
     await at_random(Scene, bench)
+
+
+reset_in_mid_run = interrupted(random_traffic, last=300)

@@ -4,7 +4,7 @@ from cyclebound.golden.noc.injection import begins, packet_sizes
 from cyclebound.golden.noc.network_interface import Received, Window
 from cyclebound.golden.noc.packet import HEADER_FLITS
 from cyclebound.golden.noc.wormhole_router import Flit
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.interface_scene import InterfaceScene
 
 _FIRST_READ = 4     # cycles from a transaction to its first word
@@ -188,3 +188,6 @@ async def refused_transactions(bench: Bench) -> None:
             await scene.cycle()
         assert scene.sender.refused == refused, f"{scene.sender.refused} are refused"
         assert len(scene.ended) == 7 - refused
+
+
+reset_in_mid_run = interrupted(random_traffic, last=300)

@@ -1,7 +1,7 @@
 """Testbench of the pipelined successor of SHMAC's router: that of the old one, with its model."""
 
 from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.handshake_router import PLACE, Scene, at_random, contend, ways_alone
 
 
@@ -26,3 +26,6 @@ async def all_contend(bench: Bench) -> None:
 @testbench
 async def random_traffic(bench: Bench) -> None:
     await at_random(PipelinedScene, bench)
+
+
+reset_in_mid_run = interrupted(random_traffic, last=300)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from cyclebound.golden.dram.request import BEAT_WORDS
 from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS, ScratchpadTile, bus_lines
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _WORD = (1 << 32) - 1
 _TARGETS = 1 << 20
@@ -148,3 +148,6 @@ async def the_ends_of_the_memory(bench: Bench) -> None:
         await scene._cycle({**given, "go": 1}, {"done": 1})
         await scene._cycle({}, {})
     await scene.transfer(ScratchpadTile(0, most, most, 1))
+
+
+reset_in_mid_run = interrupted(every_shape, last=300)

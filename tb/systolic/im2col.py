@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.im2col import Im2colModel, command_of, im2col_cycles
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 Shape = Mapping[str, int]
 
@@ -89,3 +89,6 @@ async def words_that_wait(bench: Bench) -> None:
     scene = Scene(bench)
     await scene.walks([scene.random() for _ in range(8)], observe=False,
                       sinks=(bench.rng.random() < 0.6 for _ in itertools.count()))
+
+
+reset_in_mid_run = interrupted(words_that_wait, last=300)

@@ -13,7 +13,7 @@ from cyclebound.golden.systolic.output_stationary import (
     occupancy,
     wrap,
 )
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.systolic.products import declared_product
 from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
 
@@ -99,3 +99,6 @@ async def occupancy_of_table_5_1(bench: Bench) -> None:
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, results that wait: the same products, later."""
     await Scene(bench).stalls(4)
+
+
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300)
