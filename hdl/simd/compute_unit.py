@@ -122,6 +122,9 @@ class ComputeUnit(wiring.Component):
         A mask was changed in the cycle before, of all warps.
     accessing : Signal
         Slots whose accesses are not over.
+    tokens : list of Signal
+        The token of each stage of the pipeline, the first decode stage first: that of place *n*
+        issued *n* cycles ago, and the last one commits.
     """
 
     def __init__(self, *, machine, words=None):
@@ -131,6 +134,11 @@ class ComputeUnit(wiring.Component):
         self.depth = machine.decode_stages + machine.execute_stages
         self.current, self.running = Signal(range(SLOTS)), Signal()
         self.under_way, self.settles, self.accessing = Signal(), Signal(), Signal(SLOTS)
+        token = data.StructLayout({
+            "valid": 1, "decoded": data.Layout.cast(Decoded), "cause": Cause, "index": _INDEX_BITS,
+            "injected": 1, "warp": ceil_log2(machine.warps), "pass": range(self._most_passes()),
+            "first": 1, "last": 1, "last_pass": 1})
+        self.tokens = [Signal(token, name=f"token_{age}") for age in range(self.depth + 1)]
         super().__init__({
             "stall": In(1),
             "program": In(Strobe(ProgramWriteLayout())), "length": In(_INDEX_BITS + 1),
@@ -149,13 +157,6 @@ class ComputeUnit(wiring.Component):
 
     def elaborate(self, platform):
         m, self._free = Module(), Module()  # what stalls, and what does not
-        machine = self.machine
-        token = data.StructLayout({
-            "valid": 1, "decoded": data.Layout.cast(Decoded), "cause": Cause, "index": _INDEX_BITS,
-            "injected": 1, "warp": ceil_log2(machine.warps), "pass": range(self._most_passes()),
-            "first": 1, "last": 1, "last_pass": 1})
-        # tokens[a] issued a cycles ago; tokens[0] is in the first decode stage
-        self._tokens = [Signal(token, name=f"token_{age}") for age in range(self.depth + 1)]
         self._flush = Signal()                # all but the one that commits are dropped
         self._values = {}
         self._slots(m)
@@ -243,7 +244,7 @@ class ComputeUnit(wiring.Component):
     def _issue(self, m):
         """The first decode stage: an instruction waits for its operands, and is taken apart into
         tokens."""
-        machine, tokens = self.machine, self._tokens
+        machine, tokens = self.machine, self.tokens
         self._free.submodules.program_memory = memory = Memory(
             shape=data.ArrayLayout(unsigned(64), 2), depth=INSTRUCTIONS // 2, init=[])
         write, fetch = memory.write_port(granularity=1), memory.read_port()
@@ -324,7 +325,7 @@ class ComputeUnit(wiring.Component):
 
     def _operands(self, m, platform):
         """Fetch operand *k* in decode stage *k*, or in the last; all are there when lanes begin."""
-        machine, tokens, current = self.machine, self._tokens, self.current
+        machine, tokens, current = self.machine, self.tokens, self.current
         stages = [min(operand, machine.decode_stages - 1) for operand in range(3)]
         found = [tokens[stage + 1] for stage in stages]  # where the word is there
         a, b, c = (token.decoded[name] for token, name in zip(found, "abc", strict=True))
@@ -418,7 +419,7 @@ class ComputeUnit(wiring.Component):
         machine, current = self.machine, self.current
         self._predicate_writes = []
         self._predicate_row = Signal(machine.lanes)  # of what commits, as it is
-        commits = self._tokens[-1]
+        commits = self.tokens[-1]
         rows = [Signal(machine.lanes, name=f"predicate_{name}") for name in "ac"]
         for slot in range(SLOTS):
             m.submodules[f"predicates_{slot}"] = memory = Memory(
@@ -496,7 +497,7 @@ class ComputeUnit(wiring.Component):
     def _execute(self, m, platform):
         """Lanes, reciprocal units and the divider; ``self._results`` are those that commit."""
         machine = self.machine
-        begins, ends = self._tokens[machine.decode_stages], self._tokens[-1]
+        begins, ends = self.tokens[machine.decode_stages], self.tokens[-1]
         what = begins.decoded
         results = []
         for number, (a, b, c) in enumerate(self._vector):
@@ -538,7 +539,7 @@ class ComputeUnit(wiring.Component):
 
     def _commit(self, m):
         """Write registers."""
-        machine, current, ends = self.machine, self.current, self._tokens[-1]
+        machine, current, ends = self.machine, self.current, self.tokens[-1]
         what = ends.decoded
         self._commits = commits = Signal()
         self._wrong = Signal()  # what would commit stops the kernel
@@ -609,7 +610,7 @@ class ComputeUnit(wiring.Component):
 
     def _control(self, m):
         """Masks and the control stack."""
-        machine, current, ends = self.machine, self.current, self._tokens[-1]
+        machine, current, ends = self.machine, self.current, self.tokens[-1]
         what, commits = ends.decoded, self._commits
         chosen = self._chosen
         self._resume = Signal(_INDEX_BITS)
@@ -659,7 +660,7 @@ class ComputeUnit(wiring.Component):
 
     def _schedule(self, m):
         """Choose what to fetch: the next instruction, a jump's target, or another work-group's."""
-        current, ends = self.current, self._tokens[-1]
+        current, ends = self.current, self.tokens[-1]
         what, commits = ends.decoded, self._commits
         running = self.running
         after = Signal(_INDEX_BITS + 1)  # the next instruction in order
@@ -750,7 +751,7 @@ class ComputeUnit(wiring.Component):
         self._stop(m, wrong, cause, failed)
 
     def _show_access(self, m, access):
-        current, ends = self.current, self._tokens[-1]
+        current, ends = self.current, self.tokens[-1]
         what, shown = ends.decoded, self.access.payload
         last = what.global_store & self._exit_follows & self._empty
         m.d.sync += [
@@ -776,7 +777,7 @@ class ComputeUnit(wiring.Component):
 
     def _stop(self, m, wrong, cause, failed):
         """After a fault nothing issues until the next kernel."""
-        current, ends, shown = self.current, self._tokens[-1], self.fault.payload
+        current, ends, shown = self.current, self.tokens[-1], self.fault.payload
         m.d.sync += self.fault.valid.eq((wrong | failed.any()) & ~self.start)
         slot = Signal(range(SLOTS))
         m.d.comb += slot.eq(Mux(wrong, current, failed[1]))

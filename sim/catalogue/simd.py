@@ -39,6 +39,7 @@ from cyclebound.tb.probe import Probe
 from cyclebound.tb.simd.access_setup_properties import AccessSetupCheck, AccessSetupProof
 from cyclebound.tb.simd.compute_unit_properties import (
     ComputeUnitCheck,
+    ComputeUnitOrder,
     ComputeUnitProof,
 )
 from cyclebound.tb.simd.control_stack_properties import (
@@ -402,6 +403,18 @@ BLOCKS = (
                      "without a work-group",
                 quick=0,
                 checker=ComputeUnitProof,
+                instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
+                                       "execute_stages=1 divider_cycles=1"},),
+                depth=8,
+                induction=5,
+                any_product=True,
+            ),
+            Property(
+                name="order",
+                quick=0,
+                says="of what is between the first decode stage and the commit, no token reads a "
+                     "register that one before it is still to write",
+                checker=ComputeUnitOrder,
                 instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
                                        "execute_stages=1 divider_cycles=1"},),
                 depth=8,
